@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser'
 import { type Frame, frameFrom } from '../shared/contracts/client/frames.ts'
+import { problemFrom } from '../shared/contracts/client/problem.ts'
 import { ProblemError, problemOf } from './problem.ts'
 import { pause, type Send } from './send.ts'
 
@@ -15,7 +16,7 @@ type Told = Frame & { cursor: string | undefined }
 const SILENT_MS = 30_000
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 15_000
-/** Refusals that pass without a change on this side. */
+/** Refusals that pass without a change on this side. A token may be renewed meanwhile, but is refused only once. */
 const PASSING = new Set([401, 408, 429, 500, 502, 503, 504])
 
 /**
@@ -27,6 +28,7 @@ export async function* events(
   { topics, signal, cursor }: EventsOptions,
 ): AsyncGenerator<Told> {
   let wait_ms = FIRST_WAIT_MS
+  let unauthorised = false
   while (!signal?.aborted) {
     const lost = new AbortController()
     const request = new Request(`${url}/api/v1/events?topics=${topics.map(encodeURIComponent).join(',')}`, {
@@ -34,13 +36,17 @@ export async function* events(
       signal: signal ? AbortSignal.any([signal, lost.signal]) : lost.signal,
     })
     try {
-      for await (const frame of framesOf(await send(request), lost)) {
+      for await (const frame of framesOf(await within(lost, send(request)), lost)) {
+        unauthorised = false
         wait_ms = frame.event === 'bye' ? (frame.data.retry_ms ?? FIRST_WAIT_MS) : FIRST_WAIT_MS
         cursor = frame.cursor ?? cursor
         yield { ...frame, cursor }
+        if (frame.event === 'bye' && frame.data.reason === 'revoked') throw REVOKED
       }
     } catch (error) {
-      if (error instanceof ProblemError && !PASSING.has(error.problem.status)) throw error
+      const status = error instanceof ProblemError ? error.problem.status : 0
+      if (error === REVOKED || (status === 401 ? unauthorised : status > 0 && !PASSING.has(status))) throw error
+      unauthorised ||= status === 401
     } finally {
       lost.abort()
     }
@@ -49,7 +55,22 @@ export async function* events(
   }
 }
 
-/** The frames of one connection, which ends after thirty seconds without a byte, comments included. */
+const REVOKED = new ProblemError(
+  problemFrom(401, {
+    title: 'The session is over',
+    detail: 'The session was revoked. Sign in again.',
+    category: 'invalid_token',
+    code: 'invalid_token',
+  }),
+)
+
+/** Ends a connection after thirty seconds without an answer or a byte, comments included. */
+const within = async <T>(lost: AbortController, awaited: Promise<T>): Promise<T> => {
+  const silent = setTimeout(() => lost.abort(), SILENT_MS)
+  return awaited.finally(() => clearTimeout(silent))
+}
+
+/** The frames of one connection. */
 async function* framesOf(answer: Response, lost: AbortController): AsyncGenerator<Told> {
   if (!answer.ok || answer.body === null) throw new ProblemError(await problemOf(answer))
   const frames: Told[] = []
@@ -62,8 +83,7 @@ async function* framesOf(answer: Response, lost: AbortController): AsyncGenerato
   const decoder = new TextDecoder()
   const reader = answer.body.getReader()
   for (;;) {
-    const silent = setTimeout(() => lost.abort(), SILENT_MS)
-    const { done, value } = await reader.read().finally(() => clearTimeout(silent))
+    const { done, value } = await within(lost, reader.read())
     if (done) return
     parser.feed(decoder.decode(value, { stream: true }))
     yield* frames.splice(0)

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { followLog, frameFrom, type LogLine, placeOf } from '../../apps/shared/contracts/client/frames.ts'
 import { answerOf, problemFrom, retryAfterMs } from '../../apps/shared/contracts/client/problem.ts'
 
@@ -97,5 +99,53 @@ describe('answers to commands', () => {
     ['', undefined],
   ])('reads how long Retry-After "%s" waits', (header, ms) => {
     expect(retryAfterMs(header, Date.UTC(1994, 10, 6, 8, 49, 37))).toBe(ms)
+  })
+})
+
+describe('a command that is sent again', () => {
+  afterEach(() => void vi.unstubAllGlobals())
+
+  /** Sends one command as often as the server has answers, each a list of statuses: returns the outcomes and keys. */
+  const sentTo = async (...answers: number[]) => {
+    const keys: unknown[] = []
+    const server = createServer((request, answer) => {
+      keys.push(request.headers['idempotency-key'])
+      const status = answers.shift() ?? 503
+      const code = { 409: 'in_progress', 403: 'reauth_required' }[status] ?? 'a_code'
+      const category = status === 409 ? 'version_conflict' : 'a_category'
+      answer.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
+      answer.end(JSON.stringify({ category, code, retry_after_ms: 1 }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const Native = Request
+    vi.stubGlobal('sessionStorage', { getItem: () => null })
+    vi.stubGlobal(
+      'Request',
+      class extends Native {
+        constructor(path: string, init?: RequestInit) {
+          super(new URL(path, base), init)
+        }
+      },
+    )
+    const { commandSender } = await import('../../apps/console/api/commands.ts')
+    const send = commandSender()
+    const kinds: string[] = []
+    while (answers.length > 0) kinds.push((await send({ path: '/v1/schedules', body: { title: 'a title' } })).kind)
+    server.close()
+    return { kinds, keys: new Set(keys).size }
+  }
+  const busy = [503, 429, 503, 503]
+
+  it.each<[answers: number[], kinds: string[], keys: number]>([
+    [[502, ...busy, 200], ['unknown', 'unknown', 'applied'], 1],
+    [[502, 409, 409, 409, 409, 200], ['unknown', 'unknown', 'applied'], 1],
+    [[502, 403, 202], ['unknown', 'unknown', 'accepted'], 1],
+    [[409, 409, 409, 409, 503, 200], ['unknown', 'applied'], 1],
+    [[...busy, 200], ['held', 'applied'], 1],
+    [[403, 200], ['held', 'applied'], 1],
+    [[502, 422, 200], ['unknown', 'refused', 'applied'], 2],
+  ])('keeps its key until it is refused: %j', async (answers, kinds, keys) => {
+    expect(await sentTo(...answers)).toEqual({ kinds, keys })
   })
 })

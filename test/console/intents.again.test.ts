@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { againOf, whatOf } from '../../apps/console/intents/again.ts'
 import { intentOf, type Procedure } from '../../apps/console/intents/draft.ts'
+import { withCondition } from '../../apps/console/values/conditions.tsx'
 
 const procedures = [
   { kind: 'change', pack: 'fleet', key: 'release', match: { resource_type: 'fleet.host' }, scope: 'target' },
@@ -61,6 +62,16 @@ describe('an operation that is run again', () => {
     })
     expect(sentAgain(starting(3_600_000)).body.constraints).toEqual(starting(3_600_000).constraints)
     expect(sentAgain(starting(-1)).body.constraints).toBeUndefined()
+  })
+
+  it('keeps the earlier expression when a condition is added, so that the condition only narrows it', () => {
+    const in_eu1 = { field: 'region', is: 'eu1' }
+    const in_eu2 = { field: 'region', is: 'eu2' }
+    const test = 'target.scope.region_id == "eu1"'
+    const typed = "target.name == 'a' || target.name == 'b'"
+    expect(withCondition([], typed, in_eu1)).toEqual({ chips: [], when: `(${typed}) && ${test}` })
+    expect(withCondition([], ' ', in_eu1)).toEqual({ chips: [in_eu1], when: test })
+    expect(withCondition([in_eu1], test, in_eu2).when).toBe(`(${test} || target.scope.region_id == "eu2")`)
   })
 
   it('never selects more than last time: conditions that the form cannot show become the resources of then', () => {

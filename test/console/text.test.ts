@@ -139,6 +139,7 @@ describe('times and numbers', () => {
   it('name the day when it is another one', () => {
     expect(shortTime(at, at + 3_600_000, 'utc')).toBe('12:04')
     expect(shortTime(at, at + 86_400_000, 'utc')).toBe('21 Nov, 12:04')
+    expect(shortTime(at, at + 365 * 86_400_000, 'utc')).toBe('21 Nov, 12:04')
   })
 
   it('are those of the chosen zone, and of UTC in one that the browser does not know', () => {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSignalbox, events, ProblemError, read, type SignalboxOptions } from '../../apps/client/index.ts'
 import { until } from '../support/until.ts'
 import { ROLES, startOperation, startWorld, type World } from './world.ts'
@@ -145,6 +145,52 @@ describe('in an outage the client', () => {
     await withServer([refuse(403, { code: 'permission_missing' })], async (url) => {
       const first = events(createSignalbox({ url, token: 't' }), { topics: ['inbox'] }).next()
       await expect(first).rejects.toBeInstanceOf(ProblemError)
+    })
+  })
+
+  it('ends events that a refused token or an ended session can never continue', async () => {
+    const stream = (text: string) => (_req: IncomingMessage, res: ServerResponse) =>
+      void res.writeHead(200, { 'content-type': 'text/event-stream' }).end(text)
+    const refused = refuse(401, { code: 'invalid_token' })
+    const follow = async (url: string) => {
+      const seen: string[] = []
+      try {
+        for await (const { event } of events(createSignalbox({ url, token: 't' }), { topics: ['inbox'] }))
+          seen.push(event)
+      } catch (error) {
+        return [...seen, (error as ProblemError).problem.status]
+      }
+      return seen
+    }
+    const inbox = stream('event: inbox\nid: 1\ndata: {}\n\n')
+    await withServer([refused, inbox, refused, refuse(500, { code: 'internal_error' }), refused], async (url, heard) => {
+      expect(await follow(url)).toEqual(['inbox', 401])
+      expect(heard.length).toBe(5)
+    })
+    await withServer([stream('event: bye\ndata: {"reason":"revoked"}\n\n')], async (url, heard) => {
+      expect(await follow(url)).toEqual(['bye', 401])
+      expect(heard.length).toBe(1)
+    })
+  })
+
+  it('asks for events again if there is no answer', async () => {
+    const silent = () => undefined
+    const inbox = (_req: IncomingMessage, res: ServerResponse) =>
+      void res.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: inbox\nid: 1\ndata: {}\n\n')
+    await withServer([silent, inbox], async (url, heard) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      try {
+        const first = events(createSignalbox({ url, token: 't' }), { topics: ['inbox'] }).next()
+        while (heard.length < 1) await new Promise(setImmediate)
+        await vi.advanceTimersByTimeAsync(30_000)
+        while (heard.length < 2) {
+          await vi.advanceTimersByTimeAsync(500)
+          await new Promise(setImmediate)
+        }
+        expect((await first).value?.event).toBe('inbox')
+      } finally {
+        vi.useRealTimers()
+      }
     })
   })
 })

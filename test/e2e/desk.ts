@@ -33,7 +33,7 @@ export const complaints: string[] = []
 /** The same without the errors that tests cause: they block the stream, cut the network and answer 599. */
 export const unmeantComplaints = (): string[] => {
   const meant =
-    /ERR_FAILED|ERR_INTERNET_DISCONNECTED|status of 599|code of this page could not be fetched|session cannot be resumed/
+    /ERR_FAILED|ERR_INTERNET_DISCONNECTED|status of 599|code of this page could not be fetched|dynamically imported module|session cannot be resumed/
   return complaints.filter((line) => !meant.test(line))
 }
 
@@ -133,6 +133,19 @@ export const sitDown = async (username: string): Promise<{ context: BrowserConte
   const page = await openTab(context)
   await signInAs(page, stack.gateway_url, accounts.get(username) as Account)
   return { context, page }
+}
+
+/** Ends the session of a page: its next read is refused, and so is its refresh. The session dialog opens. */
+export const endSession = async (page: Page): Promise<void> => {
+  const refresh = '**/v1/token?response_mode=cookie'
+  const isRefresh = (data: string | null) => data?.includes('refresh_token') === true
+  await page.route(refresh, (route) =>
+    isRefresh(route.request().postData()) ? route.fulfill({ status: 401 }) : route.continue(),
+  )
+  await page.route('**/api/v1/resources?**', (route) => route.fulfill({ status: 401 }), { times: 1 })
+  await page.getByRole('link', { name: 'Resources' }).click()
+  await dialogOf(page).getByRole('heading', { name: 'Your session has ended' }).waitFor()
+  await page.unroute(refresh)
 }
 
 const desks = new Map<string, Promise<{ context: BrowserContext; page: Page }>>()

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { FreezeItem } from '../../shared/contracts/operations/calendar.ts'
 import { ActionButton, actionOf, mayPress } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
+import { HERE } from '../kit/format.ts'
 import { useRested } from '../kit/rested.ts'
 import { meQuery } from '../queries/me.ts'
 import { calendarQuery } from '../queries/overview.ts'
@@ -101,12 +102,11 @@ const EndDialog = ({ freeze: { freeze_id, title, approvers }, close }: { freeze:
   )
 }
 
-const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone
 const FIELDS = (groups: readonly string[]): FormField[] => [
   { name: 'title', label: words.reason, kind: 'text' },
   { name: 'approvers', label: words.approvers, kind: 'text', value: groups.join(' ') },
-  { name: 'from', label: words.begins(zone()), kind: 'datetime-local', optional: true },
-  { name: 'to', label: words.ends(zone()), kind: 'datetime-local' },
+  { name: 'from', label: words.begins(HERE), kind: 'datetime-local', optional: true },
+  { name: 'to', label: words.ends(HERE), kind: 'datetime-local' },
 ]
 
 /** Derives the id of a freeze from its title, with a unique ending. */
@@ -134,8 +134,9 @@ const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () 
     ...{ from: timeOf(typedIn(typed, 'from')) ?? made.at, to },
     approvers: typedIn(typed, 'approvers').split(/[\s,]+/),
   }
-  const rested = useRested(JSON.stringify(ready ? body : null))
-  const preview = JSON.parse(rested) as typeof body | null
+  const text = JSON.stringify(ready ? body : null)
+  // What is still being typed has no consequences yet.
+  const preview = useRested(text) === text && ready ? body : null
   return (
     <CommandDialog<Effect, unknown>
       title={words.create}

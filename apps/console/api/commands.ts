@@ -2,7 +2,7 @@ import { answerOf, type Problem, problemFrom } from '../../shared/contracts/clie
 import { sleep } from '../session/wait.ts'
 import { problemOf, withSession } from './client.ts'
 
-/** One command below /api: a POST unless it names another method. PUT and DELETE send no body. The key belongs to exactly this command. */
+/** One command below /api: a POST unless it names another method. PUT and DELETE send no body. */
 export type Command = {
   method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
@@ -15,29 +15,52 @@ export type Command = {
 export type Outcome<Reply = unknown> =
   | { kind: 'applied'; reply: Reply }
   | { kind: 'accepted'; reply: Reply; at: string }
+  /** It may have taken effect: only the same command follows, with the same key. */
   | { kind: 'unknown'; problem: Problem }
+  /** Not judged: it had no effect yet, and keeps its key. */
+  | { kind: 'held'; problem: Problem }
   | { kind: 'refused'; problem: Problem }
 
 const WAITS = 3
 const LONGEST_WAIT_MS = 10_000
 
+/** A sender of commands. A command keeps its key until it is refused, so that its repeats take effect once. */
+export const commandSender = () => {
+  const kept = new Map<string, { key: string; doubtful: boolean }>()
+  return async <Reply>(command: Command): Promise<Outcome<Reply>> => {
+    const text = JSON.stringify(command)
+    const own = kept.get(text) ?? { key: crypto.randomUUID(), doubtful: false }
+    kept.set(text, own)
+    const outcome = await sendCommand<Reply>(command, own.key)
+    own.doubtful ||= outcome.kind === 'unknown'
+    if (outcome.kind === 'refused') kept.delete(text)
+    // A wait does not tell what became of an earlier try.
+    return outcome.kind === 'held' && own.doubtful ? { ...outcome, kind: 'unknown' } : outcome
+  }
+}
+export type Sender = ReturnType<typeof commandSender>
+
 /**
- * Sends a command once and returns the server's answer. Only answers that promise no effect yet (in progress, too many
- * requests, overload) are repeated after their wait, with the same key. After a missing answer the person repeats the
- * command, with the same key and body.
+ * Sends a command and returns the server's answer. Only answers that promise no effect yet (in progress, too many
+ * requests, overload) are repeated after their wait, with the same key. After a missing answer the person repeats it.
  */
-export const sendCommand = async <Reply>(command: Command, key: string): Promise<Outcome<Reply>> => {
+const sendCommand = async <Reply>(command: Command, key: string): Promise<Outcome<Reply>> => {
   for (let waits = 0; ; waits += 1) {
     const { status, reply, problem } = await send<Reply>(command, key)
     const answer = answerOf(status, problem)
     if (answer === 'applied') return { kind: 'applied', reply: reply as Reply }
     if (answer === 'accepted') return { kind: 'accepted', reply: reply as Reply, at: new Date().toISOString() }
     if (problem === undefined) return { kind: 'unknown', problem: problemFrom(0, null) }
-    if (answer === 'refused') return { kind: 'refused', problem }
-    if (answer === 'unknown' || waits >= WAITS) return { kind: answer === 'wait' ? 'refused' : 'unknown', problem }
+    if (answer === 'refused') return { kind: isUnjudged(problem) ? 'held' : 'refused', problem }
+    if (answer === 'unknown') return { kind: 'unknown', problem }
+    // An earlier try that is still in progress may yet take effect.
+    if (waits >= WAITS) return { kind: status === 409 ? 'unknown' : 'held', problem }
     await sleep(Math.min(problem.retry_after_ms ?? 1000, LONGEST_WAIT_MS))
   }
 }
+
+/** The session ended, or its sign-in is too old: the command itself was not looked at. */
+const isUnjudged = ({ status, code }: Problem): boolean => status === 401 || code === 'reauth_required'
 
 /** The effect of the command, from the server's dry run, which takes a separate key. */
 export const dryRun = async <Effect>({ path, body }: Command): Promise<{ effect: Effect } | { problem: Problem }> => {

@@ -15,7 +15,7 @@ export type Connection = {
   whole_at: number
 }
 type Shared =
-  | { kind: 'who' }
+  | { kind: 'who' | 'retry' }
   | { kind: 'topics'; tab: string; topics: string[] }
   | { kind: 'gone'; tab: string }
   | { kind: 'frame'; frame: Frame; cursor: string | null }
@@ -25,6 +25,9 @@ const REST_MS = 250
 const MAX_TOPICS = 50
 const POLL_AFTER_FAILURES = 3
 const TRY_AGAIN_MS = 60_000
+const BEAT_MS = 15_000
+/** Browsers may delay the timers of a hidden tab, which may be the leader, to once a minute. */
+const QUIET_MS = 90_000
 
 const tab = crypto.randomUUID()
 const channel = new BroadcastChannel('signalbox-live')
@@ -42,6 +45,7 @@ let cursor: string | null = null
 let leading = false
 let started = false
 let rest: ReturnType<typeof setTimeout> | undefined
+let quiet: ReturnType<typeof setTimeout> | undefined
 let wake = (): void => undefined
 let current = new AbortController()
 
@@ -62,6 +66,7 @@ export const startLive = (): void => {
   onToken(reconnect)
   onPhase(reconnect)
   if (!navigator.onLine) setConnection('offline')
+  expectLeader()
   void navigator.locks.request('signalbox-stream', lead)
 }
 
@@ -97,11 +102,13 @@ export const onConnection = (listener: () => void): (() => void) => {
 export const retryNow = (): void => {
   if (connection.mode === 'offline' && navigator.onLine) setConnection('reconnecting')
   wake()
+  say({ kind: 'retry' })
 }
 
 async function lead(): Promise<never> {
   leading = true
   say({ kind: 'who' })
+  setInterval(tellFollowers, BEAT_MS)
   let failures = 0
   for (;;) {
     await ready()
@@ -141,16 +148,17 @@ async function afterEnd(end: StreamEnd, failures: number): Promise<number> {
     revoked()
     return 0
   }
+  const failed = failures + 1
+  let wait_ms = 'retry_ms' in end ? end.retry_ms : nextDelay(failed)
   if (end.cause === 'unauthorised' || (end.cause === 'bye' && end.reason === 'token')) {
     const outcome = await renew(end.cause === 'unauthorised' ? accessToken() : null)
-    if (outcome !== 'ok') await pause(nextDelay(failures + 1))
-    return failures + 1
+    if (outcome === 'ok') return failed
+    wait_ms = typeof outcome === 'object' ? outcome.retry_after_ms : nextDelay(failed)
   }
-  const failed = failures + 1
   served = []
   const polls = end.cause === 'silent' || failed >= POLL_AFTER_FAILURES
   setConnection(polls ? 'polling' : 'reconnecting')
-  await pause(polls ? TRY_AGAIN_MS : 'retry_ms' in end ? end.retry_ms : nextDelay(failed))
+  await pause(polls ? TRY_AGAIN_MS : wait_ms)
   return failed
 }
 
@@ -178,6 +186,10 @@ function wanted(): string[] {
 function topicsChanged(): void {
   say({ kind: 'topics', tab, topics: [...mine.keys()] })
   if (served.length >= MAX_TOPICS) tellListeners()
+  followTopics()
+}
+
+function followTopics(): void {
   clearTimeout(rest)
   rest = setTimeout(() => {
     if (leading && wanted().some((topic) => !served.includes(topic))) reconnect()
@@ -196,21 +208,31 @@ function hear(message: Shared): void {
   } else if (message.kind === 'gone') others.delete(message.tab)
   else if (message.kind === 'topics') {
     others.set(message.tab, message.topics)
-    if (leading) say({ kind: 'connection', connection, served })
-    clearTimeout(rest)
-    rest = setTimeout(() => {
-      if (leading && wanted().some((topic) => !served.includes(topic))) reconnect()
-    }, REST_MS)
-  } else if (message.kind === 'frame' && !leading) {
+    if (leading) tellFollowers()
+    followTopics()
+  } else if (message.kind === 'retry') wake()
+  else if (message.kind === 'frame' && !leading) {
+    expectLeader()
     if (message.cursor !== null) cursor = message.cursor
     deliver(message.frame)
   } else if (message.kind === 'connection' && !leading) {
+    expectLeader()
     const news = message.served.filter((topic) => mine.has(topic) && !served.includes(topic))
     served = message.served
     connection = message.connection
     tellListeners()
     if (news.length > 0) for (const listener of servedListeners) listener(news)
   }
+}
+
+/** A tab polls if no news comes from the leader, which may stand still. */
+function expectLeader(): void {
+  clearTimeout(quiet)
+  quiet = setTimeout(() => {
+    if (leading) return
+    served = []
+    setConnection('polling')
+  }, QUIET_MS)
 }
 
 function deliver(frame: Frame): void {
@@ -222,7 +244,7 @@ function setConnection(mode: Connection['mode']): void {
   const now = Date.now()
   const known = connection.mode === 'live' ? now : connection.whole_at
   if (connection.mode !== mode) connection = { mode, since: now, whole_at: mode === 'live' ? now : known }
-  if (leading) say({ kind: 'connection', connection, served })
+  if (leading) tellFollowers()
   tellListeners()
 }
 
@@ -232,4 +254,5 @@ function tellListeners(): void {
   for (const listener of connectionListeners) listener()
 }
 
+const tellFollowers = (): void => say({ kind: 'connection', connection, served })
 const say = (message: Shared): void => channel.postMessage(message)

@@ -64,7 +64,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     if (typedMissing || blocked) return
     const said = text === undefined || words.trim() === '' ? {} : { [text.name]: words.trim() }
     const whole = { ...command, body: { ...command.body, ...said } }
-    void send(whole, phase === 'unknown' ? undefined : props.complete)
+    void send(whole, props.complete)
   }
   return (
     <DialogFrame

@@ -88,15 +88,25 @@ const possibleNow = (problem: Problem): string[] => {
 /** Step-up: the last sign-in is too old for this command. Afterwards the dialog is unchanged for another press. */
 export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
   const [provider, setProvider] = useState<Provider>()
+  const [error, setError] = useState<string | null>(null)
   useEffect(() => void sessionProvider().then(setProvider), [])
   if (provider === undefined) return <ByPassword confirmed={confirmed} />
+  const prove = async () => {
+    const status = await proveAt(provider, 'reauth')
+    if (status !== 200) setError(status === null ? tLogin.no_answer : tLogin.failed)
+  }
   return (
     <div className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4">
       <p className="font-medium">{tSession.confirm_title}</p>
       <p className="text-muted">{tSession.confirm_away(provider.title)}</p>
-      <button type="button" className="button" onClick={() => void proveAt(provider, 'reauth')}>
+      <button type="button" className="button" onClick={() => void prove()}>
         {tSession.confirm_through(provider.title)}
       </button>
+      {error ? (
+        <p className="field-error" role="alert">
+          {error}
+        </p>
+      ) : null}
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import { useEffect, useReducer, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { type Command, dryRun, type Outcome, sendCommand } from '../api/commands.ts'
+import { type Command, commandSender, dryRun, type Outcome } from '../api/commands.ts'
 
 type Phase = 'open' | 'sending' | 'accepted' | 'unknown'
 type State = { phase: Phase; problem: Problem | null; accepted_at: string; checked: boolean }
@@ -30,12 +30,11 @@ const step = (state: State, event: Step): State => {
 export type Complete = (command: Command) => Promise<Command | Problem>
 type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Problem) => void; close: () => void }
 
-/** Sends a dialog's command, keeps its outcome. Repeats of a body keep its idempotency key, to take effect once. */
+/** Sends a dialog's command, keeps its outcome. */
 export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
   const [state, tell] = useReducer(step, { phase: 'open', problem: null, accepted_at: '', checked: false })
-  const sent = useRef<{ key: string; command: Command } | null>(null)
-  /** The session ended during the last try, so the command was not judged; the same body is sent with the same key. */
-  const unanswered = useRef(false)
+  const [sendOnce] = useState(commandSender)
+  const sent = useRef<Command>(undefined)
   /** A second press before the dialog redraws must not send again. */
   const sending = useRef(false)
 
@@ -48,53 +47,46 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
       done(outcome.reply)
       return tell({ type: 'accepted', at: outcome.at })
     }
-    unanswered.current = outcome.kind === 'refused' && outcome.problem.status === 401
-    tell({ type: outcome.kind, problem: unanswered.current ? null : outcome.problem })
-    if (outcome.kind === 'refused' && !unanswered.current) refused?.(outcome.problem)
+    const { kind, problem } = outcome
+    // The session dialog says that the session is over.
+    tell({ type: kind === 'unknown' ? kind : 'refused', problem: problem.status === 401 ? null : problem })
+    if (kind === 'refused') refused?.(problem)
   }
 
-  /** Sends the command, with a signature if one is required, or repeats it after a missing answer. */
+  /** Sends the command, with a signature if one is required; after a missing answer it repeats what it sent. */
   const send = async (given: Command, complete: Complete = async () => given) => {
     if (sending.current) return
     sending.current = true
     tell({ type: 'sending' })
     try {
-      const command = await complete(given)
-      if ('body' in command) answered(await sendOnce(command as Command))
-      else tell({ type: 'refused', problem: command })
+      const command = (state.phase === 'unknown' && sent.current) || (await complete(given))
+      if (!('body' in command)) return tell({ type: 'refused', problem: command })
+      sent.current = command as Command
+      answered(await sendOnce<Reply>(sent.current))
     } finally {
       sending.current = false
     }
-  }
-
-  const sendOnce = (command: Command): Promise<Outcome<Reply>> => {
-    if (state.phase !== 'unknown' || sent.current === null) {
-      const same = JSON.stringify(sent.current?.command) === JSON.stringify(command)
-      if (!(same && unanswered.current)) sent.current = { key: crypto.randomUUID(), command }
-    }
-    const { command: body, key } = sent.current ?? { command, key: crypto.randomUUID() }
-    return sendCommand<Reply>(body, key)
   }
   return { ...state, send, tell }
 }
 
 type Tried<Effect> = { effect: Effect | null; problem: Problem | null }
+const UNTRIED = { effect: null, problem: null }
 
-/** The server's dry run of a command, for this body; repeated when `again` flips. */
+/** The server's dry run of a command, for this body alone; repeated when `again` flips. */
 export const useDryRun = <Effect>(command: Command | null, again: boolean): Tried<Effect> => {
-  const [state, setState] = useState<Tried<Effect>>({ effect: null, problem: null })
+  const [state, setState] = useState<{ asked: string; tried: Tried<Effect> }>({ asked: '', tried: UNTRIED })
   const asked = JSON.stringify([command, again])
   useEffect(() => {
     let left = false
     const [body] = JSON.parse(asked) as [Command | null, boolean]
     if (body === null) return
     void dryRun<Effect>(body).then((reply) => {
-      if (left) return
-      setState('effect' in reply ? { effect: reply.effect, problem: null } : { effect: null, problem: reply.problem })
+      if (!left) setState({ asked, tried: { ...UNTRIED, ...reply } })
     })
     return () => {
       left = true
     }
   }, [asked])
-  return state
+  return state.asked === asked ? state.tried : UNTRIED
 }

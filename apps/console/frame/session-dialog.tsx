@@ -1,36 +1,47 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { PasswordField } from '../forms/password.tsx'
 import { SecondStepForm } from '../forms/second-step.tsx'
 import { signInError } from '../forms/sign-in-error.ts'
 import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
-import { currentUser, type SignIn, showLogin, signIn } from '../session/token.ts'
+import { listProviders, type Provider, signInAddress } from '../session/providers.ts'
+import { currentUser, type SignIn, sessionPhase, showLogin, signIn, signInByPasskey } from '../session/token.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { tLogin, tSession } from '../words/frame/login.ts'
 
-/** The session ended while a page is open: asks for the same person's password; the page and typed text stay. */
+/** The session ended while a page is open: asks the same person to sign in; the page and typed text stay. */
 export const SessionDialog = () => {
   const [password, setPassword] = useState('')
   const [error, setError] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
   const [step, setStep] = useState<SecondStep>()
+  const [providers, setProviders] = useState<Provider[]>([])
+  useEffect(() => void listProviders().then(setProviders), [])
   const client = useQueryClient()
+  // Reads repeat once the session goes on, here or from another tab; a command waits until the person presses again.
+  useEffect(
+    () => () => {
+      if (sessionPhase().name === 'signed_in') void client.invalidateQueries()
+    },
+    [client],
+  )
   const name = currentUser()?.username ?? ''
-  const submit = async (event: React.FormEvent) => {
-    event.preventDefault()
+  const enter = async (attempt: () => Promise<SignIn>) => {
     if (busy) return
     setBusy(true)
-    const result = await signIn(name, password)
+    const result = await attempt()
     setBusy(false)
     if (!result.ok && result.step) return setStep(result.step)
     end(result)
   }
+  const submit = (event: React.FormEvent) => {
+    event.preventDefault()
+    void enter(() => signIn(name, password))
+  }
   const end = (result: SignIn | null) => {
     setStep(undefined)
-    if (!result?.ok) return setError(result && signInError(result, display().zone))
-    // Reads repeat automatically; a command waits until the person presses again.
-    void client.invalidateQueries()
+    if (!result?.ok) setError(result && signInError(result, display().zone))
   }
   if (step)
     return (
@@ -40,7 +51,7 @@ export const SessionDialog = () => {
     )
   return (
     <DialogFrame title={tSession.title} close={() => undefined} dismissible={false}>
-      <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">
+      <form onSubmit={submit} className="flex flex-col gap-4">
         <p>{tSession.text(name)}</p>
         <PasswordField
           id="session-password"
@@ -54,10 +65,19 @@ export const SessionDialog = () => {
           <button type="button" className="button quiet" onClick={showLogin}>
             {tSession.someone_else}
           </button>
+          <button type="button" className="button" aria-disabled={busy} onClick={() => void enter(signInByPasskey)}>
+            {tLogin.passkey}
+          </button>
           <button type="submit" className="button main">
             {busy ? tLogin.sending : tLogin.submit}
           </button>
         </div>
+        {providers.length > 0 ? <p className="text-muted">{tSession.new_tab}</p> : null}
+        {providers.map((provider) => (
+          <a key={provider.id} className="button" target="_blank" rel="noreferrer" href={signInAddress(provider, '/')}>
+            {tLogin.through(provider.title)}
+          </a>
+        ))}
       </form>
     </DialogFrame>
   )

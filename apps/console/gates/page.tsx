@@ -28,11 +28,13 @@ export const GatePage = () => {
     refetchInterval: ({ state }) => (state.data?.status === 'waiting' ? CONTEXT_AGES_MS : false),
   })
   const gate = query.data
-  const [deciding, setDeciding] = useState<Verdict | null>(null)
+  const [deciding, setDeciding] = useState<Verdict | 'late' | null>(null)
   const waiting = gate?.status === 'waiting'
   const outcome = useRef<HTMLElement>(null)
   const waited = useRef(false)
   useEffect(() => {
+    // A dialog that the end of the gate closed does not open again with its next round.
+    setDeciding((before) => (waiting ? (before === 'late' ? null : before) : before && 'late'))
     // The button that had the focus no longer exists.
     if (waited.current && !waiting && document.activeElement === document.body) outcome.current?.focus()
     waited.current = waiting
@@ -69,9 +71,9 @@ export const GatePage = () => {
         </div>
         <div className="decide-column">
           {waiting ? (
-            <DecidePanel gate={gate} open={deciding} setOpen={setDeciding} />
+            <DecidePanel gate={gate} open={deciding === 'late' ? null : deciding} setOpen={setDeciding} />
           ) : (
-            <Outcome gate={gate} deciding={deciding !== null} ref={outcome} />
+            <Outcome gate={gate} late={deciding === 'late'} ref={outcome} />
           )}
         </div>
       </div>
@@ -82,17 +84,17 @@ export const GatePage = () => {
 const CONTEXT_AGES_MS = 30_000
 
 /** The decision; tells a person whose dialog was still open that someone else decided first. */
-const Outcome = ({ gate, deciding, ref }: OutcomeProps) => (
+const Outcome = ({ gate, late, ref }: OutcomeProps) => (
   <section ref={ref} tabIndex={-1} className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />
     <StatusWords gate={gate} />
-    {deciding && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
+    {late && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
       <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
     ) : null}
     {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
   </section>
 )
-type OutcomeProps = { gate: Gate; deciding: boolean; ref: React.Ref<HTMLElement> }
+type OutcomeProps = { gate: Gate; late: boolean; ref: React.Ref<HTMLElement> }
 
 const StatusWords = ({ gate }: { gate: Gate }) => {
   const words = useTimeWords()

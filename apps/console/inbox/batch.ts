@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { sendCommand } from '../api/commands.ts'
+import { commandSender } from '../api/commands.ts'
 import { type Candidate, keyOf, sendEach, type Together } from './alike.ts'
 
 /** `held`: not sent, or not judged; it is sent again with the same key. */
@@ -12,8 +12,8 @@ export type Result =
   | { state: 'refused' | 'unknown'; problem: Problem }
 
 /**
- * Votes on gates and patches together: one command, key, digest and round each. A missing answer stops the rest, and so
- * does a sign-in that is too old; both are sent again with the same keys.
+ * Votes on gates and patches together: one command, key, digest and round each. A vote that was not judged, or whose answer
+ * is missing, stops the rest; it is sent again with the same key.
  */
 export const useBatch = (verdict: Together) => {
   const client = useQueryClient()
@@ -22,12 +22,13 @@ export const useBatch = (verdict: Together) => {
   const [stale, setStale] = useState(false)
   /** A second press before the dialog redraws must not send again. */
   const busy = useRef(false)
-  const batch = useRef<{ id: string; size: number; keys: Map<string, string> }>(undefined)
+  const [sender] = useState(commandSender)
+  const batch = useRef<{ id: string; size: number }>(undefined)
   const tell = (candidate: Candidate, result: Result) =>
     setResults((before) => new Map(before).set(keyOf(candidate.row), result))
 
   const vote = async (candidate: Candidate, comment: string): Promise<'on' | 'stop'> => {
-    const { id, size, keys } = batch.current as NonNullable<typeof batch.current>
+    const { id, size } = batch.current as NonNullable<typeof batch.current>
     const { row, read } = candidate
     const [part, round] =
       'gate_id' in row
@@ -37,16 +38,15 @@ export const useBatch = (verdict: Together) => {
     const path = `/v1/operations/${encodeURIComponent(row.operation_id)}/${part}/${verdict}`
     const seen = verdict === 'approve' ? { reviewed_digest: read.digest } : {}
     const body = { ...round, ...seen, ...(comment === '' ? {} : { comment }), batch: { id, size } }
-    const outcome = await sendCommand<{ status: string }>({ path, body }, keys.get(keyOf(candidate.row)) ?? '')
+    const outcome = await sender<{ status: string }>({ path, body })
     if (outcome.kind === 'applied' || outcome.kind === 'accepted') {
       tell(candidate, { state: 'done', status: outcome.reply.status })
       return 'on'
     }
     const { kind, problem } = outcome
-    const unjudged = kind === 'refused' && (problem.code === 'reauth_required' || problem.status === 401)
     if (problem.code === 'reauth_required') setStale(true)
-    tell(candidate, unjudged ? { state: 'held' } : { state: kind, problem })
-    return unjudged || kind === 'unknown' ? 'stop' : 'on'
+    tell(candidate, kind === 'held' ? { state: kind } : { state: kind, problem })
+    return kind === 'refused' ? 'on' : 'stop'
   }
 
   const send = async (candidates: readonly Candidate[], comment: string) => {
@@ -54,11 +54,7 @@ export const useBatch = (verdict: Together) => {
     busy.current = true
     setSending(true)
     setStale(false)
-    batch.current ??= {
-      id: crypto.randomUUID(),
-      size: candidates.length,
-      keys: new Map(candidates.map(({ row }) => [keyOf(row), crypto.randomUUID()])),
-    }
+    batch.current ??= { id: crypto.randomUUID(), size: candidates.length }
     try {
       await sendEach(candidates, (candidate) => vote(candidate, comment))
     } finally {

@@ -92,7 +92,8 @@ type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource
 const Form = ({ choices, what, resource, again }: FormProps) => {
   const id = useId()
   const navigate = useNavigate()
-  const [typed, setTyped] = useTyped<Typed>(useLocation().href, {
+  const { href } = useLocation()
+  const [typed, setTyped] = useTyped<Typed>(href, {
     title: resource ? tPlan.intent.name_of(resource.display_name || resource.name) : '',
     picked: resource !== undefined,
     ids: resource?.resource_id ?? '',
@@ -108,7 +109,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
     ...again?.typed,
   })
   const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
-  const [timing, setTiming] = useState(NOW)
+  const [timing, setTiming] = useTyped(`${href} timing`, NOW)
   const [tries, setTries] = useState(0)
   const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : (again?.before ?? []))
   const summary = useRef<HTMLDivElement>(null)

@@ -3,6 +3,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { Field, TextField } from '../forms/field.tsx'
 import { objectIn } from '../forms/object-in.ts'
 import { SelectField } from '../forms/select.tsx'
+import { HERE } from '../kit/format.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
@@ -26,7 +27,7 @@ export const Limits = ({ limits, change }: { limits: Typed['limits']; change: (l
       <div className="grid gap-4 pt-2 sm:grid-cols-2">
         <Text label={words.window} value={limits.window_id ?? ''} change={set('window_id')} />
         <Text
-          label={words.not_before}
+          label={words.not_before(HERE)}
           value={limits.not_before ?? ''}
           change={set('not_before')}
           type="datetime-local"

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
-import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { When } from '../../shared/contracts/operations/schedules.ts'
-import { type Command, sendCommand } from '../api/commands.ts'
+import { type Command, commandSender } from '../api/commands.ts'
 import { fieldsOf } from '../forms/schema.tsx'
 import { resourceTypeQuery, targetsQuery } from '../queries/resources.ts'
 import { lockedOf, type What } from './draft.ts'
@@ -14,15 +14,11 @@ export const useIntent = () => {
   const [made, setMade] = useState(false)
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const keys = useRef(new Map<string, string>())
+  const [sender] = useState(commandSender)
   const sendOnce = async <Reply>(command: Command) => {
-    const text = JSON.stringify(command)
-    const key = keys.current.get(text) ?? crypto.randomUUID()
-    keys.current.set(text, key)
-    const outcome = await sendCommand<Reply>(command, key)
+    const outcome = await sender<Reply>(command)
     if ('reply' in outcome) return outcome.reply
-    if (outcome.kind === 'refused') keys.current.delete(text)
-    setProblem(outcome.problem ?? problemFrom(0, null))
+    setProblem(outcome.problem)
     return undefined
   }
   const planOf = async (body: Command['body']) => {

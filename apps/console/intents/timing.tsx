@@ -1,6 +1,7 @@
 import type { When } from '../../shared/contracts/operations/schedules.ts'
 import { Choices } from '../forms/choices.tsx'
 import { SelectField } from '../forms/select.tsx'
+import { HERE } from '../kit/format.ts'
 import { tPlan } from '../words/plan.ts'
 import type { Typed } from './draft.ts'
 import { Text } from './parts.tsx'
@@ -26,7 +27,6 @@ export const NOW: Timing = {
   start: false,
 }
 
-const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone
 const secondsIn = (hours: string): number => Math.round(Number(hours) * 3600)
 
 /** The schedule of the intent, or why it is incomplete; neither if the intent is created now. */
@@ -40,7 +40,7 @@ export const scheduleOf = (
   if (kind === 'every')
     return secondsIn(every_h) >= 60 ? { when: { every_s: secondsIn(every_h) } } : { fault: words.missing.every }
   if (kind === 'cron')
-    return cron.trim() === '' ? { fault: words.missing.cron } : { when: { cron: cron.trim(), timezone: zone() } }
+    return cron.trim() === '' ? { fault: words.missing.cron } : { when: { cron: cron.trim(), timezone: HERE } }
   if (kind === 'on')
     return picked || when.trim() === ''
       ? { fault: words.missing.on }
@@ -59,11 +59,11 @@ export const WhenPart = ({ timing, change }: { timing: Timing; change: (timing: 
     <>
       <Choices label={words.title} choices={words.kinds} chosen={timing.kind} choose={(kind) => set({ kind })} />
       {timing.kind === 'at' ? (
-        <Text label={words.at} type="datetime-local" value={timing.at} change={(at) => set({ at })} />
+        <Text label={words.at(HERE)} type="datetime-local" value={timing.at} change={(at) => set({ at })} />
       ) : timing.kind === 'every' ? (
         <Text label={words.every} type="number" value={timing.every_h} change={(every_h) => set({ every_h })} />
       ) : timing.kind === 'cron' ? (
-        <Text label={words.cron(zone())} value={timing.cron} change={(cron) => set({ cron })} />
+        <Text label={words.cron(HERE)} value={timing.cron} change={(cron) => set({ cron })} />
       ) : timing.kind === 'on' ? (
         <p className="text-muted">{words.on}</p>
       ) : timing.kind === 'webhook' ? (

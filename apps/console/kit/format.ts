@@ -2,6 +2,8 @@ import { LANGUAGE } from '../words/frame/language.ts'
 
 /** Uniform times, durations and numbers for lists, tooltips and axes (console.md section 9). Pure: takes the zone. */
 export type Zone = 'utc' | 'local' | (string & {})
+/** The zone of this browser: that of its date fields, whose labels name it. */
+export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -41,16 +43,18 @@ export const fullTime = (at: number, zone: Zone): string => {
 
 /** `12:04` on the day of `now`, otherwise `20 Nov, 12:04`. */
 export const shortTime = (at: number, now: number, zone: Zone): string => {
-  const day = format(zone, { day: 'numeric', month: 'short' })
   const time = clockTime(at, zone)
-  return day.format(at) === day.format(now) ? time : `${day.format(at)}, ${time}`
+  return isSameDay(at, now, zone) ? time : `${format(zone, { day: 'numeric', month: 'short' }).format(at)}, ${time}`
+}
+
+export const isSameDay = (at: number, now: number, zone: Zone): boolean => {
+  const day = format(zone, { dateStyle: 'short' })
+  return day.format(at) === day.format(now)
 }
 
 /** `12:04:31 UTC` on the day of `now`, otherwise in full. */
-export const exactTime = (at: number, now: number, zone: Zone): string => {
-  const day = format(zone, { dateStyle: 'short' })
-  return day.format(at) === day.format(now) ? `${clockTime(at, zone, true)} ${zoneWord(at, zone)}` : fullTime(at, zone)
-}
+export const exactTime = (at: number, now: number, zone: Zone): string =>
+  isSameDay(at, now, zone) ? `${clockTime(at, zone, true)} ${zoneWord(at, zone)}` : fullTime(at, zone)
 
 /** `Tue 24 Nov`. */
 export const dayName = (at: number, zone: Zone): string =>

@@ -9,7 +9,7 @@ import {
 import { send, Told, useChanges } from '../account/changes.tsx'
 import { TextField } from '../forms/field.tsx'
 import { Select, SelectField } from '../forms/select.tsx'
-import { coarse } from '../kit/format.ts'
+import { coarse, HERE } from '../kit/format.ts'
 import { display } from '../kit/prefs.ts'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
@@ -22,7 +22,6 @@ const words = tAccount.notifications.rules
 const AFTER_S = [0, 300, 900, 1800, 3600, 14_400, 86_400]
 const GATHER_S = [0, 60, 300, 900, 3600, 86_400]
 const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 const zone = () => ({ utc: 'UTC', local: HERE })[display().zone as string] ?? display().zone
 

@@ -69,8 +69,8 @@ const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
   const { operation_id } = operation
   const { node } = useSearch({ from: '/shell/operations/$operation_id/patches/new' })
   const { drafts, added, add, change, remove } = useDrafts(operation_id, start)
-  const [base, setBase] = useState(begun)
-  const [ticket, setTicket] = useState('')
+  const [base, setBase] = useTyped(`${operation_id} base`, begun)
+  const [ticket, setTicket] = useTyped(`${operation_id} ticket`, '')
   const [asking, setAsking] = useState(false)
   const sent = useRef(false)
   const changes = changesOf(drafts)

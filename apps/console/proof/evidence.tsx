@@ -169,9 +169,9 @@ const Result = ({ result }: { result: ChainResult }) => {
 const CommandLines = ({ operation_id }: { operation_id: string }) => {
   const file = `evidence-${shortId(operation_id)}.jsonl`
   const lines = [
-    `npx signalbox evidence keys > keys.json`,
-    `npx signalbox evidence export ${operation_id} > ${file}`,
-    `npx signalbox evidence verify ${file} --keys keys.json`,
+    `signalbox evidence keys > keys.json`,
+    `signalbox evidence export ${operation_id} > ${file}`,
+    `signalbox evidence verify ${file} --keys keys.json`,
   ]
   return (
     <details>
@@ -206,7 +206,7 @@ const COLUMNS: Column<EvidenceRecord>[] = [
   {
     name: tProof.evidence.columns.at,
     className: 'whitespace-nowrap tabular-nums',
-    cell: ({ at }) => <TimeText at={at} form="clock" />,
+    cell: ({ at }) => <TimeText at={at} form="full" />,
   },
   { name: tProof.evidence.columns.kind, cell: ({ kind }) => tDecide.gate.evidence_kind(kind) },
   {

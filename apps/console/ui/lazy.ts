@@ -1,17 +1,36 @@
-import { type ComponentType, lazy } from 'react'
+import { type ComponentType, createElement, lazy } from 'react'
+import { t } from '../words/index.ts'
 
-/** A part whose code loads on first display. Offline it waits for the network: React keeps a first failure forever. */
+/**
+ * A part whose code loads on first display. Offline it waits for the network: React keeps a first failure forever. If
+ * a release has replaced the code, the part says so, and the page stays with what was typed.
+ */
 // biome-ignore lint/suspicious/noExplicitAny: as React's own lazy
 export const lazyPart = <T extends ComponentType<any>>(load: () => Promise<{ default: T }>) =>
   lazy(() => withNetwork(load))
 
-const withNetwork = async <T>(load: () => Promise<T>): Promise<T> => {
+const withNetwork = async <T>(load: () => Promise<{ default: T }>): Promise<{ default: T }> => {
   for (;;) {
     try {
       return await load()
     } catch (error) {
-      if (navigator.onLine) throw error
+      if (navigator.onLine) {
+        console.error(error)
+        return { default: Away as unknown as T }
+      }
       await new Promise((resolve) => window.addEventListener('online', resolve, { once: true }))
     }
   }
 }
+
+const Away = () =>
+  createElement(
+    'div',
+    { className: 'banner fixed inset-x-0 bottom-0 z-50', role: 'alert' },
+    t.problem.code_away.text,
+    createElement(
+      'button',
+      { type: 'button', className: 'button', onClick: () => location.reload() },
+      t.connection.reload,
+    ),
+  )

@@ -21,7 +21,7 @@ export const Conditions = ({ chips, when, note = words.expression_note, change }
   const setChips = (chips: Chip[]) => change({ chips, when: celOf(chips) })
   return (
     <>
-      <AddChip add={(chip) => setChips([...chips, chip])} />
+      <AddChip add={(chip) => change(withCondition(chips, when, chip))} />
       {chips.length > 0 ? (
         <ul className="flex flex-wrap gap-2" aria-label={words.conditions}>
           {chips.map((chip, at) => (
@@ -59,6 +59,12 @@ const SCOPES: Record<string, string> = {
   datacenter: 'target.scope.datacenter_id',
   health: 'target.health_status',
 }
+/** Adds a condition. Typed text has no chips: it stays, and the condition narrows it. */
+export const withCondition = (chips: readonly Chip[], when: string, chip: Chip): { chips: Chip[]; when: string } =>
+  chips.length === 0 && when.trim() !== ''
+    ? { chips: [], when: `(${when.trim()}) && ${celOf([chip])}` }
+    : { chips: [...chips, chip], when: celOf([...chips, chip]) }
+
 /** The expression for the chips. Chips of one field are alternatives; a label is KEY=VALUE. */
 const celOf = (chips: readonly Chip[]): string =>
   [...Map.groupBy(chips, ({ field }) => field)]

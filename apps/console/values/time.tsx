@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import { clockTime, coarse, duration, exactTime, fullTime, shortTime } from '../kit/format.ts'
+import { clockTime, coarse, duration, exactTime, fullTime, isSameDay, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { t } from '../words/index.ts'
 
@@ -37,21 +37,23 @@ export const useNow = (): number => useSyncExternalStore(ticker.subscribe, ticke
 
 /**
  * A moment: relative within a day, otherwise absolute; in full in the tooltip. The text of an exact time says as much as
- * the tooltip, which keyboards and touch cannot reach.
+ * the tooltip, which keyboards and touch cannot reach. A clock time of another day is in full; `full` suits paper.
  */
-export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'clock' | 'both' }) => {
+export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'clock' | 'both' | 'full' }) => {
   const now = useNow()
   const { zone, times } = useDisplay()
   const ms = Date.parse(at)
   // The page's clock moves every ten seconds, so an event between two ticks is past, not future.
   const away = ms > now && ms <= Date.now() ? 0 : now - ms
   const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
-  const absolute = form === 'clock' ? clockTime(ms, zone, true) : shortTime(ms, now, zone)
-  const near = Math.abs(away) < DAY_MS
-  const short = form === 'clock' || !near ? absolute : form === 'both' ? `${absolute} (${relative})` : relative
+  const full = fullTime(ms, zone)
+  const clock = isSameDay(ms, now, zone) ? clockTime(ms, zone, true) : full
+  const absolute = form === 'full' ? full : form === 'clock' ? clock : shortTime(ms, now, zone)
+  const near = Math.abs(away) < DAY_MS && form !== 'clock' && form !== 'full'
+  const short = !near ? absolute : form === 'both' ? `${absolute} (${relative})` : relative
   return (
-    <time dateTime={at} title={fullTime(ms, zone)}>
-      {times === 'exact' ? exactTime(ms, now, zone) : short}
+    <time dateTime={at} title={full}>
+      {times === 'exact' && form !== 'full' ? exactTime(ms, now, zone) : short}
     </time>
   )
 }

@@ -9,11 +9,13 @@ import { useNow } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { approveWords, BriefLine, ChangeLine } from './brief.tsx'
 import { backLine, gravest, newsOf } from './context.ts'
+import type { DigestCheck } from './panel.tsx'
 import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
 
 type DecideDialogProps = {
   gate: Gate
+  check: DigestCheck
   verdict: 'approve' | 'reject'
   /** The bad news that the page showed when it opened. */
   known: readonly string[]
@@ -21,11 +23,10 @@ type DecideDialogProps = {
 }
 
 /** Confirms one decision. If its subject changes meanwhile, the difference is shown and must be reviewed first. */
-export const DecideDialog = ({ gate, verdict, known, close }: DecideDialogProps) => {
+export const DecideDialog = ({ gate, check, verdict, known, close }: DecideDialogProps) => {
   const now = useNow()
-  const [reviewed, setReviewed] = useState({ digest: gate.digest, round: gate.round, subject: gate.subject })
+  const { reviewed, moved } = useReviewed(gate)
   const refresh = useRefresh(gate)
-  const moved = gate.digest !== reviewed.digest || gate.round !== reviewed.round
   const approve = verdict === 'approve'
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
   const commentNeeded = !approve || ruleOf(gate).comment_on_approve === true
@@ -57,7 +58,7 @@ export const DecideDialog = ({ gate, verdict, known, close }: DecideDialogProps)
         needed: commentNeeded,
         missing: tDecide.gate.comment_needed,
       }}
-      blocked={moved}
+      blocked={moved !== null || (approve ? check !== 'matches' : check === 'differs')}
       refused={refresh}
       done={refresh}
       close={close}
@@ -87,26 +88,30 @@ export const DecideDialog = ({ gate, verdict, known, close }: DecideDialogProps)
         {approve && gate.policy.signature === 'required' ? <p>{tDecide.gate.needs_passkey}</p> : null}
         <p className="text-muted">{tDecide.gate.panel_binding(reviewed.round, shortDigest(reviewed.digest))}</p>
       </div>
-      {moved ? (
-        <div className="flex flex-col gap-2 rounded-card bg-wait-soft p-4" role="alert">
-          <p className="flex gap-2 font-medium text-wait">
-            <ShapeIcon shape="diamond" tone="wait" />
-            {tDecide.gate.moved}
-          </p>
-          <ChangeList changes={differences(reviewed.subject, gate.subject)} />
-          <p>
-            <button
-              type="button"
-              className="button"
-              onClick={() => setReviewed({ digest: gate.digest, round: gate.round, subject: gate.subject })}
-            >
-              {tDecide.gate.read_it}
-            </button>
-          </p>
-        </div>
-      ) : null}
+      {moved}
     </CommandDialog>
   )
+}
+
+/** What the person read. If the gate asks for something else meanwhile, `moved` shows it, to be read first. */
+const useReviewed = ({ digest, round, subject }: Gate) => {
+  const [reviewed, setReviewed] = useState({ digest, round, subject })
+  const moved =
+    digest === reviewed.digest && round === reviewed.round ? null : (
+      <div className="flex flex-col gap-2 rounded-card bg-wait-soft p-4" role="alert">
+        <p className="flex gap-2 font-medium text-wait">
+          <ShapeIcon shape="diamond" tone="wait" />
+          {tDecide.gate.moved}
+        </p>
+        <ChangeList changes={differences(reviewed.subject, subject)} />
+        <p>
+          <button type="button" className="button" onClick={() => setReviewed({ digest, round, subject })}>
+            {tDecide.gate.read_it}
+          </button>
+        </p>
+      </div>
+    )
+  return { reviewed, moved }
 }
 
 /** Rereads the data that a decision changes. */
@@ -122,14 +127,15 @@ const pathOf = ({ operation_id, gate_id }: Gate, verb: string): string =>
   `/v1/operations/${encodeURIComponent(operation_id)}/gates/${encodeURIComponent(gate_id)}/${verb}`
 
 /** Overrides every vote, in an emergency, with a reason. */
-export const BreakDialog = ({ gate, close }: { gate: Gate; close: () => void }) => {
+export const BreakDialog = ({ gate, check, close }: { gate: Gate; check: DigestCheck; close: () => void }) => {
+  const { reviewed, moved } = useReviewed(gate)
   const refresh = useRefresh(gate)
   return (
     <CommandDialog
       title={tDecide.gate.break_title}
       button={tDecide.gate.break_button}
       danger
-      command={{ path: pathOf(gate, 'approve'), body: { round: gate.round, reviewed_digest: gate.digest } }}
+      command={{ path: pathOf(gate, 'approve'), body: { round: reviewed.round, reviewed_digest: reviewed.digest } }}
       preview={null}
       complete={async ({ path, body: { reason, ...body } }) => ({ path, body: { ...body, break_glass: { reason } } })}
       text={{
@@ -138,12 +144,14 @@ export const BreakDialog = ({ gate, close }: { gate: Gate; close: () => void }) 
         needed: true,
         missing: tDecide.gate.break_reason_needed,
       }}
+      blocked={moved !== null || check !== 'matches'}
       refused={refresh}
       done={refresh}
       close={close}
     >
       <p>{tDecide.gate.break_effect}</p>
       {gate.subject ? <ChangeLine subject={gate.subject} order={gate.brief?.order} /> : null}
+      {moved}
     </CommandDialog>
   )
 }

@@ -70,14 +70,19 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
       {open ? (
         <Suspense fallback={null}>
           {open === 'break' ? (
-            <BreakDialog gate={gate} close={() => setOpen(null)} />
+            <BreakDialog gate={gate} check={check} close={() => setOpen(null)} />
           ) : (
-            <DecideDialog gate={gate} verdict={open} known={known} close={() => setOpen(null)} />
+            <DecideDialog gate={gate} check={check} verdict={open} known={known} close={() => setOpen(null)} />
           )}
         </Suspense>
       ) : null}
       {mayPress(glass) ? (
-        <button type="button" className="link self-start" onClick={() => setOpen('break')}>
+        <button
+          type="button"
+          className="link self-start"
+          aria-disabled={check !== 'matches'}
+          onClick={() => check === 'matches' && setOpen('break')}
+        >
           {tDecide.gate.brief.break_glass}
         </button>
       ) : (

@@ -1,7 +1,7 @@
 import { digestOf } from '../../shared/contracts/client/digest.ts'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import type { Ballot, BallotReply } from '../../shared/contracts/operations/gates.ts'
-import { type Command, sendCommand } from '../api/commands.ts'
+import { type Command, commandSender } from '../api/commands.ts'
 import { signWith } from '../session/passkeys.ts'
 import { tDecide } from '../words/decide.ts'
 
@@ -15,7 +15,7 @@ export const signed = async (
   shown: Pick<Ballot, 'type' | 'id' | 'round' | 'digest'>,
 ): Promise<Command | Problem> => {
   const path = `/v1/operations/${encodeURIComponent(operation_id)}/ballots`
-  const asked = await sendCommand<BallotReply>({ path, body: shown }, crypto.randomUUID())
+  const asked = await commandSender()<BallotReply>({ path, body: shown })
   if (asked.kind !== 'applied') return asked.kind === 'accepted' ? problemFrom(0, null) : asked.problem
   const { ballot, credential_ids } = asked.reply
   const named = { operation_id, ...shown }

@@ -83,7 +83,7 @@ describe('the evidence on paper', () => {
       // Unfolded, and without any request about the reader's rights.
       const folded = page.locator('main details')
       expect(await folded.count()).toBeGreaterThan(1)
-      await page.getByText(`npx signalbox evidence export ${operation_id}`).waitFor()
+      await page.getByText(`signalbox evidence export ${operation_id}`).waitFor()
       expect(await page.getByText('What can’t I do here?').isVisible()).toBe(false)
       // On a screen with the person's own colors, one tab still differs from the others.
       await page.emulateMedia({ media: 'screen', forcedColors: 'active' })

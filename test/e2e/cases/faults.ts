@@ -116,6 +116,26 @@ describe('a read that fails', () => {
   )
 })
 
+describe('a dialog whose code a release has replaced', () => {
+  it(
+    'says so and leaves the page with what was typed',
+    async () => {
+      const { context, page } = await sitDown('olga')
+      await page.route('**/key-list*', (route) => route.abort())
+      await page.goto(`${stack.gateway_url}/new?kind=change&type=infra.generic`)
+      await page.getByLabel('Reason').fill('half a reason')
+      await page.getByRole('heading', { level: 1 }).click()
+      await page.keyboard.press('?')
+      const alert = page.getByRole('alert').filter({ hasText: 'a new version of the console may be available' })
+      await alert.getByRole('button', { name: 'Reload' }).waitFor()
+      expect(await page.getByLabel('Reason').inputValue()).toBe('half a reason')
+      expect(await accessibilityOf(page)).toEqual([])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('the failed read of rights and waiting items', () => {
   it(
     'is reported in words, with a button to read it again',

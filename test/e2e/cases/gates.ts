@@ -305,6 +305,41 @@ describe('deciding a gate', () => {
   )
 
   it(
+    'is not bypassed for what was not read, or does not match its digest',
+    async () => {
+      const { context, page } = await sitDown('otto')
+      const { operation_id, gate } = await start('unread')
+      let forging = false
+      await page.route(`**/api/v1/operations/${operation_id}/gates/go`, async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        if (forging) json.digest = json.digest.replace(/.{4}$/, '0000')
+        await route.fulfill({ response: answer, json })
+      })
+      await page.clock.install()
+      await page.goto(gate)
+      await page.getByText('Digest checked').waitFor()
+      await press(page, 'Break glass')
+      await dialogOf(page).getByLabel('Reason').fill('the site is down')
+      forging = true
+      await page.clock.fastForward(31_000)
+      const button = dialogOf(page).getByRole('button', { name: 'Break glass' })
+      await dialogOf(page).getByRole('alert').waitFor()
+      expect(await button.getAttribute('aria-disabled')).toBe('true')
+      // Even when it was read: the subject still has another digest.
+      await dialogOf(page).getByRole('alert').getByRole('button').click()
+      await dialogOf(page).getByRole('alert').waitFor({ state: 'detached' })
+      expect(await button.getAttribute('aria-disabled')).toBe('true')
+      await dialogOf(page).getByRole('button', { name: 'Close' }).click()
+      const link = page.getByRole('button', { name: 'Break glass' })
+      expect(await link.getAttribute('aria-disabled')).toBe('true')
+      expect(await accessibilityOf(page)).toEqual([])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'refuses the requester with the reason beside the button',
     async () => {
       const page = await tabOf('otto')

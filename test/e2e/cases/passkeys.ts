@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf, addAuthenticator } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { dialogOf, nodesOf, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
+import { dialogOf, endSession, nodesOf, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
 
 describe('a passkey', () => {
   it(
@@ -21,6 +21,11 @@ describe('a passkey', () => {
       await page.getByRole('menuitem', { name: 'Sign out' }).click()
       await press(page, 'Use a passkey')
       await page.getByRole('button', { name: /Signed in as eva/ }).waitFor()
+
+      await endSession(page)
+      expect(await accessibilityOf(page)).toEqual([])
+      await dialogOf(page).getByRole('button', { name: 'Use a passkey' }).click()
+      await dialogOf(page).waitFor({ state: 'detached' })
 
       const { operation_id, gate } = await start('signed', { signature: 'required' })
       await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })

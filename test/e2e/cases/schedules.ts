@@ -52,7 +52,7 @@ describe('a schedule', () => {
   )
 
   it.each([
-    ['olga', 'No schedules yet. Select New, or run: npx signalbox schedule create -f FILE.'],
+    ['olga', 'No schedules yet. Select New, or run: signalbox schedule create -f FILE.'],
     ['eva', 'No schedules yet.'],
   ] as const)(
     'is advised by an empty list to people who have the button for it: %s',

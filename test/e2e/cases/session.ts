@@ -4,7 +4,19 @@ import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
 import { accessibilityOf, signInAs } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { accounts, browser, dialogOf, openTab, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
+import {
+  accounts,
+  browser,
+  dialogOf,
+  endSession,
+  openTab,
+  PATIENCE_MS,
+  people,
+  press,
+  sitDown,
+  stack,
+  start,
+} from '../desk.ts'
 
 describe('a lost network', () => {
   it(
@@ -231,6 +243,18 @@ describe('a session in the browser', () => {
       // Only a browser with an open stream is told the reason; others just ask for a new sign-in.
       await there.getByText('Live', { exact: true }).waitFor()
 
+      // The page with what was typed stays while its person signs in elsewhere.
+      await endSession(there)
+      expect(await accessibilityOf(there)).toEqual([])
+      const [tab] = await Promise.all([
+        other.waitForEvent('page'),
+        dialogOf(there).getByRole('link', { name: 'Continue with Example Corp' }).click(),
+      ])
+      await tab.getByRole('link', { name: 'lena' }).click()
+      await dialogOf(there).waitFor({ state: 'detached' })
+      await there.getByText('No resources yet.').or(there.getByRole('table')).first().waitFor()
+      await tab.close()
+
       await press(page, 'Unlink Example Corp')
       await page.getByText('Example Corp unlinked. Your other sessions have ended.').waitFor()
       await page.getByRole('button', { name: 'Link Example Corp', exact: true }).waitFor()
@@ -358,6 +382,29 @@ describe('a session in the browser', () => {
       await page.getByText('Polling', { exact: true }).waitFor()
       await others([])
       await page.getByText('Live', { exact: true }).waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is not called live while no token can be had for the stream; any tab may ask for another try',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      const other = await openTab(context)
+      await other.goto(`${stack.gateway_url}/inbox`)
+      for (const tab of [page, other]) await tab.getByText('Live', { exact: true }).waitFor()
+      await context.route('**/v1/token?**', (route) => route.fulfill({ status: 599 }))
+      await context.route('**/api/v1/events?**', (route) => route.fulfill({ status: 401 }))
+      // Another topic, so another connection.
+      await page.getByRole('link', { name: 'Operations' }).click()
+      for (const tab of [page, other])
+        await tab.getByText('Live updates are off; refreshing every 5 s.').waitFor({ timeout: 40_000 })
+      await context.unroute('**/v1/token?**')
+      await context.unroute('**/api/v1/events?**')
+      // The first tab has the connection.
+      await press(other, 'Retry now')
+      for (const tab of [page, other]) await tab.getByText('Live', { exact: true }).waitFor({ timeout: 20_000 })
       await context.close()
     },
     PATIENCE_MS,

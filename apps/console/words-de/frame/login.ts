@@ -61,6 +61,7 @@ export const tLogin: typeof en.tLogin = {
 export const tSession: typeof en.tSession = {
   title: 'Ihre Sitzung ist beendet',
   text: (name: string) => `Wieder als ${name} anmelden. Ihre Eingaben auf der Seite bleiben erhalten.`,
+  new_tab: 'Anbieter öffnen sich in einem neuen Tab. Nach der Anmeldung dort geht es hier weiter.',
   someone_else: 'Als andere Person anmelden',
   confirm_title: 'Identität bestätigen',
   confirm_text: 'Ihre Anmeldung liegt länger zurück. Für diese Entscheidung das Passwort erneut eingeben.',

@@ -65,6 +65,7 @@ export const evidence: typeof en.evidence = {
   exported: 'Gespeichert. Mit den Befehlen unten überall prüfbar.',
   commands: 'Auf der Befehlszeile',
   commands_note: [
+    'Den Client signalbox gibt es bei den Betreibern dieser Installation: als Tarball oder als Programm.',
     'Die Schlüssel getrennt von der Datei aufbewahren, die sie prüfen.',
     'Die Prüfung läuft offline und nennt die erste fehlerhafte Zeile.',
   ].join(' '),

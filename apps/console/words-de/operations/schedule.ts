@@ -9,7 +9,7 @@ export const schedule: typeof en.schedule = {
     'Es gelten die dann gültigen Rechte der zuständigen Person.',
   ].join(' '),
   empty: 'Noch keine Zeitpläne.',
-  how: '„Neu“ wählen oder ausführen: npx signalbox schedule create -f FILE.',
+  how: '„Neu“ wählen oder ausführen: signalbox schedule create -f FILE.',
   caption: 'Zeitpläne, neueste zuerst',
   columns: {
     schedule: 'Zeitplan',

@@ -50,8 +50,11 @@ export const evidence = {
   export: 'Download the signed file',
   exported: 'Saved. Verify it anywhere with the commands below.',
   commands: 'On the command line',
-  commands_note:
-    'Keep the keys separate from the file that they verify. The check runs offline and names the first line that fails verification.',
+  commands_note: [
+    'Ask the operators of this installation for the client signalbox: a tarball or an executable.',
+    'Keep the keys separate from the file that they verify.',
+    'The check runs offline and names the first line that fails verification.',
+  ].join(' '),
 }
 
 export const artifacts = {

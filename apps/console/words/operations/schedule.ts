@@ -5,7 +5,7 @@ export const schedule = {
   title: 'Schedules',
   what: 'A schedule states an intent at set times and plans it, with the rights of its owner at that time.',
   empty: 'No schedules yet.',
-  how: 'Select New, or run: npx signalbox schedule create -f FILE.',
+  how: 'Select New, or run: signalbox schedule create -f FILE.',
   caption: 'Schedules, newest first',
   columns: { schedule: 'Schedule', status: 'Status', when: 'When', next: 'Next', last: 'Last run', by: 'Owner' },
   on: (type_key: string) => `when a ${type_key} starts to match`,
