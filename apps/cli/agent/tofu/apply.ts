@@ -78,8 +78,8 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   if (ended instanceof Ended)
     return { ...ended.verdict, ...('message' in ended.verdict && { message: `${ended.verdict.message} ${progress}` }) }
   if (ended.code === 0) {
-    const record = await orEnded(recordOf(module, job.mask))
-    if (record instanceof Ended) return failed('partial', `${progress} ${UNREAD}`, false)
+    const record = await recordOf(module, job.mask).catch(() => undefined)
+    if (!record) return failed('partial', `${progress} ${UNREAD}`, false)
     const { serial } = record
     const catalog = { ...record, drift: { status: 'in_sync', at: new Date().toISOString() } }
     let left = MAX_LIST
