@@ -149,11 +149,13 @@ const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({ ope
  * Whether an unknown outcome is retried under a new fencing token and the same key: only if the node is idempotent. An
  * attempt that missed its heartbeats is also canceled, but without a cancel request: the engine has begun the next try.
  */
-const mayRepeat = ({ spec }: Granted, { role }: AttemptInput): boolean => {
-  const idempotent = role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
+const mayRepeat = (claim: Granted, { role }: AttemptInput): boolean => {
   const { info, cancellationDetails } = Context.current()
-  return idempotent && info.attempt < ACTIVITY_TRIES && !cancellationDetails?.cancelRequested
+  return isIdempotent(claim, role) && info.attempt < ACTIVITY_TRIES && !cancellationDetails?.cancelRequested
 }
+
+const isIdempotent = ({ spec }: Granted, role: AttemptInput['role']): boolean =>
+  role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
 
 const prepare = async (
   deps: ActivityDeps,
@@ -226,6 +228,7 @@ const startAttempt = (
     with: values,
     secrets: work.secrets,
     timeouts: claim.spec.timeouts,
+    idempotent: isIdempotent(claim, input.role),
     resume: claim.resume,
     deadline: began + claim.spec.timeouts.run_s * 1000,
     slice_end: Date.now() + deps.limits.slice_s * 1000,

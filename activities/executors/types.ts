@@ -16,6 +16,8 @@ export type ExecutorContext = {
   /** References to secrets by name. */
   secrets: Record<string, unknown>
   timeouts: Timeouts
+  /** Whether the step says that it may be repeated although its effect is unknown. */
+  idempotent: boolean
   /** Where an earlier slice or try of this attempt stopped. */
   resume: Record<string, unknown> | null
   /** Milliseconds since 1970: the attempt's end, and the end of this slice. */

@@ -25,7 +25,7 @@ import { type Line, parseLine } from './program.ts'
 import { createApi } from './session/api.ts'
 import { contextCommands, urlOf } from './session/contexts.ts'
 import { createCredentials } from './session/credentials.ts'
-import { createOutput, type Format, showTimesIn } from './terminal/output.ts'
+import { createOutput, type Format, harmless, showTimesIn } from './terminal/output.ts'
 import { isList, repeatList } from './terminal/repeat.ts'
 import { selectionOf } from './terminal/select.ts'
 import { versionOfClient } from './version.ts'
@@ -64,7 +64,7 @@ export const run = async (argv: string[], env: NodeJS.ProcessEnv = process.env):
     return line === 'shown' ? EXIT.done : await carryOut(line, env)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
-    for (const line of error.lines) say(line)
+    for (const line of error.lines) say(harmless(line))
     return error.exit
   }
 }

@@ -54,6 +54,7 @@ const run = async (
     with: { program: 'p', ...values },
     secrets: {},
     timeouts: { run_s: 20 },
+    idempotent: false,
     slice_end: Date.now() + 10_000,
     deadline: Date.now() + 20_000,
     signal: new AbortController().signal,

@@ -76,6 +76,7 @@ const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {
     with: values,
     secrets: {},
     timeouts: { run_s: 20 },
+    idempotent: false,
     slice_end: Date.now() + 10_000,
     deadline: Date.now() + 20_000,
     signal: new AbortController().signal,

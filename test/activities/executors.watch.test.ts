@@ -75,6 +75,7 @@ const run = async (values: Record<string, unknown>, more: Partial<ExecutorContex
     with: { for_s: 2, every_s: 1, ...values },
     secrets: {},
     timeouts: { run_s: 60 },
+    idempotent: false,
     slice_end: Date.now() + 60_000,
     deadline: Date.now() + 60_000,
     signal: new AbortController().signal,

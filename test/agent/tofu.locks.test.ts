@@ -8,7 +8,7 @@ import { run } from '../../apps/platform/servers/sources.ts'
 import { must } from '../operations/support/platform.ts'
 import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
-import { type Lab, startLab } from './support/agent.ts'
+import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { planOf } from './support/drift.ts'
 import { refused } from './support/refusal.ts'
 import { startStateServer } from './support/state-server.ts'
@@ -19,6 +19,8 @@ import { startStateServer } from './support/state-server.ts'
 let lab: Lab
 let program: string
 let server: Awaited<ReturnType<typeof startStateServer>>
+let refusing: typeof server
+let agent: Agent
 const holders: ChildProcess[] = []
 const MODULE = `
 variable "size" {
@@ -31,23 +33,26 @@ resource "terraform_data" "disk" {
 beforeAll(async () => {
   program = await locateTofu(createScreen())
   server = await startStateServer()
+  refusing = await startStateServer()
   lab = await startLab(['infra'])
   const state = lab.place('tfstate')
   const sources = { web: { path: lab.place('web'), state }, remote: { path: lab.place('remote') } }
+  Object.assign(sources, { refusing: { path: lab.place('refusing') } })
   writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
   writeFileSync(join(lab.folder, 'remote/main.tf'), `${MODULE}${remote()}`)
-  lab.startAgent({ pools: ['infra'], uid: 0, tofu: { program, sources } })
+  agent = lab.startAgent({ pools: ['infra'], uid: 0, tofu: { program, sources } })
 }, 300_000)
 afterAll(async () => {
   for (const { pid } of holders) killGroup(pid)
   server.stop()
+  refusing.stop()
   await lab.stop()
 })
-const remote = () => `terraform {
+const remote = ({ url } = server) => `terraform {
   backend "http" {
-    address        = "${server.url}"
-    lock_address   = "${server.url}"
-    unlock_address = "${server.url}"
+    address        = "${url}"
+    lock_address   = "${url}"
+    unlock_address = "${url}"
   }
 }
 `
@@ -196,6 +201,38 @@ it('an apply that is done says so, although its state cannot be read afterwards'
   expect(failed.error_message).not.toContain('No change was made')
   expect(server.state()).toContain('77')
 }, 120_000)
+
+it('a state that cannot be written is kept on the machine, whatever its file is, and although the attempt is closed', async () => {
+  const module = (name: string, command: string) => {
+    const resource = `provisioner "local-exec" {\n    command = "${command}"\n  }`
+    const text = `${remote(refusing)}resource "terraform_data" "${name}" {\n  ${resource}\n}\n`
+    writeFileSync(join(lab.folder, 'refusing/main.tf'), text)
+    return change('refusing', 'default')
+  }
+  const kept = (path: string, name: string) => {
+    const folder = join(lab.folder, 'state/unsaved')
+    const [file = ''] = readdirSync(folder).filter((one) => one.startsWith(`${path.split('/').at(-1)}-apply-`))
+    expect(readFileSync(join(folder, file), 'utf8')).toContain(`"${name}"`)
+    return join(folder, file)
+  }
+  // A file with two names is not uploaded.
+  for (const [name, command] of [
+    ['plain', 'true'],
+    ['twice', 'touch other; ln other errored.tfstate'],
+  ] as const) {
+    refusing.refuseWrites(async () => {})
+    const path = await lab.startGraph({ nodes: module(name, command).nodes })
+    const { error_class, error_message } = await lab.reaches(path, 'outcome_unknown', 'apply')
+    expect(error_class).toBe('unsaved_state')
+    expect(error_message).toContain(`it is ${kept(path, name)} on the agent's machine. Push it before`)
+  }
+  const path = await lab.startGraph(module('closed', 'true'))
+  const close = `update operations.executions set closed_at = clock_timestamp() where operation_id = $1`
+  refusing.refuseWrites(async () => void (await lab.p.query(close, [path.split('/').at(-1)])))
+  await lab.approve(path)
+  await until(() => agent.said().includes('apply: unknown, but'), { timeout_ms: 60_000, what: 'the end of the apply' })
+  expect(agent.said()).toContain(kept(path, 'closed'))
+}, 180_000)
 
 it('the shipped action removes the lock that is named, behind a gate that binds who holds it', () => {
   const { nodes, gates } = planOf('force_unlock', { lock_id: 'a-lock' })

@@ -6,12 +6,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createReporter, listenForWork, type Work } from '../support/agent/agent.ts'
 import { until } from '../support/until.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
-import { startWorker } from './support/worker.ts'
+import { spawnWorker, startWorker } from './support/worker.ts'
 
 /** Work whose outcome is unknown: who gets it again, and what is said of it. */
 let p: Platform
 let worker: Awaited<ReturnType<typeof startWorker>>
 let folder: string
+let policy_file: string
 let door: Awaited<ReturnType<typeof listenForWork>>
 const given: Work[] = []
 
@@ -20,7 +21,7 @@ beforeAll(async () => {
   door = await listenForWork(async (work) => void given.push(work))
   const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
   const web = { destinations: [loopback], secrets: [], mode: 'http', endpoint: door.url, max_in_flight: 20 }
-  const policy_file = join(folder, 'policy.yaml')
+  policy_file = join(folder, 'policy.yaml')
   const pools = { default: { destinations: [], secrets: [] }, web }
   writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
   p = await startPlatform({
@@ -135,4 +136,16 @@ it('the work of a lost agent is never said to have had no effect', async () => {
     'The operation was cancelled after its agent was lost.',
   )
   expect((await ends(left, 'outcome_unknown')).error_message).toMatch(/An agent was lost/)
+}, 240_000)
+
+it('a worker that dies as it gives up a lost agent: no other agent gets work that may not be repeated', async () => {
+  await worker.stop()
+  const doomed = spawnWorker(p, policy_file, 'external.after_close')
+  const once = await start(false)
+  expect((await createReporter(await once.handed(1))('started')).status).toBe(200)
+  await once.lose()
+  await doomed.ended
+  worker = await startWorker(p, policy_file)
+  expect((await ends(once, 'outcome_unknown')).error_message).toBe('The agent was lost.')
+  expect(given.filter(({ operation_id }) => once.path.endsWith(operation_id))).toHaveLength(1)
 }, 240_000)

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
+import { crashPoint } from '../../../apps/shared/crash.ts'
 import { isObject } from '../../../apps/shared/data/pointer.ts'
 import {
   closeExecution,
@@ -35,11 +36,14 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
   refers: true,
   run: async (context) => {
     const known = await newestExecution(deps.pool, context)
+    // A worker may die between the end of a handover and that of its attempt.
+    if (known?.closed && known.begun && !context.idempotent) return { ...unknown('The agent was lost.'), final: true }
     if (!known || known.closed) return handOver(policy, deps, context, known)
     const { operation_id, node_id, attempt } = context
     const { fence, generation } = known
     const close = async (because: 'not_started' | 'silent' | 'over') => {
       const closed = await closeExecution(deps.pool, { ...context, fence }, because)
+      crashPoint('external.after_close')
       // The agent's messages no longer count, whether or not it learns that.
       if (closed)
         await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })

@@ -151,9 +151,10 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     const { status, ...rest } = verdict
     let said = await report(status, { ...closing(rest, mask), lines })
     if (status === 'succeeded' && UNTAKEN.has(said.status)) said = await report('failed', closing(untaken(said), mask))
-    say(
-      `${work.node_id}: ${status}${said.status === 200 ? '' : `, but the report was refused: ${said.code ?? said.status}`}`,
-    )
+    // The control plane may never learn it: this line is then all that tells what became of the work.
+    const words = 'message' in verdict ? ` ${mask(verdict.message)}` : ''
+    const refused = `, but the report was refused: ${said.code ?? said.status}.${words}`
+    say(`${work.node_id}: ${status}${said.status === 200 ? '' : refused}`)
   } finally {
     clearInterval(timer)
     endStrays(basename(folder))

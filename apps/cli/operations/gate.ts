@@ -8,13 +8,12 @@ import type { Shown } from '../../shared/evidence/verify.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
-import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
+import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { affectedLines } from './affected.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const
 export const COMMENT = { comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } } as const
-const MAX_SHOWN = 30
 
 type Row =
   | ({ type: 'gate' } & InboxItem)
@@ -122,7 +121,7 @@ export const gateCommands: Command[] = [
     options: { ...OP, digest: { type: 'string', about: 'the digest that you reviewed' }, ...COMMENT },
     run: async (context, [gate_id = ''], values) => {
       const { gate, path } = await readGate(context, gate_id, values)
-      const subject = { noun: 'gate', digest: gate.digest, subject: gate.subject, lines: gateLines(gate) }
+      const subject = { noun: 'gate', digest: gate.digest, subject: gate.subject, show: () => context.out.review(gate, gateLines) }
       const reviewed_digest = await reviewed(context, subject, text(values, 'digest'))
       const body = { reviewed_digest, round: gate.round, comment: text(values, 'comment') }
       tell(context, await approve<Decided>(context, path, body))
@@ -186,12 +185,12 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
 }
 
 /** The object of a decision: the digest that the server asks to approve, and the subject as it is shown. */
-type Reviewed = { noun: string; digest: string; subject: unknown; lines: readonly string[] }
+type Reviewed = { noun: string; digest: string; subject: unknown; show: () => void }
 
 /** The digest that the decision covers: of the subject shown and confirmed here, or given with --digest. */
 export const reviewed = async (
-  { out, yes, dry_run }: Context,
-  { noun, digest: asked, subject, lines }: Reviewed,
+  { yes, dry_run }: Context,
+  { noun, digest: asked, subject, show }: Reviewed,
   given: string | undefined,
 ): Promise<string> => {
   if (given !== undefined) return given
@@ -202,7 +201,7 @@ export const reviewed = async (
       EXIT.error,
       'The server shows another subject than the one it asks to approve. Do not approve; report this to an engineer.',
     )
-  for (const line of lines) out.note(line)
+  show()
   if (!dry_run) await confirm('Approve this?')
   return shown
 }
@@ -217,21 +216,15 @@ export const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
   const { binding, changes, changes_count, plan, base, commit, unforeseen = [], no_change } = preview
-  const lines = changes.flatMap(({ id, action, note, fields }) => [
+  const lines = changes.flatMap(({ id, action, note, fields, fields_count }) => [
     `  ${action.padEnd(8)} ${id}${note ? `   ${note}` : ''}`,
-    ...fields
-      .filter(({ noise }) => !noise)
-      .map(({ path, before, after, unknown, sensitive }) =>
-        sensitive
-          ? `           ${path}   (sensitive, changes)`
-          : `           ${path}   ${JSON.stringify(before ?? null)} -> ${unknown ? '(known after apply)' : JSON.stringify(after ?? null)}`,
-      ),
+    ...fieldLines('           ', fields, fields_count),
   ])
-  const more = changes_count > changes.length || lines.length > MAX_SHOWN
+  const left = changes_count - changes.length
   return [
     `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${BINDINGS[binding]}`,
-    ...lines.slice(0, MAX_SHOWN),
-    ...(more ? [dim('  … more: -o json shows all')] : []),
+    ...firstOf(lines),
+    ...(left > 0 ? [`  … ${left} of ${changes_count} changes are too many to be listed`] : []),
     ...unforeseen.map((task) => `  unforeseen  ${task}`),
     ...(plan ? [`  plan   sha256:${plan.content_sha256}`] : []),
     ...(commit ? [`  commit ${commit}`] : []),
@@ -253,10 +246,7 @@ export const askedLine = ({ requester, reason, ticket }: NonNullable<Shown['aske
 const gateLines = (gate: Gate): string[] => {
   const { asked, releases, releases_count = releases.length, changes, bound_outputs } = gate.subject as GateSubject
   const fields = changes.flatMap(({ resource_id, change, fields: moved }) =>
-    moved.map(
-      ({ path, before, after }) =>
-        `  ${change.padEnd(8)} ${resource_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
-    ),
+    fieldLines(`  ${change.padEnd(8)} ${resource_id}   `, moved),
   )
   const who = gate.eligible.map(({ name }) => name).join(', ')
   return [
@@ -264,8 +254,7 @@ const gateLines = (gate: Gate): string[] => {
     `  ${gate.question}`,
     ...(asked ? [`  ${askedLine(asked)}`] : []),
     `  ${releases_count} node${releases_count === 1 ? '' : 's'} behind it, ${changes.length} changed resource${changes.length === 1 ? '' : 's'}`,
-    ...fields.slice(0, MAX_SHOWN),
-    ...(fields.length > MAX_SHOWN ? [dim(`  … ${fields.length - MAX_SHOWN} more: -o json shows all`)] : []),
+    ...firstOf(fields),
     ...bound_outputs.flatMap(({ pointer, value }) =>
       isWatch(value) ? watchLines(pointer, value) : previewLines(value),
     ),

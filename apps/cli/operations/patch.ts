@@ -3,12 +3,11 @@ import type { Patch, PatchReply } from '../../shared/contracts/operations/patche
 import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
-import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
+import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { approve, COMMENT, reviewed, withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
-const MAX_SHOWN = 30
 
 /** Patches: changes to the graph of a running operation, each decided on exactly the subject that was shown. */
 export const patchCommands: Command[] = [
@@ -59,7 +58,7 @@ export const patchCommands: Command[] = [
       const body = { ...proposal, reason, ticket: text(values, 'ticket') }
       const { effect } = await api.post<{ effect: Patch }>(path, { ...body, dry_run: true })
       if (dry_run) return out.one(effect, () => '', effectLines)
-      for (const line of effectLines(effect)) out.note(line)
+      out.review(effect, effectLines)
       if (!yes) await confirm('Propose this?')
       out.one(await api.post<PatchReply>(path, body), 'patch_id', ({ status, patch_id, operation_id }) => [
         `${word(status)}   patch ${patch_id}`,
@@ -75,7 +74,7 @@ export const patchCommands: Command[] = [
     options: { ...OP, digest: { type: 'string', about: 'the digest that you reviewed' }, ...COMMENT },
     run: async (context, [given = ''], values) => {
       const { patch, path } = await readPatch(context, given, values)
-      const reviewed_digest = await reviewed(context, subjectOf(patch), text(values, 'digest'))
+      const reviewed_digest = await reviewed(context, subjectOf(context, patch), text(values, 'digest'))
       const body = { reviewed_digest, comment: text(values, 'comment') }
       tell(context, await approve<Decided>(context, path, body))
     },
@@ -121,9 +120,9 @@ const proposalOf = async ({ api }: Context, path: string, document: unknown) => 
   return { base_revision: given.base_revision ?? plan_revision, changes: given.changes }
 }
 
-const subjectOf = (patch: Patch) => ({
+const subjectOf = ({ out }: Context, patch: Patch) => ({
   ...{ noun: 'patch', digest: patch.digest, subject: patchSubject(patch) },
-  lines: patchLines(patch),
+  show: () => out.review(patch, patchLines),
 })
 
 type Diff = Patch['diff_graph']
@@ -133,21 +132,14 @@ const counts = ({ added, changed, removed, added_gates, removed_gates }: Diff): 
 
 const diffLines = (diff: Diff): string[] => {
   const { added, changed, removed, added_gates, removed_gates, max_parallel } = diff
-  const lines = [
+  return firstOf([
     ...added.map((id) => `  + add      ${id}`),
-    ...changed.flatMap(({ node_id, fields }) =>
-      fields.map(
-        ({ path, before, after }) =>
-          `  ~ change   ${node_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
-      ),
-    ),
+    ...changed.flatMap(({ node_id, fields }) => fieldLines(`  ~ change   ${node_id}   `, fields)),
     ...removed.map((id) => `  - remove   ${id}`),
     ...added_gates.map((id) => `  + add      gate ${id}`),
     ...removed_gates.map((id) => `  - remove   gate ${id}`),
     ...(max_parallel ? [`  ~ change   at most ${max_parallel.before} -> ${max_parallel.after} nodes at a time`] : []),
-  ]
-  if (lines.length <= MAX_SHOWN) return lines
-  return [...lines.slice(0, MAX_SHOWN), dim(`  … ${lines.length - MAX_SHOWN} more: -o json shows all`)]
+  ])
 }
 
 const effectLines = ({

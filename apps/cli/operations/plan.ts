@@ -4,7 +4,7 @@ import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { type Command, type Context, isWholeId, needed, readDocument, text, wholeId } from '../command.ts'
 import { EXIT, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
-import { dim, minute, moment, short, word, zoned } from '../terminal/output.ts'
+import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { affectedLines } from './affected.ts'
 
 const MAX_SHOWN = 20
@@ -106,7 +106,7 @@ export const planCommands: Command[] = [
       const reviewed = text(values, 'digest')
       if (reviewed === undefined) {
         if (yes) throw usageError('--yes needs --digest: the hash that `plan show` printed when it was reviewed.')
-        for (const line of planLines(plan)) out.note(line)
+        out.review(plan, planLines)
         if (!dry_run) await confirm('Start this?')
       }
       const body = { reviewed_plan_hash: reviewed ?? plan.plan_hash, ...(dry_run && { dry_run }) }
@@ -172,18 +172,13 @@ const namesOf = (targets: IntentView['targets_resolved']): string => {
 const sizeOf = ({ counts, gates, estimates }: Outline): string =>
   `${counts.nodes ?? 0} nodes, ${gates.length} gate${gates.length === 1 ? '' : 's'}, ${span(estimates.p50_s)} to ${span(estimates.p90_s)}`
 
-const changeLines = ({ diff }: Outline): string[] => {
-  const changes = diff.flatMap(({ resource_id, change, fields }) =>
-    fields
-      .filter(({ noise }) => !noise)
-      .map(
-        ({ path, before, after }) =>
-          `  ${(SIGNS[change] ?? change).padEnd(10)} ${resource_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
-      ),
+const changeLines = ({ diff }: Outline): string[] =>
+  firstOf(
+    diff.flatMap(({ resource_id, change, fields }) =>
+      change === 'no_change' ? [] : fieldLines(`  ${(SIGNS[change] ?? change).padEnd(10)} ${resource_id}   `, fields),
+    ),
+    MAX_SHOWN,
   )
-  const rest = changes.length - MAX_SHOWN
-  return [...changes.slice(0, MAX_SHOWN), ...(rest > 0 ? [dim(`  … ${rest} more: -o json shows all`)] : [])]
-}
 
 const gateLines = ({ gates }: Outline): string[] =>
   gates.map(

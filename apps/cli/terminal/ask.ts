@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { CliError, EXIT, usageError } from '../errors.ts'
+import { harmless } from './output.ts'
 
 const asking = () => process.stdin.isTTY === true && process.stderr.isTTY === true
 
@@ -29,7 +30,7 @@ const SKIP = 'Pass --yes to skip the question.'
 
 /** `otherwise`: what is said if the answer is no. */
 export const confirm = async (question: string, otherwise = 'Nothing was sent.'): Promise<void> => {
-  const answer = await ask(`${question} [y/N]`, SKIP)
+  const answer = await ask(harmless(`${question} [y/N]`), SKIP)
   if (!/^y(es)?$/i.test(answer)) throw new CliError(EXIT.error, otherwise)
 }
 

@@ -65,6 +65,10 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
     },
     print,
     note,
+    /** Shows a person what they are about to decide. */
+    review: <T>(body: T, lines: (body: T) => readonly string[]): void => {
+      for (const line of lines(harmless(body))) note(line)
+    },
     /** Resolves when all selections are printed. Throws a usage error if the expression failed. */
     settled: (): Promise<void> =>
       selected.catch((error: Error) => {
@@ -89,6 +93,36 @@ export const harmless = <T>(data: T): T => {
   if (typeof data !== 'object' || data === null) return data
   return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, harmless(value)])) as T
 }
+
+type Field = Partial<Record<'unknown' | 'sensitive' | 'noise', boolean>> & {
+  path: string
+  before?: unknown
+  after?: unknown
+}
+const MAX_FIELDS = 30
+
+/** One line for each field that changes. What is not listed is counted: no change looks smaller than it is. */
+export const fieldLines = (head: string, fields: readonly Field[], count = fields.length): string[] => {
+  const shown = fields.filter(({ noise }) => !noise)
+  const folded = fields.length - shown.length
+  const json = (value: unknown) => JSON.stringify(value ?? null)
+  return [
+    ...shown.map(({ path, before, after, unknown, sensitive }) =>
+      sensitive
+        ? `${head}${path}   (sensitive, changes)`
+        : `${head}${path}   ${json(before)} -> ${unknown ? '(known after apply)' : json(after)}`,
+    ),
+    ...(folded > 0 ? [`${head}… ${folded} folded field${folded === 1 ? '' : 's'}: -o json shows all`] : []),
+    ...(count > fields.length ? [`${head}… ${fields.length} of ${count} fields are listed`] : []),
+    ...(count === 0 && head.trim() !== '' ? [head.trimEnd()] : []),
+  ]
+}
+
+/** The first lines of a long list. */
+export const firstOf = (lines: readonly string[], max = MAX_FIELDS): string[] =>
+  lines.length <= max
+    ? [...lines]
+    : [...lines.slice(0, max), dim(`  … ${lines.length - max} more: -o json shows all`)]
 
 /** A status as a colored word. */
 export const word = (state: string): string => paint(state.toUpperCase(), stateColour(state))

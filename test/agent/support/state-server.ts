@@ -7,6 +7,7 @@ export const startStateServer = async () => {
   let lock: string | undefined
   let failing = false
   let away = false
+  let refusing: (() => Promise<void>) | undefined
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
@@ -16,6 +17,10 @@ export const startStateServer = async () => {
     if (req.method === 'LOCK' && lock !== undefined) return res.writeHead(423).end(lock)
     if (req.method === 'LOCK') lock = body
     if (req.method === 'UNLOCK') lock = undefined
+    if (req.method === 'POST' && refusing) {
+      await refusing()
+      return res.writeHead(403).end()
+    }
     if (req.method === 'POST') state = body
     if (req.method === 'POST' && failing) away = true
     res.end()
@@ -28,6 +33,10 @@ export const startStateServer = async () => {
     /** Once the next state is written, no state can be read. */
     loseAfterWrite: () => {
       failing = true
+    },
+    /** No state is written from now on; each try is told. */
+    refuseWrites: (told?: () => Promise<void>) => {
+      refusing = told
     },
     stop: () => void server.close(),
   }

@@ -23,15 +23,18 @@ const settings = (p: Platform, policy_file: string) => ({
 })
 
 /** The worker as a separate process, which a test may kill. */
-export const spawnWorker = (p: Platform, policy_file: string) => {
-  const env = { ...process.env, ...settings(p, policy_file), WORKER__INTERNAL__PORT: '0' }
+export const spawnWorker = (p: Platform, policy_file: string, crash_at = '') => {
+  const env = {
+    ...{ ...process.env, ...settings(p, policy_file) },
+    ...{ WORKER__INTERNAL__PORT: '0', SIGNALBOX_CRASH_AT: crash_at },
+  }
   const child = spawn(process.execPath, [join(ROOT, 'apps/worker/main.ts')], { cwd: ROOT, stdio: 'ignore', env })
   const ended = once(child, 'exit')
   const stop = async () => {
     child.kill('SIGKILL')
     await ended
   }
-  return { stop, end: stop }
+  return { stop, end: stop, ended }
 }
 
 /** The worker as it runs, on the database and the queues of this platform. */

@@ -14,6 +14,7 @@ import {
   openSaved,
   type Run,
   remove,
+  toldOf,
   waitFor,
   wavesOf,
   write,
@@ -41,17 +42,19 @@ export const applySet: Tool = (job) =>
     if (other) throw fault(run, 'preview_stale', `${other.one.id} is not the object that was to be deleted.`)
     const before = await readInventory(cluster, saved.namespace, saved.set)
     const basis = new Map(checked.map(({ item, now }) => [item, now]))
-    const entries = await applyAll(run, basis, before, rules)
-    await waitFor(run, saved.objects)
-    for (const { one, live } of gone) {
-      heed(run)
-      if (live) await prune(run, one)
-    }
-    await waitFor(run, saved.prune, goneOf)
-    const left = entries.filter((entry) => !saved.prune.some(({ ref }) => keyOf(ref) === keyOf(entry)))
-    if (left.length < entries.length) await list(run, left)
-    const applied = run.done.slice(0, MAX_LISTED)
-    return { status: 'succeeded', outputs: { applied, applied_count: run.done.length, cluster_uid: cluster.uid } }
+    return toldOf(run, async () => {
+      const entries = await applyAll(run, basis, before, rules)
+      await waitFor(run, saved.objects)
+      for (const { one, live } of gone) {
+        heed(run)
+        if (live) await prune(run, one)
+      }
+      await waitFor(run, saved.prune, goneOf)
+      const left = entries.filter((entry) => !saved.prune.some(({ ref }) => keyOf(ref) === keyOf(entry)))
+      if (left.length < entries.length) await list(run, left)
+      const applied = run.done.slice(0, MAX_LISTED)
+      return { status: 'succeeded', outputs: { applied, applied_count: run.done.length, cluster_uid: cluster.uid } }
+    })
   })
 
 /** Checks an object again and compares the result with the preview. */

@@ -97,13 +97,15 @@ const fieldsOf = (
 
 /** Why a check differs from the preview; `undefined` if all fields, changed or already equal, come out as previewed. */
 export const movedFrom = (
-  previewed: { action: Action; fields: readonly Found[]; taken: readonly string[] },
+  previewed: { action: Action; fields: readonly Found[]; taken: readonly string[]; object: KubeObject },
   now: Checked,
   noise: readonly string[],
 ): string | undefined => {
   const ignored = noise.map(matcherOf)
-  const heeded = ({ path, unknown }: Found) => !unknown && !ignored.some((fits) => fits(path))
-  if (previewed.action === 'unseen') return undefined
+  // What the manifest sets is what was approved: its author cannot have it ignored.
+  const own = leavesOf(previewed.object)
+  const heeded = ({ path, unknown }: Found) => !unknown && (own.has(path) || !ignored.some((fits) => fits(path)))
+  if (previewed.action === 'unseen') return now.action === 'update' ? 'it exists now, and differs' : undefined
   if (now.action === 'unseen') return 'the server can no longer check it'
   if (previewed.action !== 'create' && now.action === 'create') return 'it is gone'
   const other = now.taken.find((one) => !previewed.taken.includes(one))

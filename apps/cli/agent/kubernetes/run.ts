@@ -62,6 +62,21 @@ export const fault = (run: Run, kind: string, words: string): Ended =>
         : failed(kind, run.mask(`${words} No change was made.`), false),
   )
 
+/** Once an object was written, whatever ends the run says so: neither a refusal nor an error of ours hides it. */
+export const toldOf = async <T>(run: Run, act: () => Promise<T>): Promise<T> => {
+  try {
+    return await act()
+  } catch (error) {
+    if (!run.begun || error instanceof NoAnswer) throw error
+    if (!(error instanceof Ended)) {
+      const message = run.mask(`${progressOf(run)} ${(error as Error).message}`)
+      throw new Ended({ status: 'unknown', class: 'agent_error', message })
+    }
+    const { verdict } = error
+    throw verdict.status === 'failed' && verdict.class === 'refused' ? fault(run, 'refused', verdict.message) : error
+  }
+}
+
 /** Ends the run if the work must stop or its time is nearly over: between two requests, so no outcome is unknown. */
 export const heed = (run: Run): void => {
   const { signal, left_ms } = run.job

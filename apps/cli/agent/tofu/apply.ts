@@ -1,19 +1,19 @@
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
-import { readPlain } from '../../../shared/run/plain.ts'
 import { writeOwn } from '../tools/host.ts'
 import { fitting } from '../tools/picture.ts'
-import { fetchSealed, keepSealed } from '../tools/seal.ts'
+import { fetchSealed } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { lockIn, lockWords } from './lock.ts'
 import { baseOf, type Module, openModule } from './module.ts'
 import { MAX_LIST, recordOf } from './record.ts'
+import { keepUnsaved } from './unsaved.ts'
 
 const LOCK_WAIT_S = 30
 const MAX_LOCK_WAIT_S = 3600
-const MAX_STATE = 255 * 1024 * 1024
 const UNREAD = 'Every change is made, but the state could not be read afterwards. Retry the preview to record it.'
 const LOCKED = 'Retry when its holder has ended. Only if it has died: remove this lock (opentofu.unlock).'
 
@@ -73,17 +73,13 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`]
   const ended = await orEnded(module.tofu(['apply', ...options, plan], { log: reader(job, said) }))
   const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(', ')}` : ''}.`
-  const unsaved = await readPlain(join(module.dir, 'errored.tfstate'), MAX_STATE)
-  if (Buffer.isBuffer(unsaved)) {
-    await keepSealed(job, 'errored.tfstate', 'unsaved_state', unsaved)
-    const message = `The state could not be written. Push the saved state before you do anything else. ${progress}`
-    return { status: 'unknown', class: 'unsaved_state', message }
-  }
+  const unsaved = join(module.dir, 'errored.tfstate')
+  if (lstatSync(unsaved, { throwIfNoEntry: false })) return keepUnsaved(job, unsaved, progress)
   if (ended instanceof Ended)
     return { ...ended.verdict, ...('message' in ended.verdict && { message: `${ended.verdict.message} ${progress}` }) }
   if (ended.code === 0) {
-    const record = await orEnded(recordOf(module, job.mask))
-    if (record instanceof Ended) return failed('partial', `${progress} ${UNREAD}`, false)
+    const record = await recordOf(module, job.mask).catch(() => undefined)
+    if (!record) return failed('partial', `${progress} ${UNREAD}`, false)
     const { serial } = record
     const catalog = { ...record, drift: { status: 'in_sync', at: new Date().toISOString() } }
     let left = MAX_LIST

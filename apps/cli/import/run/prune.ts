@@ -30,12 +30,14 @@ export const prune = async (context: Context, source: string, gone: readonly Kno
   return pruned
 }
 
-const review = ({ out }: Context, name: string, doomed: readonly Known[]): void => {
-  out.note(`prune    ${doomed.length} resources that ${name} made and no longer names:`)
-  for (const one of doomed.slice(0, MAX_SHOWN))
-    out.note(`  - retire   ${one.type_key}   ${one.name}   ${one.annotations[ID_NOTE]}`)
-  if (doomed.length > MAX_SHOWN) out.note(`  … ${doomed.length - MAX_SHOWN} more: -o json --dry-run lists all`)
-}
+const review = ({ out }: Context, name: string, doomed: readonly Known[]): void =>
+  out.review(doomed, (all) => [
+    `prune    ${all.length} resources that ${name} made and no longer names:`,
+    ...all
+      .slice(0, MAX_SHOWN)
+      .map(({ type_key, name, annotations }) => `  - retire   ${type_key}   ${name}   ${annotations[ID_NOTE]}`),
+    ...(all.length > MAX_SHOWN ? [`  … ${all.length - MAX_SHOWN} more: -o json --dry-run lists all`] : []),
+  ])
 
 /** The states on the way to retired, for lifecycles that do not lead there directly. */
 const STEPS = ['deprovisioning', 'failed']

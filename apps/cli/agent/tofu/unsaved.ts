@@ -1,0 +1,47 @@
+import { cpSync, mkdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { readPlain } from '../../../shared/run/plain.ts'
+import { keepSealed } from '../tools/seal.ts'
+import type { Job, Verdict } from '../tools/types.ts'
+
+/** An artifact may have 256 MiB. */
+const MAX_STATE = 255 * 1024 * 1024
+
+/**
+ * Keeps the state that an apply could not write: it is the only record of what was made. First on this machine, where
+ * a network that is lost, a closed attempt or a large file cannot prevent it; the tool can push it from there.
+ */
+export const keepUnsaved = async (job: Job, found: string, progress: string): Promise<Verdict> => {
+  const { operation_id, node_id, fence } = job.work
+  const folder = join(job.file.state_dir, 'unsaved')
+  const path = join(folder, `${operation_id}-${node_id}-${fence}.tfstate`)
+  const here = (() => {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      move(found, path)
+      return true
+    } catch {
+      return false
+    }
+  })()
+  const bytes = await readPlain(here ? path : found, MAX_STATE).catch(() => undefined)
+  const sent =
+    Buffer.isBuffer(bytes) &&
+    (await keepSealed(job, 'errored.tfstate', 'unsaved_state', bytes).then(
+      () => true,
+      () => false,
+    ))
+  const where = here ? `is ${path} on the agent's machine` : sent ? 'is a sealed artifact' : 'could not be kept'
+  const message = `The state could not be written: it ${where}. Push it before you do anything else. ${progress}`
+  return { status: 'unknown', class: 'unsaved_state', message }
+}
+
+/** A link is moved, never followed. */
+const move = (from: string, to: string): void => {
+  try {
+    renameSync(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    cpSync(from, to, { recursive: true, verbatimSymlinks: true })
+  }
+}
