@@ -74,7 +74,10 @@ export type AuditEntry = {
   command_id?: string | null
 }
 
-/** The version of what the MAC of an audit row covers: the log, a unique id, the time and every other column that is read. */
+/**
+ * Version 2 of what the MAC of an audit row covers: the log, a unique id, the time and every other column that is read.
+ * Rows of version 1 have no `v`; in three of the five logs they do not sign their time (`verify-audit` reports which).
+ */
 export const AUDIT_VERSION = 2
 
 /** The signed body and MAC of a row of this log. `columns` has its time, and its id if the log has an id column. */
@@ -179,9 +182,9 @@ export const AUDIT_LOGS = [
 
 /**
  * The link of a sealed row. It includes the previous link, so changing, removing or moving a row breaks the chain.
- * Readers order by `id`, so the link includes it.
+ * Readers order by `id`, so the link includes it; older links were made without it.
  */
-export const sealHash = (prev_hash: string, seal_seq: bigint, mac: string | null, id: string): string =>
-  sha256Hex([prev_hash, seal_seq, mac ?? '', id].join('|'))
+export const sealHash = (prev_hash: string, seal_seq: bigint, mac: string | null, id?: string): string =>
+  sha256Hex([prev_hash, seal_seq, mac ?? '', ...(id === undefined ? [] : [id])].join('|'))
 /** The link before the first sealed row. */
 export const SEAL_START = '0'.repeat(64)

@@ -6,10 +6,10 @@ import { secretKeysOf } from '../../shared/config.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
 import { printTable, settingOf, withDb } from './access.ts'
 import { type Anchors, anchorsOfFile, anchorsOfStream, distinct } from './audit-anchors.ts'
-import { breakOf, faultOf, type Row, type Sealed } from './audit-rows.ts'
+import { bearsId, breakOf, faultOf, isWhole, type Row, type Sealed } from './audit-rows.ts'
 
 /** The result for one log: `fault` names the first bad row. */
-export type Verdict = { log: string; rows: number; sealed: number; fault?: string }
+export type Verdict = { log: string; rows: number; sealed: number; version_1: number; fault?: string }
 
 const BATCH = 1000
 /** One statement compares all rows of a log. */
@@ -25,7 +25,7 @@ export const verifyLog = async (
   keys: readonly Buffer[],
   anchors: readonly Anchor[] = [],
 ): Promise<Verdict> => {
-  const verdict: Verdict = { log, rows: 0, sealed: 0 }
+  const verdict: Verdict = { log, rows: 0, sealed: 0, version_1: 0 }
   const fault =
     (await readRows(db, log, keys, verdict)) ??
     (await findCopy(db, log)) ??
@@ -50,17 +50,18 @@ const readRows = async (
       verdict.rows += 1
       const fault = faultOf(log, row, keys)
       if (fault) return `row ${row.id}: ${fault}`
+      if (!isWhole(row)) verdict.version_1 += 1
     }
     after = rows.at(-1)?.id
     if (rows.length < BATCH) return undefined
   }
 }
 
-/** Every body has a unique id, so a MAC occurs in a log only once. */
+/** Every body has a unique id (except those of version 1 in the catalog), so a MAC occurs in a log only once. */
 const findCopy = async (db: Db, log: string): Promise<string | undefined> => {
   const { rows } = await db.execute<{ first: string; second: string }>(
     sql`select min(id)::text as first, max(id)::text as second from ${sql.raw(log)}
-        group by mac having count(*) > 1 order by min(id) limit 1`,
+        where body like '%"audit_id":%' or body like '%"event_id":%' group by mac having count(*) > 1 order by min(id) limit 1`,
   )
   return rows[0] && `row ${rows[0].second}: it is a copy of row ${rows[0].first}`
 }
@@ -72,15 +73,17 @@ const readChain = async (
   verdict: Verdict,
 ): Promise<string | undefined> => {
   let prev = SEAL_START
+  let with_id = false
   for (let seq = 0n; ; ) {
     const { rows } = await db.execute<Sealed>(
       sql`select id, mac, seal_seq, prev_hash, seal_hash from ${sql.raw(log)}
           where seal_seq > ${String(seq)}::bigint order by seal_seq limit ${BATCH}`,
     )
     for (const row of rows) {
-      const fault = breakOf(row, seq + 1n, prev)
+      const fault = breakOf(row, seq + 1n, prev, with_id)
       if (fault) return `row ${row.id}: ${fault}`
       seq += 1n
+      with_id ||= bearsId(row, seq, prev)
       prev = String(row.seal_hash)
       const anchor = anchored.get(String(seq))
       if (anchor && anchor.seal_hash !== prev)
@@ -107,14 +110,19 @@ export const verifyAudit = async (): Promise<number> => {
   const verdicts: Verdict[] = []
   for (const { app, table: log } of AUDIT_LOGS)
     verdicts.push(await withDb(app, (db) => verifyLog(db, log, auditKeysOf(app), anchors), WHOLE_LOG_MS))
-  const rows = verdicts.map(({ log, rows, sealed, fault }) => [
+  const rows = verdicts.map(({ log, rows, sealed, version_1, fault }) => [
     log,
     String(rows),
     fault ? '' : String(rows - sealed),
+    fault ? '' : String(version_1),
     fault ?? 'as written',
   ])
-  printTable(['LOG', 'ROWS', 'NOT YET SEALED', 'VERDICT'], rows)
+  printTable(['LOG', 'ROWS', 'NOT YET SEALED', 'VERSION 1', 'VERDICT'], rows)
   console.log('')
+  if (verdicts.some(({ fault, version_1 }) => !fault && version_1 > 0))
+    console.log(
+      'Rows of version 1 were written before all columns were signed: their time is held to that of their id.',
+    )
   for (const torn of places.flatMap((place) => place.torn))
     console.log(`${torn}: it was cut off as it was written, and names no rows`)
   for (const place of places)
