@@ -1,3 +1,4 @@
+import { hash as digestOf } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,6 +13,33 @@ export const AREAS = ['identity', 'credential', 'session', 'token', 'catalog', '
 export type Area = (typeof AREAS)[number]
 
 const folderOf = (area: Area) => fileURLToPath(new URL(`./migrations/${area}`, import.meta.url))
+
+/** SHA-256 over the hashes, in order, of the migrations replaced by an initial migration. */
+const REPLACED: { [area in Area]?: string } = {
+  catalog: 'dd7cb6d2380e940485f0fa6e899afa16bf9e3a9e9dd9a0de10c66031d3ec0d72',
+  identity: 'ba656a8f3b43748105c8bad1c1206a53356f86e070a78148553f6636f33683f4',
+  operations: '449695b487e0347f0dbf42e6b69cc5626b96ba7e13faf62d0443c564c3e57616',
+}
+
+/**
+ * A database at the last of the replaced migrations already has the schema of the initial one: one journal row replaces
+ * theirs. An older database is refused unchanged.
+ */
+const takeOver = async (client: pg.Client, area: Area): Promise<void> => {
+  const table = `migrations.migrations_${area}`
+  const { rows: found } = await client.query('select where to_regclass($1) is not null', [table])
+  if (found.length === 0) return
+  const { rows } = await client.query<{ hash: string }>(`select hash from ${table} order by created_at`)
+  const [initial] = readMigrationFiles({ migrationsFolder: folderOf(area) })
+  if (!initial || rows.length === 0 || rows[0]?.hash === initial.hash) return
+  if (digestOf('sha256', rows.map((row) => row.hash).join('\n')) !== REPLACED[area]) {
+    throw new Error(
+      `${area}: an older build made this database (${rows.length} migrations applied). Start the previous release on it once, then this one. To drop the data instead: npm start -- --reset`,
+    )
+  }
+  await client.query(`delete from ${table}`)
+  await client.query(`insert into ${table} (hash, created_at) values ($1, $2)`, [initial.hash, initial.folderMillis])
+}
 
 const ASK_AGAIN_MS = 100
 /** Asks until it is this process's turn. A statement that waited would hold a snapshot, and indexes wait for those. */
@@ -99,7 +127,11 @@ export const migrate = async (url: string, areas: readonly Area[] | 'all' = 'all
     await client.query(
       'create extension if not exists ltree; create extension if not exists pg_trgm; create extension if not exists btree_gin',
     )
-    for (const area of areas === 'all' ? AREAS : areas) await migrateArea(client, area)
+    const wanted = areas === 'all' ? AREAS : areas
+    await client.query('begin') // All areas or none: no release starts on a partly migrated database.
+    for (const area of wanted) await takeOver(client, area)
+    await client.query('commit')
+    for (const area of wanted) await migrateArea(client, area)
   } finally {
     await client.end()
   }

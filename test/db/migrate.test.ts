@@ -1,25 +1,106 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { waitFor } from '../../apps/shared/http/lifecycle.ts'
-import { AREAS, migrate, requireMigrations } from '../../db/migrate.ts'
+import { AREAS, type Area, migrate, requireMigrations } from '../../db/migrate.ts'
 import { testDatabase } from '../support/database.ts'
+
+/** The original migrations that the initial ones have replaced. */
+const BEFORE = fileURLToPath(new URL('before', import.meta.url))
+const REPLACED = ['catalog', 'identity', 'operations'] as const
+type Replaced = (typeof REPLACED)[number]
 
 let database: Awaited<ReturnType<typeof testDatabase>>
 let client: pg.Client
-beforeEach(async () => {
-  database = await testDatabase()
+const open = async (...areas: Area[]) => {
+  database = await testDatabase(...areas)
   client = new pg.Client({ connectionString: database.url })
   await client.connect()
-})
-afterEach(async () => {
+}
+const close = async () => {
   await client.end()
   await database.drop()
-})
+}
+beforeEach(() => open())
+afterEach(close)
+
+/** Runs an area's replaced migrations, without the last `short` of them. */
+const applyReplaced = async (area: Replaced, short = 0) => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-before-'))
+  cpSync(join(BEFORE, area), folder, { recursive: true })
+  const journal = join(folder, 'meta/_journal.json')
+  const { entries, ...rest } = JSON.parse(readFileSync(journal, 'utf8')) as { entries: unknown[] }
+  writeFileSync(journal, JSON.stringify({ ...rest, entries: entries.slice(0, entries.length - short) }))
+  await applyMigrations(drizzle(client), {
+    migrationsFolder: folder,
+    migrationsSchema: 'migrations',
+    migrationsTable: `migrations_${area}`,
+  })
+  rmSync(folder, { recursive: true })
+}
 
 const rowsOf = async (query: string) => (await client.query<Record<string, unknown>>(query)).rows
+const journalOf = (area: Replaced) => rowsOf(`select hash, created_at from migrations.migrations_${area} order by id`)
+
+/** Everything in the schemas, except the order of a table's columns. */
+const schemas = async () => {
+  const of = `nspname in ('catalog', 'identity', 'operations')`
+  return [
+    ...(await rowsOf(`select nspname, relname, relkind, reloptions, pg_get_viewdef(c.oid) as view
+      from pg_class c join pg_namespace n on n.oid = relnamespace where ${of} order by 1, 2`)),
+    ...(await rowsOf(`select nspname, relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity,
+        attgenerated, attstorage, collname, pg_get_expr(adbin, adrelid) as "default"
+      from pg_attribute a join pg_class c on c.oid = attrelid join pg_namespace n on n.oid = relnamespace
+      left join pg_attrdef d on adrelid = attrelid and adnum = attnum left join pg_collation l on l.oid = attcollation
+      where ${of} and relkind in ('r', 'v', 'S') and attnum > 0 and not attisdropped order by 1, 2, 3`)),
+    ...(await rowsOf(`select conname, conrelid::regclass::text as on, pg_get_constraintdef(c.oid) as what
+      from pg_constraint c join pg_namespace n on n.oid = connamespace where ${of} order by 2, 1`)),
+    ...(await rowsOf(`select schemaname, indexname, indexdef from pg_indexes
+      where schemaname in ('catalog', 'identity', 'operations') order by 1, 2`)),
+    ...(await rowsOf(`select pg_get_functiondef(p.oid) from pg_proc p join pg_namespace n on n.oid = pronamespace
+      where ${of} and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e') order by 1`)),
+    ...(await rowsOf(`select tgname, pg_get_triggerdef(t.oid) from pg_trigger t join pg_class c on c.oid = tgrelid
+      join pg_namespace n on n.oid = relnamespace where ${of} and not tgisinternal order by 1`)),
+  ]
+}
+
+it('a database at the last of the replaced migrations keeps its rows and has the schema of a new one', async () => {
+  for (const area of REPLACED) await applyReplaced(area)
+  await client.query(`insert into identity.dual_control default values`)
+  await client.query(`insert into catalog.search_position (name, pub_seq) values ('search', 7)`)
+  await client.query(`insert into operations.calendar_entries (freeze_id, entry, put_by) values ('f', '{}', 'user:a')`)
+  await migrate(database.url)
+  const taken = await schemas()
+  const journals = await Promise.all(REPLACED.map(journalOf))
+  expect(taken.length).toBeGreaterThan(1000)
+
+  expect(await rowsOf('select id from identity.dual_control')).toEqual([{ id: true }])
+  expect(await rowsOf('select name, pub_seq from catalog.search_position')).toEqual([{ name: 'search', pub_seq: '7' }])
+  expect(await rowsOf('select freeze_id, put_by from operations.calendar_entries')).toEqual([
+    { freeze_id: 'f', put_by: 'user:a' },
+  ])
+  await migrate(database.url) // the second start finds an existing database
+
+  await close()
+  await open(...AREAS)
+  expect(taken).toEqual(await schemas())
+  expect(journals).toEqual(await Promise.all(REPLACED.map(journalOf)))
+})
+
+it.each(REPLACED)('an older database of %s is refused unchanged, and so are the other areas', async (old) => {
+  for (const area of REPLACED) await applyReplaced(area, area === old ? 1 : 0)
+  const [before, journals] = [await schemas(), await Promise.all(REPLACED.map(journalOf))]
+  await expect(migrate(database.url)).rejects.toThrow(
+    new RegExp(`^${old}: an older build made this database .* Start the previous release on it once`),
+  )
+  expect(await schemas()).toEqual(before)
+  expect(await Promise.all(REPLACED.map(journalOf))).toEqual(journals)
+})
 
 /** Undoes migrations of an area. */
 const undo = async (area: string, which: string, how: string) => {

@@ -1,0 +1,1 @@
+DROP INDEX "catalog"."resource_path_gist";

@@ -1,0 +1,1 @@
+ALTER TABLE "operations"."gates" ADD COLUMN "delegations" jsonb DEFAULT '[]'::jsonb NOT NULL;

@@ -1,0 +1,1 @@
+ALTER TABLE "operations"."operation_control" ADD COLUMN "lease_state" text DEFAULT 'held' NOT NULL;

@@ -1,0 +1,2 @@
+ALTER TABLE "operations"."operations" ADD COLUMN "drift_looked" jsonb DEFAULT '{}'::jsonb NOT NULL;--> statement-breakpoint
+ALTER TABLE "operations"."operations" ADD COLUMN "diff_moved" jsonb DEFAULT '[]'::jsonb NOT NULL;

@@ -1,0 +1,1 @@
+ALTER TABLE "operations"."executions" ADD COLUMN "role" text DEFAULT 'run' NOT NULL;

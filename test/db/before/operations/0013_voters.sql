@@ -1,0 +1,2 @@
+ALTER TABLE "operations"."gates" ADD COLUMN "standing_at" timestamp with time zone;--> statement-breakpoint
+CREATE INDEX "votes_approvals" ON "operations"."votes" USING btree ("user_id") WHERE decision = 'approve' and not voided;
