@@ -75,6 +75,8 @@ export const external_identities = identitySchema.table(
       .references(() => users.id),
     /** The directory's id of this person, from the claim that the file names; as of their last sign-in. */
     external_id: text('external_id'),
+    /** When the provider last signed this person in; null: when the identity was made. */
+    proved_at: at('proved_at'),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
   },
   (t) => [primaryKey({ columns: [t.provider, t.subject] }), uniqueIndex().on(t.user_id, t.provider)],

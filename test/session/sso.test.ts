@@ -625,13 +625,41 @@ describe('unlinking an identity', () => {
     return { id: String(made.body.id), key }
   }
 
-  it('is what lets a passkey sign in: before, only the provider tells who has left; it confirms all the same', async () => {
+  it('frees its passkey: before, a sign-in by it rests on the last one there, ends with it and by the logout there', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-lea', preferred_username: 'lea' })
     const lea = await signedIn('s-mia')
     const { key } = await addKey(lea)
     const answer = async () => ({ assertion: key.assert(await challengeOf(lea)) })
     const signIn = async () =>
       send(`${sso.gateway.url}/v1/token`, { body: { grant_type: 'passkey', ...(await answer()) } })
+    const { db } = sso.identity_deps
+    const proved = (seconds: number) => {
+      const proved_at = new Date(Date.now() - seconds * 1000).toISOString()
+      return db.update(external_identities).set({ proved_at }).where(eq(external_identities.subject, 's-lea'))
+    }
+    const refresh = (refresh_token: unknown) =>
+      send(`${sso.gateway.url}/v1/token`, { body: { grant_type: 'refresh_token', refresh_token } })
+
+    // Also while the provider is away.
+    await proved(43_190)
+    const short = await signIn()
+    expect(short.status).toBe(200)
+    const listed = await send(`${sso.gateway.url}/api/v1/sessions`, { headers: bearer(short.body.access_token) })
+    const own = (listed.body.items as Record<string, string>[]).find(({ current }) => current)
+    expect(Date.parse(own?.expires_at ?? '') - Date.parse(own?.created_at ?? '')).toBeLessThanOrEqual(10_000)
+
+    await proved(0)
+    const open = await signIn()
+    const whose = { iss: sso.provider.issuer, aud: sso.provider.client_id, sub: 's-lea' }
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    const claims = { ...whose, events, iat: Math.floor(Date.now() / 1000), jti: randomUUID() }
+    const logout_token = await sso.provider.sign(claims, { typ: 'logout+jwt' })
+    expect((await send(`${sso.gateway.url}/v1/sso/corp/backchannel-logout`, { body: { logout_token } })).status).toBe(
+      200,
+    )
+    expect((await refresh(open.body.refresh_token)).status).toBe(401)
+
+    await proved(43_200)
     const refused = { status: 403, body: { category: 'policy_denied', code: 'provider_required' } }
     for (const [change, title] of [
       [{}, 'Example Corp'],
@@ -646,12 +674,10 @@ describe('unlinking an identity', () => {
     const logged = (await audited()).filter(({ action }) => action === 'login').at(-1)
     expect(logged).toMatchObject({ outcome: 'denied', reason: 'provider_required' })
     sso.configure()
-    const body = JSON.stringify(await answer())
-    const confirmed = await lea.browser.go('/v1/token/reauth', { method: 'POST', headers: keyed(lea.headers), body })
-    expect(confirmed.status).toBe(200)
-    // The confirmation replaces the token.
-    const headers = { ...lea.headers, ...bearer(confirmed.body.access_token) }
-    expect((await unlink({ ...lea, headers })).status).toBe(204)
+    const again = await signedIn('s-mia')
+    expect((await signIn()).status).toBe(200)
+    await proved(43_200)
+    expect((await unlink(again)).status).toBe(204)
     expect((await signIn()).status).toBe(200)
   })
 

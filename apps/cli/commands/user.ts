@@ -37,7 +37,7 @@ export const userCommands: Command[] = [
   },
   {
     name: 'provider list',
-    about: 'Identity providers as they are in force; their file is the deployer\'s.',
+    about: "Identity providers as they are in force; their file is the deployer's.",
     examples: ['provider list', 'provider list -o json'],
     run: async ({ api, out }) => {
       const { items, fault } = await api.get<Providers>('/api/v1/admin/providers')

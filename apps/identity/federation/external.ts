@@ -1,4 +1,4 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, getUserByFolded } from '../../../db/identity/queries.ts'
@@ -23,15 +23,23 @@ const identityOf = (provider: string, subject: string) =>
   and(eq(external_identities.provider, provider), eq(external_identities.subject, subject))
 
 /** The user who has signed in here as this subject of a provider. */
-export const knownUser = async (db: Queryable, of: Pick<External, 'providerId' | 'subject'>) =>
-  (await known(db, of))?.user
-
-const known = async (db: Queryable, { providerId, subject }: Pick<External, 'providerId' | 'subject'>) => {
-  const [row] = await db
-    .select({ user: users, external_id: external_identities.external_id })
+export const knownUser = async (db: Queryable, { providerId, subject }: Pick<External, 'providerId' | 'subject'>) => {
+  const rows = await db
+    .select({ user: users })
     .from(external_identities)
     .innerJoin(users, eq(users.id, external_identities.user_id))
     .where(identityOf(providerId, subject))
+  return rows[0]?.user
+}
+
+/** The same at a sign-in, which a later one by passkey may rest on. */
+const proved = async (db: Queryable, { providerId, subject }: External) => {
+  const [row] = await db
+    .update(external_identities)
+    .set({ proved_at: sql`clock_timestamp()` })
+    .from(users)
+    .where(and(identityOf(providerId, subject), eq(users.id, external_identities.user_id)))
+    .returning({ user: users, external_id: external_identities.external_id })
   return row
 }
 
@@ -43,7 +51,7 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
   const provider = deps.providers.get(external.providerId)
   if (!provider) return { refused: 'no_account' }
   const { providerId, subject, externalId: external_id } = external
-  const linked = await known(deps.db, external)
+  const linked = await proved(deps.db, external)
   // By this id the directory finds the account, if the provider created it.
   if (linked && provider.scim && external_id && external_id !== linked.external_id)
     await deps.db.update(external_identities).set({ external_id }).where(identityOf(providerId, subject))

@@ -16,10 +16,9 @@ import {
   passkeyByCredential,
   passkeysOf,
 } from '../../../db/identity/passkeys.ts'
-import { lockUser } from '../../../db/identity/queries.ts'
+import { lastProof, lockUser } from '../../../db/identity/queries.ts'
 import { scimById } from '../../../db/identity/scim.ts'
 import { external_identities, type PasskeyRow, type UserRow, user_events } from '../../../db/identity/tables.ts'
-import { giverOf } from '../../shared/auth/providers.ts'
 import type {
   AddPasskeyRequest,
   RemovePasskeyRequest,
@@ -167,12 +166,22 @@ export const verifyAssertion = async (
   )
   if (typeof answer === 'string') return { cause: answer }
   // Without a user it is a sign-in; any other answer belongs to a session that ends when the provider says so.
-  if (!userId && (await leavesUnseen(deps, user))) return { cause: giverOf(user.provider ?? '') }
+  const footing = userId ? undefined : await footingOf(deps, user)
+  if (footing?.restS === 0) return { cause: 'unproved', footing }
   const { newCounter, credentialBackedUp } = answer.authenticationInfo
   const used = await notePasskeyUse(deps.db, row.id, newCounter, credentialBackedUp)
-  return used ? { user: userMessage(user), passkey: message(used) } : { cause: 'counter' }
+  return used ? { user: userMessage(user), passkey: message(used), ...(footing && { footing }) } : { cause: 'counter' }
 }
 
-/** Whether a provider created this account and would not tell us that the person has left: only a directory does. */
-const leavesUnseen = async ({ db, providers }: Uses<'db' | 'providers'>, { id, provider }: UserRow) =>
-  provider !== null && !(providers.get(provider)?.scim && (await scimById(db, provider, 'User', id)))
+/**
+ * What a passkey's sign-in to a provider's account rests on. A directory tells who has left; without one only the
+ * provider's sign-ins do, so it lasts no longer than a session of the last of them.
+ */
+const footingOf = async ({ db, providers }: Uses<'db' | 'providers'>, { id, provider: provider_id }: UserRow) => {
+  if (provider_id === null) return undefined
+  const provider = providers.get(provider_id)
+  if (provider?.scim && (await scimById(db, provider_id, 'User', id))) return undefined
+  const proof = await lastProof(db, id, provider_id)
+  const rest_s = provider && proof ? Math.max(0, provider.session_max_s - proof.age_s) : 0
+  return { providerId: provider_id, subject: proof?.subject ?? '', restS: Math.floor(rest_s) }
+}

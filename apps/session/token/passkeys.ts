@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { clientDataOf } from '../../shared/auth/client-data.ts'
-import { giverOf } from '../../shared/auth/providers.ts'
 import { rpIdOf } from '../../shared/auth/settings.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
-import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
+import type { Footing, Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
-import { CHALLENGE_S } from '../store/flows.ts'
+import { CHALLENGE_S, indexOf } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
 import { deviceWord, type Login, openSession } from './login.ts'
 import { freshAccess, type PasswordRequest } from './password.ts'
@@ -40,9 +39,7 @@ export const provePasskey = async (
   user_id = '',
 ) => {
   const { request_id } = context
-  const refuse = async (cause: string) => {
-    const provider = cause.startsWith(giverOf('')) ? cause.slice(giverOf('').length) : undefined
-    const error = provider === undefined ? assertionInvalid() : providerRequired(deps, provider)
+  const refuse = async (cause: string, error = assertionInvalid()) => {
     if (action === 'login') deps.counts.login_failures.inc({ cause: 'passkey' })
     const who = { actor: 'system', user_id: user_id || undefined, ...whereOf(context) }
     await deps.audit({ action, outcome: 'denied', reason: error.code, ...who, details: { cause } })
@@ -54,9 +51,10 @@ export const provePasskey = async (
   })
   const request = { userId: user_id, challenge, assertion: JSON.stringify(assertion) }
   const answer = await deps.identity.verifyAssertion(request, withRequestId(request_id)).catch(throwFromRpc('identity'))
-  const { user, passkey } = answer
-  if (!user || !passkey) throw await refuse(answer.cause)
-  return { user, passkey, amr: methodsOf(passkey) }
+  const { user, passkey, footing } = answer
+  if (!user || !passkey)
+    throw await refuse(answer.cause, footing ? providerRequired(deps, footing.providerId) : assertionInvalid())
+  return { user, passkey, footing, amr: methodsOf(passkey) }
 }
 
 /** The passkey has verified its person, so it counts as two factors. */
@@ -65,18 +63,25 @@ export const methodsOf = ({ backedUp }: Passkey): Method[] => [backedUp ? 'swk' 
 export const assertionInvalid = () =>
   new AppError('policy_denied', 'assertion_invalid', "The passkey's answer is refused.")
 
-/** The provider created the account, and only its own sign-in shows whether the person is still there. */
+/** The provider created the account, and has not said for too long that the person is still there. */
 const providerRequired = ({ providers }: Uses<'providers'>, id: string) =>
-  new AppError('policy_denied', 'provider_required', 'This account signs in through its provider.', {
+  new AppError('policy_denied', 'provider_required', 'The provider of this account must sign you in again.', {
     hint: `Sign in through ${providers.get(id)?.title ?? `the provider ${id}`}, or ask an administrator to unlink it.`,
   })
 
 /** Signs in by a passkey alone, which identifies its person: no password, no lockout of a name. */
 export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, request: Request): Promise<Login> => {
   const { client, request_id, mode } = request
-  const { user, passkey, amr } = await provePasskey(deps, assertion, request, 'login')
+  const { user, passkey, amr, footing } = await provePasskey(deps, assertion, request, 'login')
   const metadata = JSON.stringify({ passkey: passkey.id })
-  const owner = { user_id: user.id, username: user.username, mode, metadata, amr }
+  const owner = {
+    user_id: user.id,
+    username: user.username,
+    mode,
+    metadata,
+    amr,
+    ...(footing && boundBy(deps, footing)),
+  }
   const opened = await openSession(deps, owner, client, request_id)
   if (!opened) throw assertionInvalid()
   deps.counts.logins.inc()
@@ -93,6 +98,12 @@ export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, r
   const device = deviceWord(deps.devices.knownFor(request.device_token, folded_name))
   await deps.audit({ action: 'login', outcome: 'done', ...who, details: { passkey: passkey.id, device } })
   return { ...opened, user_id: user.id, folded_name, known_device: device === 'known' }
+}
+
+/** The session ends when one through the provider would, and by the provider's logout. */
+const boundBy = ({ clock }: Uses<'clock'>, { providerId: provider_id, subject, restS: max_s }: Footing) => {
+  const proved_at = Math.floor(clock.now().getTime() / 1000)
+  return { provider_id, max_s, proved_at, indexes: [indexOf(provider_id, 'sub', subject)] }
 }
 
 /** Proves one of the caller's passkeys again: a new access token with a fresh auth_time. */

@@ -42,7 +42,7 @@ const CODES: Codes = {
     'Über den Identitätsanbieter oder mit einem Passkey anmelden.',
   ],
   provider_required: [
-    'Dieses Konto meldet sich über seinen Anbieter an.',
+    'Der Anbieter dieses Kontos hat die Person zu lange nicht angemeldet.',
     'Über den Anbieter anmelden, oder ihn durch die Administration lösen lassen.',
   ],
   account_disabled: ['Das Konto ist gesperrt.', ADMIN],

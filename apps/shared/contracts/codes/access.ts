@@ -37,7 +37,7 @@ export const ACCESS = {
       'Sign in through your identity provider, or by a passkey.',
     ],
     provider_required: [
-      'This account signs in through its provider, not by passkey alone.',
+      'The provider of this account has not signed the person in for too long.',
       'Sign in through the provider, or ask an administrator to unlink it.',
     ],
     account_disabled: ['The account is disabled.', 'Ask an administrator.'],

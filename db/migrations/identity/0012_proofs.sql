@@ -1,0 +1,1 @@
+ALTER TABLE "identity"."external_identities" ADD COLUMN "proved_at" timestamp with time zone;
