@@ -80,7 +80,7 @@ const ROOMS = {
     ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix', 'logs'],
     ['account/factors', 'briefs'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
-    ['agents', 'operations', 'palette'],
+    ['agents', 'operations', 'palette', 'providers'],
     ['routes'],
   ],
   'apps/cli': [

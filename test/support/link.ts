@@ -77,10 +77,10 @@ export const startLink = async (target: string) => {
     watch: (watcher: Watch | undefined) => {
       watch = watcher
     },
-    /** Leads to another server from now on, and cuts open connections unless they may go on. */
-    turnTo: (other: string, go_on = false) => {
+    /** Leads to another server from now on, and cuts open connections unless they may stay. */
+    turnTo: (other: string, stay = false) => {
       ;({ hostname, port } = new URL(other))
-      if (!go_on) for (const socket of sockets) socket.destroy()
+      if (!stay) for (const socket of sockets) socket.destroy()
     },
     stop: () => server.close(),
   }

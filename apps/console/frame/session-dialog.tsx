@@ -19,7 +19,7 @@ export const SessionDialog = () => {
   const [providers, setProviders] = useState<Provider[]>([])
   useEffect(() => void listProviders().then(setProviders), [])
   const client = useQueryClient()
-  // Reads repeat once the session goes on, here or from another tab; a command waits until the person presses again.
+  // Reads repeat once someone is signed in, here or from another tab; a command waits until the person presses again.
   useEffect(
     () => () => {
       if (sessionPhase().name === 'signed_in') void client.invalidateQueries()

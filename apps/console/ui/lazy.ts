@@ -3,7 +3,7 @@ import { t } from '../words/index.ts'
 
 /**
  * A part whose code loads on first display. Offline it waits for the network: React keeps a first failure forever. If
- * a release has replaced the code, the part says so, and the page stays with what was typed.
+ * a release has replaced the code, the part says so, and the page keeps its fields.
  */
 // biome-ignore lint/suspicious/noExplicitAny: as React's own lazy
 export const lazyPart = <T extends ComponentType<any>>(load: () => Promise<{ default: T }>) =>

@@ -9,7 +9,7 @@ import { useNow } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { approveWords, BriefLine, ChangeLine } from './brief.tsx'
 import { backLine, gravest, newsOf } from './context.ts'
-import type { DigestCheck } from './panel.tsx'
+import type { DigestCheck } from './digest.ts'
 import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
 

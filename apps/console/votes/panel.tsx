@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
-import { Suspense, useEffect, useState } from 'react'
-import { digestOf, shortDigest } from '../../shared/contracts/client/digest.ts'
+import { Suspense, useState } from 'react'
+import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { actionOf, mayPress, Reason, WhyNot } from '../command/allowed.tsx'
 import { useWishes } from '../kit/wish.ts'
@@ -12,6 +12,7 @@ import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { gravest, newsOf } from './context.ts'
+import { type DigestCheck, useDigestCheck } from './digest.ts'
 import { votesInRound } from './votes.tsx'
 
 const loadDialog = () => import('./dialog.tsx').then((part) => ({ default: part.DecideDialog }))
@@ -19,23 +20,6 @@ const DecideDialog = lazyPart(loadDialog)
 const BreakDialog = lazyPart(() => import('./dialog.tsx').then((part) => ({ default: part.BreakDialog })))
 
 export type Verdict = 'approve' | 'reject' | 'break'
-export type DigestCheck = 'checking' | 'matches' | 'differs'
-
-/** Whether this page shows the subject of the server's digest, which is recomputed here from the shown subject. */
-export const useDigestCheck = (subject: unknown, digest: string | null): DigestCheck => {
-  const [computed, setComputed] = useState<{ subject: unknown; digest: string } | null>(null)
-  useEffect(() => {
-    let left = false
-    void digestOf(subject).then((value) => {
-      if (!left) setComputed({ subject, digest: value })
-    })
-    return () => {
-      left = true
-    }
-  }, [subject])
-  if (computed === null || computed.subject !== subject) return 'checking'
-  return computed.digest === digest ? 'matches' : 'differs'
-}
 
 type DecidePanelProps = { gate: Gate; open: Verdict | null; setOpen: (open: Verdict | null) => void }
 

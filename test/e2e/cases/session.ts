@@ -243,7 +243,7 @@ describe('a session in the browser', () => {
       // Only a browser with an open stream is told the reason; others just ask for a new sign-in.
       await there.getByText('Live', { exact: true }).waitFor()
 
-      // The page with what was typed stays while its person signs in elsewhere.
+      // The page and its fields stay while its person signs in elsewhere.
       await endSession(there)
       expect(await accessibilityOf(there)).toEqual([])
       const [tab] = await Promise.all([

@@ -102,7 +102,7 @@ export const movedFrom = (
   noise: readonly string[],
 ): string | undefined => {
   const ignored = noise.map(matcherOf)
-  // What the manifest sets is what was approved: its author cannot have it ignored.
+  // The approval covers all that the manifest sets: its author cannot have it ignored.
   const own = leavesOf(previewed.object)
   const heeded = ({ path, unknown }: Found) => !unknown && (own.has(path) || !ignored.some((fits) => fits(path)))
   if (previewed.action === 'unseen') return now.action === 'update' ? 'it exists now, and differs' : undefined

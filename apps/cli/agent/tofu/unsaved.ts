@@ -8,7 +8,7 @@ import type { Job, Verdict } from '../tools/types.ts'
 const MAX_STATE = 255 * 1024 * 1024
 
 /**
- * Keeps the state that an apply could not write: it is the only record of what was made. First on this machine, where
+ * Keeps the state that an apply could not write: it is the only record of the new objects. First on this machine, where
  * a network that is lost, a closed attempt or a large file cannot prevent it; the tool can push it from there.
  */
 export const keepUnsaved = async (job: Job, found: string, progress: string): Promise<Verdict> => {

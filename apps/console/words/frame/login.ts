@@ -57,7 +57,7 @@ export const tLogin = {
 export const tSession = {
   title: 'Your session has ended',
   text: (name: string) => `Sign in again as ${name}. The page keeps what you typed.`,
-  new_tab: 'A provider opens in a new tab. After you sign in there, this page goes on.',
+  new_tab: 'A provider opens in a new tab. After you sign in there, this page continues.',
   someone_else: 'Sign in as someone else',
   confirm_title: 'Confirm your identity',
   confirm_text: 'You signed in some time ago. Enter your password again for this decision.',
