@@ -455,9 +455,10 @@ describe('a message that does not arrive', () => {
       )
     const lease = async () => (await leaseDeliveries(deps.db, { limit: 20, per_kind: 10 })).length
     expect([await lease(), await lease()]).toEqual([13, 0])
-    await p.query('update operations.notify_deliveries set leased_until = null, state = $1 where leased_until > now()', [
-      'sent',
-    ])
+    await p.query(
+      'update operations.notify_deliveries set leased_until = null, state = $1 where leased_until > now()',
+      ['sent'],
+    )
     expect(await lease()).toBe(5)
   })
 

@@ -13,7 +13,7 @@ export const signInError = (
   if (code === 'login_busy') return tLogin.busy(at)
   if (status === 429) return tLogin.later(at)
   if (code === 'assertion_invalid') return tLogin.passkey_refused
-  if (code === 'provider_required') return tLogin.through
+  if (code === 'provider_required') return tLogin.by_provider
   if (code === 'local_login_closed') return tLogin.closed
   if (code === 'challenge_expired') return tLogin.expired
   if (code === 'totp_invalid') return tLogin.code_refused

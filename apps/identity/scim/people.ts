@@ -31,7 +31,11 @@ export const accountFor = async (one: Sync, { name = '', external_id }: Wanted):
   const provider = one.req.directory.id
   const adopted = external_id ? await scimAdoptable(one.tx, one.req.directory, external_id) : undefined
   if (adopted?.status === 'DELETED')
-    throw scimError(409, 'uniqueness', 'The account of this externalId was deleted here: unlink its identity, then POST.')
+    throw scimError(
+      409,
+      'uniqueness',
+      'The account of this externalId was deleted here: unlink its identity, then POST.',
+    )
   if (adopted) return adopted.id
   await refuseName(one, name)
   let username = name

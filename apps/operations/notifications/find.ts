@@ -11,7 +11,14 @@ import {
   listDestinations,
   lockDestination,
 } from '../../../db/operations/notifications/destinations.ts'
-import { among, anyWaits, listWaiting, untold, type View, type Waiting } from '../../../db/operations/notifications/waiting.ts'
+import {
+  among,
+  anyWaits,
+  listWaiting,
+  untold,
+  type View,
+  type Waiting,
+} from '../../../db/operations/notifications/waiting.ts'
 import { type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
 import type { Uses } from '../deps.ts'
 import { quietUntil } from './messages/quiet.ts'

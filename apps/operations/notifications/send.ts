@@ -178,8 +178,7 @@ const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Del
     const { operation_id, object, round } = notice
     const one = waiting.find((w) => w.operation_id === operation_id && w.object === object && w.round === round)
     if (!one) over.push(notice)
-    else if (!told.some((t) => t.operation_id === operation_id && t.object === object))
-      told.push(one)
+    else if (!told.some((t) => t.operation_id === operation_id && t.object === object)) told.push(one)
     // Quiet hours may have begun since it was queued.
     urgent ||= one !== undefined && (notice.urgent || isUrgent(one, silent_until))
   }

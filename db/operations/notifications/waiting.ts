@@ -1,5 +1,9 @@
 import { and, asc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { type NotifyEvent, type NotifyRules, RISKS } from '../../../apps/shared/contracts/notifications/notifications.ts'
+import {
+  type NotifyEvent,
+  type NotifyRules,
+  RISKS,
+} from '../../../apps/shared/contracts/notifications/notifications.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
@@ -75,7 +79,9 @@ export const getDecision = async (db: Queryable, { operation_id, object }: Decis
 }
 
 /** Which of the waiting decisions are asked for. */
-type Narrow = (of: Pick<typeof gateColumns, 'object' | 'event'> & Record<'round' | 'escalation' | 'since', SQLWrapper>) => SQL
+type Narrow = (
+  of: Pick<typeof gateColumns, 'object' | 'event'> & Record<'round' | 'escalation' | 'since', SQLWrapper>,
+) => SQL
 
 /** Those of these operations. */
 export const among =

@@ -128,7 +128,12 @@ export const identityOf = (people: Record<string, Person>) => {
       },
       behind: machine?.behind ?? [],
       groupKeys: groups,
-      grants: roles.map((role) => ({ id: randomUUID(), role, scope: scopes?.[role] ?? scope ?? {}, ...byWhom(given.roles) })),
+      grants: roles.map((role) => ({
+        id: randomUUID(),
+        role,
+        scope: scopes?.[role] ?? scope ?? {},
+        ...byWhom(given.roles),
+      })),
       memberships: groups.map((groupKey) => ({ groupKey, ...byWhom(given.groups) })),
       ...(given.reset && { reset: { at: timestampFromDate(given.reset.at), by: [given.reset.by] } }),
       version: 1n,

@@ -31,7 +31,7 @@ export const tLogin: typeof en.tLogin = {
   revoked: 'Ihre Sitzung wurde an anderer Stelle beendet. Bitte neu anmelden.',
   or: 'oder',
   emergency: 'Im Notfall mit Passwort anmelden',
-  through: 'Dieses Konto meldet sich über seinen Anbieter an.',
+  by_provider: 'Dieses Konto meldet sich über seinen Anbieter an.',
   closed: 'Dieses Konto meldet sich nicht mit Passwort an. Passkey oder Anbieter verwenden.',
   through: (title: string) => `Weiter mit ${title}`,
   refused: {

@@ -30,7 +30,7 @@ export const tLogin = {
   revoked: 'Your session was ended elsewhere. Sign in again.',
   or: 'or',
   emergency: 'Sign in by password in an emergency',
-  through: 'This account signs in through its provider.',
+  by_provider: 'This account signs in through its provider.',
   closed: 'This account does not sign in by password. Use a passkey or your provider.',
   through: (title: string) => `Continue with ${title}`,
   refused: {
