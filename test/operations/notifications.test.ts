@@ -257,6 +257,53 @@ describe('a decision', () => {
     expect(hooks.calls).toHaveLength(4)
   })
 
+  it('is announced however many others wait that are less risky or were announced', async () => {
+    const id = await hook()
+    await state({ min_risk: 'high' })
+    const crowd = await opened()
+    await p.query(
+      `insert into operations.gates select c.* from operations.gates g, generate_series(1, 501) n,
+         jsonb_populate_record(g, jsonb_build_object('gate_id', 'old-' || n, 'waiting_since', now() - interval '1 d')) c
+       where g.operation_id = $1 and g.gate_id = 'go'`,
+      [crowd],
+    )
+    const risky = await opened()
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [risky])
+    await notify(p)
+    expect(hooks.calls.map(({ body }) => JSON.parse(body).data.items)).toMatchObject([[{ operation_id: risky }]])
+    await p.query(
+      `insert into operations.notify_notices (destination_id, operation_id, object, round, escalation, delivery_id, event, urgent)
+       select $1, operation_id, 'gate:' || gate_id, round, escalation_level, gen_random_uuid(), 'gate.waiting', false
+       from operations.gates where operation_id = $2`,
+      [id, crowd],
+    )
+    await state({ min_risk: 'low' })
+    const usual = await opened()
+    await notify(p)
+    expect(hooks.calls.slice(1).map(({ body }) => JSON.parse(body).data.items)).toMatchObject([
+      [{ operation_id: usual }],
+    ])
+    await p.query(`delete from operations.gates where gate_id like 'old-%'`)
+  })
+
+  it('is announced everywhere if the rules name only destinations that are gone', async () => {
+    await hook()
+    const [later, gone] = [await hook('webhook', '/late'), await hook('webhook', '/gone')]
+    const steps = [
+      { destination_id: gone, after_s: 0 },
+      { destination_id: later, after_s: 3600 },
+    ]
+    await state({ steps })
+    must(await p.as(eva).delete(`${NOTIFY}/destinations/${gone}`), 204)
+    await p.query(`delete from operations.notify_deliveries where purpose = 'security'`)
+    await opened()
+    await notify(p)
+    expect(hooks.calls).toEqual([])
+    await p.query(`update operations.notify_destinations set status = 'disabled' where destination_id = $1`, [later])
+    await notify(p)
+    expect(hooks.calls.map(({ path }) => path)).toEqual([expect.stringContaining('/in')])
+  })
+
   it('about a patch is announced too', async () => {
     await hook()
     await state({})

@@ -7,7 +7,7 @@ import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
 import { archiveLogs, expireLogs } from '../../db/operations/history/archive.ts'
 import { brokenLink, hashOf } from '../../db/operations/tables/evidence.ts'
 import { until } from '../support/until.ts'
-import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+import { gated, must, type Platform, person, startPlatform } from './support/platform.ts'
 
 let p: Platform
 beforeAll(async () => {
@@ -579,6 +579,15 @@ describe('nodes and logs', () => {
     expect(await p.as('nobody').get(path)).toMatchObject({ status: 403, body: { permission: 'log:read' } })
     expect(await read('attempt=1&limit=1')).toMatchObject({ attempt: 1 })
     expect(await p.as('vic').get(`${path}?attempt=3`)).toMatchObject({ status: 404, body: { code: 'attempt' } })
+  })
+
+  it('are hidden from someone who may read logs elsewhere only', async () => {
+    const nodes = await withLog()
+    const wide = { ...person('wide', ['admin', 'viewer']), scopes: { viewer: { regionId: 'elsewhere' } } }
+    Object.assign(p.people, { wide })
+    must(await p.as(wide).get(`${nodes}/behind`), 200)
+    for (const path of [`${nodes}/behind/logs`, `${nodes}/behind/logs/raw`])
+      expect(await p.as(wide).get(path)).toMatchObject({ status: 404, body: { code: 'operation' } })
   })
 
   it('are searched in any case of any language', async () => {

@@ -5,7 +5,7 @@ import { prefixed } from '../../apps/shared/events/events.ts'
 import { ENGINE, stateFacts } from '../../db/operations/facts/state.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { gated, type Person, type Platform, startPlatform } from './support/platform.ts'
+import { gated, type Person, type Platform, person, startPlatform } from './support/platform.ts'
 import { listenTo } from './support/stream.ts'
 
 let p: Platform
@@ -36,6 +36,15 @@ describe('the live stream', () => {
       server_time: expect.any(String),
     })
     await stream.stop()
+    // Whoever reads logs elsewhere only follows this operation, not its log.
+    const wide = { ...person('wide', ['admin', 'viewer']), scopes: { viewer: { regionId: 'elsewhere' } } }
+    Object.assign(p.people, { wide })
+    const narrow = await listen(wide, `operation:${operation_id},log:${operation_id}/before/1`)
+    expect((await narrow.next('hello')).data).toMatchObject({
+      topics: [`operation:${operation_id}`],
+      refused: [{ topic: `log:${operation_id}/before/1`, reason: 'not_found' }],
+    })
+    await narrow.stop()
     const engineer = await listen(p.people.eng, `operation:${operation_id},me,inbox,resources`)
     expect((await engineer.next('hello')).data.topics).toEqual([
       `operation:${operation_id}`,

@@ -826,6 +826,27 @@ describe('a logout at the provider', () => {
     expect(revoked[0]?.[1].join()).toContain('reason,logout')
   })
 
+  it('ends a session that was opened without a sid by the subject, and no session of another sid', async () => {
+    sso.state.amend = ({ sid: _, ...claims }) => claims
+    const without = await signedIn('s-mia')
+    sso.state.amend = (claims) => claims
+    const other = await signedIn('s-mia')
+    expect((await tell(await token({ sid: 'a-third', sub: 's-mia' }))).status).toBe(200)
+    expect([await without.alive(), await other.alive()]).toEqual([false, true])
+  })
+
+  it('counts when it comes again after the process died that ended the sessions', async () => {
+    const mia = await signedIn('s-mia')
+    const told = await token({ sub: 's-mia', jti: 'died' })
+    const key = `${sso.prefix}ojti:${sha256Hex('corp died')}`
+    await sso.session.deps.flows.once('corp died', 1)
+    expect((await tell(told)).status).toBe(400)
+    await expect.poll(() => sso.redis.exists(key), { timeout: 5000 }).toBe(0)
+    expect((await tell(told)).status).toBe(200)
+    expect(await mia.alive()).toBe(false)
+    expect(await sso.redis.ttl(key)).toBeGreaterThan(500)
+  })
+
   it('finds the sessions that still live, however many there were', async () => {
     const members = () => sso.redis.smembers(`${sso.prefix}osid:${indexOf('corp', 'sub', 's-eva')}`)
     sso.configure({ username_claim: 'sub' })

@@ -20,7 +20,7 @@ import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
-import { requireVisible } from '../operations/read.ts'
+import { requireLogs, requireVisible } from '../operations/read.ts'
 import { readLog, sendRawLog } from './logs.ts'
 import { readNode } from './read.ts'
 import { retrySteps } from './retry.ts'
@@ -80,7 +80,7 @@ export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nod
     response: { 200: LogPage },
     preHandler: allow('log:read', { kind: 'R' }),
     handler: async (req) => {
-      await requireVisible(deps, req.caller, req.params.operation_id)
+      await requireLogs(deps, req.caller, req.params.operation_id)
       return readLog(deps, req.params, req.query)
     },
   })
@@ -96,7 +96,7 @@ export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nod
     response: { 200: LogText, 206: LogText },
     preHandler: allow('log:read', { kind: 'R' }),
     handler: async (req, reply) => {
-      await requireVisible(deps, req.caller, req.params.operation_id)
+      await requireLogs(deps, req.caller, req.params.operation_id)
       return sendRawLog(deps, req, reply, req.params, req.query)
     },
   })

@@ -11,8 +11,15 @@ import {
   listDestinations,
   lockDestination,
 } from '../../../db/operations/notifications/destinations.ts'
-import { anyWaits, listWaiting, type Waiting } from '../../../db/operations/notifications/waiting.ts'
-import { type NotifyEvent, type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
+import {
+  among,
+  anyWaits,
+  listWaiting,
+  untold,
+  type View,
+  type Waiting,
+} from '../../../db/operations/notifications/waiting.ts'
+import { type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
 import type { Uses } from '../deps.ts'
 import { quietUntil } from './messages/quiet.ts'
 import { viewOf } from './view.ts'
@@ -35,11 +42,13 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   const destinations = (await listDestinations(deps.db, owner)).filter(({ status }) => status === 'active')
   if (destinations.length === 0) return
   const view = await viewOf(owner, (user_id) => deps.trust.principals.get(user_id))
-  const waiting = view ? await listWaiting(deps.db, view) : []
   const now = deps.clock.now().getTime()
   for (const destination of destinations) {
-    if (destination.kind === 'push') await closeShown(deps, destination, waiting)
-    const notices = waiting.flatMap((one) => noticeOf(rules, destination, one, now))
+    if (destination.kind === 'push') await closeShown(deps, destination, view)
+    const after_s = afterOf(rules, destination, destinations)
+    if (!view || after_s === undefined) continue
+    const waiting = await listWaiting(deps.db, view, untold(destination.destination_id, rules, after_s))
+    const notices = waiting.flatMap((one) => noticeOf(rules, one, now))
     if (notices.length === 0) continue
     await deps.db.transaction(async (tx) => {
       const locked = await lockDestination(tx, destination.destination_id)
@@ -51,40 +60,35 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   }
 }
 
+/**
+ * When after the start of the wait this destination is told; `undefined`: never. Steps to destinations that are gone do
+ * not count: rules of none but those tell every destination, rather than nobody.
+ */
+const afterOf = ({ steps }: NotifyRules, { destination_id, kind }: Destination, active: readonly Destination[]) => {
+  const live = steps.filter((step) => active.some((one) => one.destination_id === step.destination_id))
+  const own = live.filter((step) => step.destination_id === destination_id)
+  // Devices come and go with sessions, so one that no step names is told at once.
+  if (live.length === 0 || (kind === 'push' && own.length === 0)) return 0
+  return own.length > 0 ? Math.min(...own.map(({ after_s }) => after_s)) : undefined
+}
+
 /** Once a shown decision no longer waits, its outcome replaces it; a gate's next round replaces it without that. */
-const closeShown = async ({ db }: Deps, destination: Destination, waiting: readonly Waiting[]): Promise<void> => {
-  for (const shown of await listShown(db, destination.destination_id)) {
+const closeShown = async ({ db }: Deps, destination: Destination, view: View | undefined): Promise<void> => {
+  const all = await listShown(db, destination.destination_id)
+  const waiting = view && all.length > 0 ? await listWaiting(db, view, among(all)) : []
+  for (const shown of all) {
     const now = waiting.find((one) => one.operation_id === shown.operation_id && one.object === shown.object)
     if (now?.round !== shown.round)
       await db.transaction((tx) => queueOutcome(tx, destination, shown, now === undefined))
   }
 }
 
-export const eventOf = ({
-  object,
-  round,
-  escalation,
-}: Pick<Waiting, 'object' | 'round' | 'escalation'>): NotifyEvent => {
-  if (object.startsWith('patch:')) return 'patch.waiting'
-  if (escalation > 0) return 'gate.escalated'
-  return round > 1 ? 'gate.reopened' : 'gate.waiting'
-}
-
-/** Returns the notice that this destination gets about a decision now, if any. */
-const noticeOf = (rules: NotifyRules, { destination_id, kind }: Destination, one: Waiting, now: number) => {
-  const event = eventOf(one)
-  const { operation_id, object, round, escalation, risk_level, waiting_since } = one
-  // Devices come and go with sessions, so one that no step names is told at once.
-  const named = rules.steps.some((step) => step.destination_id === destination_id)
-  const steps = rules.steps.length === 0 || (kind === 'push' && !named) ? [{ destination_id, after_s: 0 }] : rules.steps
-  const due = steps.some(
-    (step) => step.destination_id === destination_id && Date.parse(waiting_since) + step.after_s * 1000 <= now,
-  )
-  if (!due || !rules.events.includes(event) || levelOf(risk_level) < levelOf(rules.min_risk)) return []
-  const silent_until = quietUntil(rules.quiet, now)
+/** The notice about a decision, unless quiet hours hold it back now. */
+const noticeOf = ({ quiet }: NotifyRules, one: Waiting, now: number) => {
+  const { operation_id, object, round, escalation, event } = one
+  const silent_until = quietUntil(quiet, now)
   const urgent = isUrgent(one, silent_until)
-  if (silent_until !== undefined && !urgent) return []
-  return [{ operation_id, object, round, escalation, event, urgent }]
+  return silent_until !== undefined && !urgent ? [] : [{ operation_id, object, round, escalation, event, urgent }]
 }
 
 /** Whether quiet hours that end then do not hold it back: by its risk, or because it ends before them. */

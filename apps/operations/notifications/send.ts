@@ -14,13 +14,13 @@ import {
   getRules,
   moveDestination,
 } from '../../../db/operations/notifications/destinations.ts'
-import { getDecision, listWaiting } from '../../../db/operations/notifications/waiting.ts'
+import { among, getDecision, listWaiting } from '../../../db/operations/notifications/waiting.ts'
 import type { DecisionKey } from '../../../db/operations/tables/index.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import type { Uses } from '../deps.ts'
 import type { Channels } from './channels/channels.ts'
 import type { Sent } from './channels/reach.ts'
-import { eventOf, isUrgent } from './find.ts'
+import { isUrgent } from './find.ts'
 import {
   codeMessage,
   decisionsMessage,
@@ -157,7 +157,7 @@ const outcomeOf = async (
 ): Promise<Message | undefined> => {
   const view = await viewOf(owner, trust.principals.ask)
   const decided = await getDecision(db, decision, view?.visible)
-  const waiting = view && decided?.status === 'waiting' ? await listWaiting(db, view) : []
+  const waiting = view && decided?.status === 'waiting' ? await listWaiting(db, view, among([decision])) : []
   const again = waiting.some(
     ({ operation_id, object }) => operation_id === decision.operation_id && object === decision.object,
   )
@@ -169,16 +169,16 @@ const outcomeOf = async (
 /** Returns which of its decisions still wait for its owner, with the rights that identity states now. */
 const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery, silent_until?: number) => {
   const view = await viewOf(owner, trust.principals.ask)
-  const waiting = view ? await listWaiting(db, view) : []
+  const notices = await listNotices(db, [delivery_id])
+  const waiting = view ? await listWaiting(db, view, among(notices)) : []
   const told: Told[] = []
   const over: Awaited<ReturnType<typeof listNotices>> = []
   let urgent = false
-  for (const notice of await listNotices(db, [delivery_id])) {
+  for (const notice of notices) {
     const { operation_id, object, round } = notice
     const one = waiting.find((w) => w.operation_id === operation_id && w.object === object && w.round === round)
     if (!one) over.push(notice)
-    else if (!told.some((t) => t.operation_id === operation_id && t.object === object))
-      told.push({ ...one, event: eventOf(one) })
+    else if (!told.some((t) => t.operation_id === operation_id && t.object === object)) told.push(one)
     // Quiet hours may have begun since it was queued.
     urgent ||= one !== undefined && (notice.urgent || isUrgent(one, silent_until))
   }

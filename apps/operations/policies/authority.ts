@@ -205,8 +205,12 @@ export const placesFor = (db: Queryable, viewer: Viewer, resource_ids: readonly 
   hasScopes(viewer) ? loadPlaces(db, resource_ids) : Promise.resolve([{}])
 
 /** Reading: one covered target is enough, and a requester always sees their own request. */
-export const isVisible = (viewer: Viewer, requester_id: string, places: readonly Place[]): boolean =>
-  requester_id === viewer.user_id || places.some((place) => isGranted(viewer.grants, 'operation:read', place))
+export const isVisible = (
+  viewer: Viewer,
+  requester_id: string,
+  places: readonly Place[],
+  permission: Permission = 'operation:read',
+): boolean => requester_id === viewer.user_id || places.some((place) => isGranted(viewer.grants, permission, place))
 
 /** Commanding: the permission must cover every target. */
 export const isInScope = (viewer: Viewer, permission: Permission, places: readonly Place[]): boolean =>

@@ -4,7 +4,7 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
-import { requireVisible } from '../operations/read.ts'
+import { requireLogs, requireVisible } from '../operations/read.ts'
 import { maySeeResource } from '../policies/authority.ts'
 
 /** The topics of a stream (console.md 4). */
@@ -80,7 +80,8 @@ const refuseTopic = async (deps: Uses<'db'>, caller: Caller, parsed: Parsed): Pr
     return 'permission_missing'
   if (parsed.kind === 'operation' || parsed.kind === 'log') {
     const operation_id = parsed.kind === 'log' ? parsed.ref.operation_id : parsed.id
-    return requireVisible(deps, caller, operation_id).then(
+    const required = parsed.kind === 'log' ? requireLogs : requireVisible
+    return (required(deps, caller, operation_id) as Promise<unknown>).then(
       () => undefined,
       (error: unknown) => {
         if (error instanceof AppError && error.category === 'not_found') return 'not_found'

@@ -158,9 +158,10 @@ export const verifyLogout = async (connection: Connection, provider: Provider, t
   })
   const { events, nonce, sid, sub, jti, iat = 0 } = claims
   const event = (events as Record<string, unknown> | undefined)?.[LOGOUT_EVENT]
-  const named = typeof sid === 'string' || typeof sub === 'string'
-  if (typeof event !== 'object' || event === null || nonce !== undefined || !jti || !named) throw refusedLogout()
-  return { jti, iat: Math.floor(iat), ...(typeof sid === 'string' ? { sid } : { sub: sub as string }) }
+  const named = { ...(typeof sid === 'string' && { sid }), ...(typeof sub === 'string' && { sub }) }
+  if (typeof event !== 'object' || event === null || nonce !== undefined || !jti || Object.keys(named).length === 0)
+    throw refusedLogout()
+  return { jti, iat: Math.floor(iat), ...(named as { sid?: string; sub?: string }) }
 }
 
 const refusedLogout = (cause?: unknown) =>

@@ -8,6 +8,22 @@ import { findProvider } from './start.ts'
 /** Longer than a logout token stays valid. */
 const REMEMBERED_S = 600
 
+/** While the sessions end. If this process dies then, the token that comes again counts after this time. */
+const CLAIMED_S = 30
+
+type Named = Omit<Awaited<ReturnType<typeof verifyLogout>>, 'jti'>
+
+/** The sessions of the provider's session, or all of the person; without its `sid` here, those that have none. */
+const endedBy = async ({ flows, store }: SessionDeps, provider_id: string, { sid, sub, iat }: Named) => {
+  const own = sid === undefined ? [] : await flows.sessionsOf(indexOf(provider_id, 'sid', sid), iat)
+  if (own.length > 0 || sub === undefined) return own
+  const all = await flows.sessionsOf(indexOf(provider_id, 'sub', sub), iat)
+  if (sid === undefined) return all
+  const records = await Promise.all(all.map(({ user_id, session_id }) => store.get(user_id, session_id)))
+  const named = (index: string) => index.startsWith(`${provider_id}:sid:`)
+  return all.filter((_, at) => !records[at]?.indexes?.some(named))
+}
+
 /** The provider reports that its session, or all of a person's, ended: our sessions from it end as by a logout. */
 export const endByProvider = async (
   deps: SessionDeps,
@@ -18,21 +34,20 @@ export const endByProvider = async (
     deps.audit({ action: 'provider_logout', outcome, ...(reason && { reason }), actor, request_id, details })
   try {
     const provider = findProvider(deps, provider_id)
-    const { jti, iat, ...named } = await verifyLogout(await deps.connections.get(provider), provider, logout_token)
+    const { jti, ...named } = await verifyLogout(await deps.connections.get(provider), provider, logout_token)
     const name = `${provider_id} ${jti}`
-    if (!(await deps.flows.once(name, REMEMBERED_S))) throw replayed()
-    const index =
-      'sid' in named ? indexOf(provider_id, 'sid', named.sid ?? '') : indexOf(provider_id, 'sub', named.sub ?? '')
+    if (!(await deps.flows.once(name, CLAIMED_S))) throw replayed()
     const by = { actor_type: 'system', actor_id: actor, request_id } as const
     let ended = 0
     try {
-      for (const session of await deps.flows.sessionsOf(index, iat))
+      for (const session of await endedBy(deps, provider_id, named))
         if (await endSession(deps, session, 'logout', by)) ended += 1
     } catch (error) {
       // The provider will send the same token again.
       await deps.flows.forget(name).catch(() => {})
       throw error
     }
+    await deps.flows.remember(name, REMEMBERED_S)
     await audit('done', undefined, { ended })
   } catch (error) {
     if (error instanceof AppError) await audit('denied', error.code)

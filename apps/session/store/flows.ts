@@ -85,6 +85,7 @@ export const createFlows = (redis: Redis, prefix: string) => {
     /** Returns true the first time within these seconds. */
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',
+    remember: (name: string, seconds: number) => redis.set(keyOf('ojti', name), '1', 'EX', seconds),
     forget: (name: string) => redis.del(keyOf('ojti', name)),
     /** Our sessions of this provider's session or person; none vouched for until `ended_at` (seconds) opens later. */
     sessionsOf: async (index: string, ended_at: number) => {

@@ -1,10 +1,15 @@
-import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import {
+  type NotifyEvent,
+  type NotifyRules,
+  RISKS,
+} from '../../../apps/shared/contracts/notifications/notifications.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
 import { OPEN_PATCH } from '../operations/waiting.ts'
-import { type DecisionKey, gates, operations, patches } from '../tables/index.ts'
+import { type DecisionKey, gates, notify_notices, operations, patches } from '../tables/index.ts'
 
 /** Conditions for the decisions that a person may see and make. */
 export type View = { visible: SQL | undefined; gates: SQL; patches: SQL }
@@ -37,6 +42,8 @@ const gateColumns = {
   question: sql<string | null>`${gates.question}`,
   round: gates.round,
   escalation: gates.escalation_level,
+  event: sql<NotifyEvent>`case when ${gates.escalation_level} > 0 then 'gate.escalated'
+    when ${gates.round} > 1 then 'gate.reopened' else 'gate.waiting' end`,
   waiting_since: sql<string>`${iso(gates.waiting_since)}`,
   deadline_at: sql<string | null>`${iso(gates.deadline_at)}`,
 }
@@ -46,6 +53,7 @@ const patchColumns = {
   question: sql<string | null>`null`,
   round: sql<number>`1`,
   escalation: sql<number>`0`,
+  event: sql<NotifyEvent>`'patch.waiting'`,
   waiting_since: sql<string>`${iso(patches.created_at)}`,
   deadline_at: sql<string | null>`${iso(patches.expires_at)}`,
 }
@@ -70,22 +78,46 @@ export const getDecision = async (db: Queryable, { operation_id, object }: Decis
     .then(first)
 }
 
-/** The decisions that wait for a person, the oldest first. */
-export const listWaiting = async (db: Queryable, view: View) => {
+/** Which of the waiting decisions are asked for. */
+type Narrow = (
+  of: Pick<typeof gateColumns, 'object' | 'event'> & Record<'round' | 'escalation' | 'since', SQLWrapper>,
+) => SQL
+
+/** Those of these operations. */
+export const among =
+  (rows: readonly { operation_id: string }[]): Narrow =>
+  () =>
+    sql`${operations.operation_id} = any(${sql.param(rows.map(({ operation_id }) => operation_id))}::uuid[])`
+
+/** Those that rules send to this destination after so many seconds, and of which it has not been told. */
+export const untold =
+  (destination_id: string, { events, min_risk }: NotifyRules, after_s: number): Narrow =>
+  ({ object, event, round, escalation, since }) =>
+    sql`${event} = any(${sql.param(events)}::text[])
+      and array_position(${RISK_ORDER}, ${operations.risk_level}) >= array_position(${RISK_ORDER}, ${min_risk}::text)
+      and ${since} <= clock_timestamp() - make_interval(secs => ${after_s})
+      and not exists (select 1 from ${notify_notices} n where n.destination_id = ${destination_id}
+        and n.operation_id = ${operations.operation_id} and n.object = ${object} and n.round = ${round} and n.escalation = ${escalation})`
+
+const RISK_ORDER = sql`${sql.param(RISKS)}::text[]`
+
+/** The decisions that wait for a person: the riskiest first, then by deadline. */
+export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => {
+  const byRisk = sql`array_position(${RISK_ORDER}, ${operations.risk_level}) desc nulls last`
   const [asked, proposed] = await Promise.all([
     db
       .select(gateColumns)
       .from(gates)
       .innerJoin(operations, eq(operations.operation_id, gates.operation_id))
-      .where(and(WAITING_FOR_PEOPLE, view.visible, view.gates))
-      .orderBy(asc(gates.waiting_since))
+      .where(and(WAITING_FOR_PEOPLE, view.visible, view.gates, narrow({ ...gateColumns, since: gates.waiting_since })))
+      .orderBy(byRisk, asc(gates.deadline_at), asc(gates.waiting_since))
       .limit(MOST),
     db
       .select(patchColumns)
       .from(patches)
       .innerJoin(operations, eq(operations.operation_id, patches.operation_id))
-      .where(and(OPEN_PATCH, view.visible, view.patches))
-      .orderBy(asc(patches.created_at))
+      .where(and(OPEN_PATCH, view.visible, view.patches, narrow({ ...patchColumns, since: patches.created_at })))
+      .orderBy(byRisk, asc(patches.expires_at), asc(patches.created_at))
       .limit(MOST),
   ])
   return [...asked, ...proposed]

@@ -50,6 +50,8 @@ export type Person = {
   roles: string[]
   groups: string[]
   scope?: Scope
+  /** Of single roles, in place of `scope`. */
+  scopes?: Record<string, Scope>
   disabled?: boolean
   /** How the person has signed in; by password by default. */
   amr?: string[]
@@ -116,7 +118,7 @@ const requireListed = (body: unknown): void => {
 export const identityOf = (people: Record<string, Person>) => {
   const byWhom = (from: { by: string; at: Date } | undefined) =>
     from && { since: timestampFromDate(from.at), by: [from.by] }
-  const principalOf = ({ id, name, roles, groups, scope, disabled, machine, given = {} }: Person) =>
+  const principalOf = ({ id, name, roles, groups, scope, scopes, disabled, machine, given = {} }: Person) =>
     create(PrincipalSchema, {
       user: {
         id,
@@ -126,7 +128,12 @@ export const identityOf = (people: Record<string, Person>) => {
       },
       behind: machine?.behind ?? [],
       groupKeys: groups,
-      grants: roles.map((role) => ({ id: randomUUID(), role, scope: scope ?? {}, ...byWhom(given.roles) })),
+      grants: roles.map((role) => ({
+        id: randomUUID(),
+        role,
+        scope: scopes?.[role] ?? scope ?? {},
+        ...byWhom(given.roles),
+      })),
       memberships: groups.map((groupKey) => ({ groupKey, ...byWhom(given.groups) })),
       ...(given.reset && { reset: { at: timestampFromDate(given.reset.at), by: [given.reset.by] } }),
       version: 1n,
