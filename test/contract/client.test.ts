@@ -163,10 +163,13 @@ describe('in an outage the client', () => {
       return seen
     }
     const inbox = stream('event: inbox\nid: 1\ndata: {}\n\n')
-    await withServer([refused, inbox, refused, refuse(500, { code: 'internal_error' }), refused], async (url, heard) => {
-      expect(await follow(url)).toEqual(['inbox', 401])
-      expect(heard.length).toBe(5)
-    })
+    await withServer(
+      [refused, inbox, refused, refuse(500, { code: 'internal_error' }), refused],
+      async (url, heard) => {
+        expect(await follow(url)).toEqual(['inbox', 401])
+        expect(heard.length).toBe(5)
+      },
+    )
     await withServer([stream('event: bye\ndata: {"reason":"revoked"}\n\n')], async (url, heard) => {
       expect(await follow(url)).toEqual(['bye', 401])
       expect(heard.length).toBe(1)
