@@ -1,6 +1,10 @@
+import { createElement } from 'react'
+import { renderToStaticMarkup } from 'react-dom/server'
 import { describe, expect, it } from 'vitest'
 import { againOf, whatOf } from '../../apps/console/intents/again.ts'
 import { intentOf, type Procedure } from '../../apps/console/intents/draft.ts'
+import { Limits } from '../../apps/console/intents/parts.tsx'
+import { NOW as AT_ONCE, scheduleOf, WhenPart } from '../../apps/console/intents/timing.tsx'
 import { withCondition } from '../../apps/console/values/conditions.tsx'
 
 const procedures = [
@@ -82,4 +86,14 @@ describe('an operation that is run again', () => {
         as_then: true,
       })
   })
+})
+
+it('names the zone in which the times of an intent are read', () => {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const change = () => undefined
+  const timing = { ...AT_ONCE, kind: 'at' as const, at: '2099-01-02T03:04' }
+  expect(renderToStaticMarkup(createElement(WhenPart, { timing, change }))).toContain(`At (${timeZone})`)
+  expect(renderToStaticMarkup(createElement(Limits, { limits: {}, change }))).toContain(`Not before (${timeZone})`)
+  const { when } = scheduleOf(timing, { picked: false, when: '' }, '')
+  expect(when).toEqual({ at: new Date(2099, 0, 2, 3, 4).toISOString() })
 })

@@ -38,7 +38,6 @@ export const commandSender = () => {
     return outcome.kind === 'held' && own.doubtful ? { ...outcome, kind: 'unknown' } : outcome
   }
 }
-export type Sender = ReturnType<typeof commandSender>
 
 /**
  * Sends a command and returns the server's answer. Only answers that promise no effect yet (in progress, too many

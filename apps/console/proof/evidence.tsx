@@ -205,7 +205,8 @@ const COLUMNS: Column<EvidenceRecord>[] = [
   { name: tProof.evidence.columns.seq, kind: 'number', cell: ({ seq }) => seq },
   {
     name: tProof.evidence.columns.at,
-    className: 'whitespace-nowrap tabular-nums',
+    // On paper the digests need the width.
+    className: 'whitespace-nowrap tabular-nums print:whitespace-normal',
     cell: ({ at }) => <TimeText at={at} form="full" />,
   },
   { name: tProof.evidence.columns.kind, cell: ({ kind }) => tDecide.gate.evidence_kind(kind) },

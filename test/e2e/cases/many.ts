@@ -212,6 +212,8 @@ describe('an operation of 2,000 nodes', () => {
         expect(first).toContain(fact)
       expect(first).toMatch(/\d+\w+\d{4},\d\d:\d\d:\d\dUTC/)
       expect(first).toContain(`All${all}recordsmatch`)
+      // Each record with its day and zone.
+      expect(paper.match(/\d{4},\d\d:\d\d:\d\dUTC/g)?.length).toBeGreaterThanOrEqual(all)
       const missing: string[] = []
       for (let after = 0; after < all; after += 200) {
         const path = `/v1/operations/${operation_id}/evidence?limit=200&after_seq=${after}`

@@ -1,5 +1,7 @@
+import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
 import { confirm, dialogOf, isHeld, letGo, nodesOf, PATIENCE_MS, press, start, tabOf } from '../desk.ts'
 
 describe('steering a running operation', () => {
@@ -50,7 +52,24 @@ describe('steering a running operation', () => {
       await isHeld()
       await page.goto(url)
       await press(page, 'Cancel')
-      await dialogOf(page).getByText('One running node finishes; one will not start.').waitFor()
+      const effect = dialogOf(page).getByText('One running node finishes; one will not start.')
+      await effect.waitFor()
+      // Another mode: the consequences of the first one are not shown for it.
+      const held: Route[] = []
+      let slow = true
+      await page.route('**/cancel', (route) => (slow ? void held.push(route) : route.continue()))
+      await dialogOf(page)
+        .getByLabel(/^Stop and undo/)
+        .check()
+      await until(() => held.length > 0, { what: 'the other dry run' })
+      await effect.waitFor({ state: 'detached' })
+      slow = false
+      for (const route of held) await route.continue()
+      await effect.waitFor()
+      await dialogOf(page)
+        .getByLabel(/^Stop: running/)
+        .check()
+      await effect.waitFor()
       await dialogOf(page).getByLabel('Reason').fill('not today')
       await confirm(page, 'Cancel operation')
       await page.getByText(/^Canceling by olga, .*: one node is finishing\.$/).waitFor()
