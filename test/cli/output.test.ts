@@ -19,7 +19,11 @@ describe('foreign text', () => {
   it('has lost its power when it is shown for a decision; our own colours stay', () => {
     const shown: string[] = []
     const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((text) => shown.push(String(text)) > 0)
-    const change = { id: 'db', action: 'delete', fields: [{ path: '/a\u001b[2K\u001b[1A', after: '\u009b2K\u202egone' }] }
+    const change = {
+      id: 'db',
+      action: 'delete',
+      fields: [{ path: '/a\u001b[2K\u001b[1A', after: '\u009b2K\u202egone' }],
+    }
     const { review } = createOutput({ format: 'table', jsonl: false, select: undefined })
     review(preview([change]), (one) => ['\u001b[31mRED\u001b[39m', ...previewLines(one)])
     stderr.mockRestore()
@@ -39,7 +43,11 @@ const preview = (changes: object[], changes_count = changes.length) => ({
 describe('fields of a change', () => {
   const after = 1
   it('that are folded, or not listed, are counted; a change without fields is a line', () => {
-    const fields = [{ path: '/a', before: 2, after }, { path: '/b', after, noise: true }, { path: '/c', sensitive: true }]
+    const fields = [
+      { path: '/a', before: 2, after },
+      { path: '/b', after, noise: true },
+      { path: '/c', sensitive: true },
+    ]
     expect(fieldLines('  ~ x   ', fields, 5)).toEqual([
       '  ~ x   /a   2 -> 1',
       '  ~ x   /c   (sensitive, changes)',

@@ -121,7 +121,12 @@ export const gateCommands: Command[] = [
     options: { ...OP, digest: { type: 'string', about: 'the digest that you reviewed' }, ...COMMENT },
     run: async (context, [gate_id = ''], values) => {
       const { gate, path } = await readGate(context, gate_id, values)
-      const subject = { noun: 'gate', digest: gate.digest, subject: gate.subject, show: () => context.out.review(gate, gateLines) }
+      const subject = {
+        noun: 'gate',
+        digest: gate.digest,
+        subject: gate.subject,
+        show: () => context.out.review(gate, gateLines),
+      }
       const reviewed_digest = await reviewed(context, subject, text(values, 'digest'))
       const body = { reviewed_digest, round: gate.round, comment: text(values, 'comment') }
       tell(context, await approve<Decided>(context, path, body))

@@ -120,9 +120,7 @@ export const fieldLines = (head: string, fields: readonly Field[], count = field
 
 /** The first lines of a long list. */
 export const firstOf = (lines: readonly string[], max = MAX_FIELDS): string[] =>
-  lines.length <= max
-    ? [...lines]
-    : [...lines.slice(0, max), dim(`  … ${lines.length - max} more: -o json shows all`)]
+  lines.length <= max ? [...lines] : [...lines.slice(0, max), dim(`  … ${lines.length - max} more: -o json shows all`)]
 
 /** A status as a colored word. */
 export const word = (state: string): string => paint(state.toUpperCase(), stateColour(state))

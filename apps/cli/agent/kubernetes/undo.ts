@@ -27,7 +27,9 @@ export const undoSet: Tool = (job) =>
           const live = await liveAt(cluster, one.path)
           // The apply did not get this far, so it has not changed the object.
           if (live && ownedBy(live, one.manager) === undefined) return
-          const { metadata } = await write(run, one, basisOf(live), async () => basisOf(await liveAt(cluster, one.path)))
+          const { metadata } = await write(run, one, basisOf(live), async () =>
+            basisOf(await liveAt(cluster, one.path)),
+          )
           made.push({ ...one.ref, uid: String(metadata.uid) })
           restored.push(one)
         })
