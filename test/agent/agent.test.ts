@@ -1,9 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { carryOut } from '../../apps/cli/agent/attempt.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
+import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { pruneAgents } from '../../db/operations/agents/rows.ts'
 import manifest from '../../package.json' with { type: 'json' }
@@ -18,7 +23,7 @@ let lab: Lab
 let file: Record<string, unknown>
 const any = { type: 'array', items: { type: 'string' } }
 beforeAll(async () => {
-  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade'])
+  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade', 'twin'])
   const effects = lab.place('effects')
   const program = (name: string, text: string, more = {}) => ({ path: lab.script(name, text), args: any, ...more })
   file = {
@@ -36,6 +41,7 @@ beforeAll(async () => {
         `trap 'echo interrupted >> ${effects}/"$2"; exit 3' INT; echo begun >> ${effects}/"$2"; sleep 60 & wait`,
       ),
       deaf: program('deaf', `trap '' INT; echo begun >> ${effects}/"$2"; while :; do sleep 1; done`),
+      pulse: program('pulse', `trap '' INT; while :; do echo beat >> ${effects}/"$2"; sleep 0.5; done`),
       // Lines of which 500 are larger than one message may be.
       loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
       long: program('long', `ulimit -t >> ${effects}/"$2"; sleep 15; echo done >> ${effects}/"$2"`),
@@ -218,6 +224,9 @@ it('if an agent is killed half way, the tool dies with it, the outcome is unknow
   const left = folders()
   expect(left).not.toEqual([])
   const fresh = 'signalbox-agent-fresh'
+  const half = join(lab.place('state'), 'providers.signalbox-agent-half')
+  mkdirSync(half)
+  utimesSync(half, Date.now() / 1000 - 301, Date.now() / 1000 - 301)
   for (const [name, ago_s] of [...left.map((name) => [name, 301] as const), [fresh, 200] as const]) {
     const path = join(lab.place('tmp'), name)
     mkdirSync(path, { recursive: true })
@@ -232,6 +241,7 @@ it('if an agent is killed half way, the tool dies with it, the outcome is unknow
   expect(effects('lost')).toHaveLength(1)
   expect(folders()).toContain(fresh)
   expect(folders()).not.toContain(left[0])
+  expect(existsSync(half)).toBe(false)
   await ends(other)
 }, 90_000)
 
@@ -262,6 +272,56 @@ it('a tool is stopped before its deadline, in time to report it', async () => {
   expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended on request') })
   expect(effects('deadline')).toEqual(['begun', 'interrupted'])
   await ends(agent)
+}, 90_000)
+
+it('a deaf tool of an agent that is not heard has ended before another may get its work', async () => {
+  let heard = 0
+  const began = Date.now()
+  const plane = createServer((req, res) => {
+    req.resume()
+    // Then requests hang, as behind a network that drops them.
+    if (heard > 0 && Date.now() - began > 4000) return
+    heard = Date.now()
+    res.end('{"left_s": 30}')
+  })
+  await new Promise<void>((resolve) => plane.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(plane.address() as AddressInfo).port}`
+  const at = join(lab.folder, 'unheard.json')
+  writeFileSync(at, JSON.stringify({ format: 'signalbox/agent@1', state_dir: lab.place('state'), ...file }))
+  const work = {
+    ...{ operation_id: 'o', node_id: 'job', attempt: 1, generation: 1, fence: 1, key: 'k', execution_token: 't' },
+    ...{ heartbeat_s: 5, deadline_at: new Date(Date.now() + 600_000).toISOString() },
+    ...{ results_url: url, artifacts_url: url, job: 'command', inputs: { program: 'pulse', args: ['unheard'] } },
+  }
+  const said: string[] = []
+  const done = carryOut(readAgentFile(at), work as never as Work, new AbortController().signal, (one) => said.push(one))
+  const pulses = () => effects('unheard').length
+  await until(() => said.includes('job: lost; stopping'), { timeout_ms: 20_000, what: 'the loss' })
+  expect(Date.now() - heard).toBeLessThan(12_500)
+  await delay(heard + 15_000 - Date.now())
+  const before = pulses()
+  await delay(1500)
+  expect([before > 0, pulses()]).toEqual([true, before])
+  plane.closeAllConnections()
+  plane.close()
+  await done
+}, 90_000)
+
+it('an identity that is refused in one slot ends the agent when the others have finished their work', async () => {
+  const agent = lab.startAgent({ ...file, pools: ['twin'], concurrency: 2 })
+  const path = await lab.start(job('long', 'twin', { pool: 'twin', timeouts: { run_s: 60, heartbeat_s: 5 } }))
+  await begins('twin')
+  lab.times.refused = true
+  try {
+    // Longer than the other slot waits for work.
+    await delay(7000)
+    agent.child.kill('SIGTERM')
+    await lab.reaches(path, 'succeeded')
+    expect(await exitOf(agent)).toBeGreaterThan(0)
+  } finally {
+    lab.times.refused = false
+  }
+  expect(effects('twin').at(-1)).toBe('done')
 }, 90_000)
 
 it('works as long as the control plane gives it time, whatever its own clock says', async () => {

@@ -1,5 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -10,6 +22,7 @@ import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
 import { Ended, type Job } from '../../apps/cli/agent/tools/types.ts'
 import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
+import { removeTree } from '../../apps/shared/run/remove.ts'
 
 const SECRET = 'hunter2-is-one'
 const plain = (text: string) => text
@@ -171,6 +184,41 @@ it('a sealed plan opens for its operation and its key alone, and only unchanged'
   ] as const)
     expect(unseal(folder, operation, given)).toBeUndefined()
   for (const folder of folders) rmSync(folder, { recursive: true })
+})
+
+it('a key that was only half written is refused with what to do, and is not replaced', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'seal-'))
+  const sealed = seal(folder, 'one', Buffer.from('a plan'))
+  expect(readdirSync(folder)).toEqual(['seal.key'])
+  writeFileSync(join(folder, 'seal.key'), 'half')
+  for (const act of [() => seal(folder, 'one', sealed), () => unseal(folder, 'one', sealed)]) {
+    const message = expect.stringMatching(/seal\.key is not a key.*Copy/)
+    expect(act).toThrow(expect.objectContaining({ verdict: { status: 'failed', class: 'agent_refused', message } }))
+  }
+  rmSync(folder, { recursive: true })
+})
+
+it('what a job made read-only is removed with the rest, and nothing that its links lead to', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'left-'))
+  const [place, other] = [join(folder, 'place'), join(folder, 'other')]
+  for (const path of [join(place, 'a/b'), other]) mkdirSync(path, { recursive: true })
+  for (const path of [join(place, 'a/b/key'), join(other, 'kept')]) writeFileSync(path, 'x')
+  symlinkSync(other, join(place, 'a/link'))
+  // As root no folder is read-only.
+  const isRoot = process.getuid?.() === 0
+  if (isRoot)
+    for (const path of [folder, other, place, join(place, 'a'), join(place, 'a/b')]) chownSync(path, 1500, 1500)
+  chmodSync(other, 0o500)
+  chmodSync(join(place, 'a/b'), 0o500)
+  chmodSync(join(place, 'a'), 0)
+  if (isRoot) process.seteuid?.(1500)
+  try {
+    removeTree(place)
+  } finally {
+    if (isRoot) process.seteuid?.(0)
+  }
+  expect([existsSync(place), statSync(other).mode & 0o777, readdirSync(other)]).toEqual([false, 0o500, ['kept']])
+  rmSync(folder, { recursive: true })
 })
 
 it('masks a hunk before it cuts it: no part of a secret is left at the edge, and the digest covers all', () => {

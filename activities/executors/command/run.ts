@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { access, chown, mkdir, mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, extname, join } from 'node:path'
 import { isDeeper } from '../../../apps/shared/data/json.ts'
@@ -7,6 +7,7 @@ import { isObject } from '../../../apps/shared/data/pointer.ts'
 import type { Program } from '../../../apps/shared/data/programs.ts'
 import { readPlain } from '../../../apps/shared/run/plain.ts'
 import { endStrays, runProcess } from '../../../apps/shared/run/process.ts'
+import { removeTree } from '../../../apps/shared/run/remove.ts'
 import { failed } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
@@ -51,7 +52,11 @@ export const createCommand = (policy: ExecutorPolicy, worker_env: NodeJS.Process
       return await runIn(folder, program, values, context, worker_env)
     } finally {
       endStrays(basename(folder))
-      await rm(folder, { recursive: true, force: true }).catch(() => {})
+      try {
+        removeTree(folder)
+      } catch (error) {
+        context.log(`${folder} is left on the worker: ${(error as Error).message}`, { level: 'warn' })
+      }
     }
   },
 })

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -7,6 +7,7 @@ import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf, maskIn } from '../../shared/data/mask.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { endStrays } from '../../shared/run/process.ts'
+import { removeTree } from '../../shared/run/remove.ts'
 import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
 import { command } from './jobs/command.ts'
 import { merge, previewCommit, push } from './jobs/git.ts'
@@ -35,6 +36,8 @@ const TOOLS: Record<string, Tool> = {
 /** The jobs that `signalbox agent` carries out. */
 export const JOBS: readonly string[] = Object.keys(TOOLS)
 
+/** What a kill and its report may take. */
+const SPARE_MS = 1000
 /** More often than required: the answer to a heartbeat carries a cancellation. */
 const BEAT_MS = 2000
 const LINES = 500
@@ -48,14 +51,17 @@ const FOLDER = 'signalbox-agent-'
 /** The folder of an attempt has the time of its last beat; one that is older was left by an agent that died. */
 const LEFT_MS = 300_000
 
-/** Removes the folders that agents left when they were killed: they hold keys and variables of their jobs. */
-export const removeLeft = ({ uids }: AgentFile): void => {
-  for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(FOLDER))) {
-    const path = join(tmpdir(), name)
+const namesIn = (folder: string, start: string): string[] =>
+  (existsSync(folder) ? readdirSync(folder) : [])
+    .filter((name) => name.startsWith(start))
+    .map((name) => join(folder, name))
+
+/** Removes what agents left when they were killed: keys and variables of their jobs, and half a copy of a provider. */
+export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
+  for (const path of [...namesIn(tmpdir(), FOLDER), ...namesIn(state_dir, `providers.${FOLDER}`)]) {
     try {
       const { uid: owner, mtimeMs } = lstatSync(path)
-      if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS)
-        rmSync(path, { recursive: true, force: true })
+      if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS) removeTree(path)
     } catch {
       // Another agent was faster, or its owner took the right away.
     }
@@ -86,26 +92,37 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     text: string
   }[] = []
   let seq = 0
-  let heard = Date.now()
+  /** When the last message that was accepted was sent: the control plane has counted from then on, or later. */
+  let heard = first.at ?? Date.now()
+  let lost = false
   let ended = false
   let beating: Promise<void> = Promise.resolve()
   const beat = async () => {
     const part = partOf(lines)
-    const { status, cancel_requested } = await report('heartbeat', { lines: part }, true)
+    const { status, at, cancel_requested } = await report('heartbeat', { lines: part }, 1000 * work.heartbeat_s)
     if (status === 200) {
-      heard = Date.now()
+      heard = at ?? heard
       lines.splice(0, part.length)
     }
     // A refusal means that the attempt is no longer ours.
-    const lost = status >= 400 || Date.now() - heard > 2000 * work.heartbeat_s
-    if ((cancel_requested || lost) && !stop.signal.aborted) {
-      say(`${work.node_id}: ${cancel_requested ? 'told to stop' : 'lost; stopping'}`)
-      stop.abort()
-    }
+    if (status >= 400) lose()
+    else if (cancel_requested) halt('told to stop')
   }
+  const halt = (why: string) => {
+    if (!stop.signal.aborted) say(`${work.node_id}: ${why}`)
+    stop.abort()
+  }
+  const lose = () => {
+    lost = true
+    halt('lost; stopping')
+  }
+  /** Milliseconds until another agent may get the work, once this one is lost. */
+  const own_ms = () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity)
   const timer = setInterval(
     () => {
       void utimes(folder, new Date(), new Date()).catch(() => {})
+      // A request that hangs must not delay this.
+      if (Date.now() - heard > 2000 * work.heartbeat_s) lose()
       beating = beating.then(() => (ended ? undefined : beat()))
     },
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
@@ -134,7 +151,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     const own = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: join(home, 'tmp'), LANG: 'C.UTF-8' }
     for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
     if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
-    return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, log, stored, keep, fetch, left_ms })
+    const reports = { log, stored, keep, fetch, left_ms, own_ms }
+    return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, ...reports })
   }
   try {
     const verdict = await act().catch((error: Error) =>
@@ -158,7 +176,11 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   } finally {
     clearInterval(timer)
     endStrays(basename(folder))
-    rmSync(folder, { recursive: true, force: true })
+    try {
+      removeTree(folder)
+    } catch (error) {
+      say(`${work.node_id}: ${folder} is left, with what the job had: ${(error as Error).message}`)
+    }
   }
 }
 

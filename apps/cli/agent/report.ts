@@ -8,7 +8,15 @@ import { storableJson } from '../../shared/run/storable.ts'
 
 type Phase = ExecutionResult['phase']
 type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'artifacts' | 'lines'>>
-export type Answer = { status: number; cancel_requested?: boolean; left_s?: number; code?: string; detail?: string }
+/** `at`: when the accepted message was sent. */
+export type Answer = {
+  status: number
+  at?: number
+  cancel_requested?: boolean
+  left_s?: number
+  code?: string
+  detail?: string
+}
 
 /** Statuses after which the same request is sent again later; a proxy on the way may send them too. */
 const LATER = new Set([429, 500, 502, 503, 504])
@@ -31,23 +39,29 @@ export const createReporter = (work: Work) => {
   /** Sends until it gets a whole answer, at least once and until the work's time ends; `once` gives up after one try. */
   const send = async (url: string, init: RequestInit, { once = false, ms = ONE_MS } = {}) => {
     for (let wait = 200; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      const at = Date.now()
       const headers = { authorization: `Bearer ${execution_token}`, ...init.headers }
       const signal = AbortSignal.timeout(Math.min(ms, Math.max(end - Date.now(), ONE_MS)))
       const answer = await fetch(url, { ...init, headers, signal }).then(whole, () => undefined)
-      if (answer && !LATER.has(answer.status)) return answer
+      if (answer && !LATER.has(answer.status)) return { ...answer, at }
       if (once || Date.now() >= end) return undefined
       await delay(Math.min(retryAfterMs(answer?.headers.get('retry-after')) || wait, LONGEST_ASKED_MS))
     }
   }
 
-  const report = async (phase: Phase, more: More = {}, once = false): Promise<Answer> => {
+  /** `once_ms`: it is tried once, for this long at most. */
+  const report = async (phase: Phase, more: More = {}, once_ms?: number): Promise<Answer> => {
     sequence += 1
     const message = { result_id: randomUUID(), operation_id, node_id, attempt, generation, fence, sequence, phase }
     const body = storableJson({ ...message, ...more })
     const headers = { 'content-type': 'application/json' }
-    const answer = await send(results_url, { method: 'POST', headers, body }, { once })
+    const answer = await send(
+      results_url,
+      { method: 'POST', headers, body },
+      { once: once_ms !== undefined, ms: Math.min(once_ms ?? ONE_MS, ONE_MS) },
+    )
     if (!answer) return { status: 0 }
-    const said: Answer = { ...objectIn(answer.bytes.toString()), status: answer.status }
+    const said: Answer = { ...objectIn(answer.bytes.toString()), status: answer.status, at: answer.at }
     if (typeof said.left_s === 'number') end = Date.now() + 1000 * said.left_s
     return said
   }

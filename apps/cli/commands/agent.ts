@@ -58,8 +58,10 @@ export const agentCommands: Command[] = [
       const file = readAgentFile(needed(values, 'file'))
       const stop = new AbortController()
       const kill = new AbortController()
+      let signals = 0
       const onSignal = () => {
-        if (stop.signal.aborted) kill.abort()
+        signals += 1
+        if (signals > 1) kill.abort()
         stop.abort()
         context.out.note(kill.signal.aborted ? 'Stopping the work.' : 'Taking no more work; finishing current work.')
       }
@@ -76,7 +78,9 @@ export const agentCommands: Command[] = [
         stop.signal.addEventListener('abort', () => {
           told = ask(context, file, file.pools[0], 'draining').catch(() => {})
         })
-        await Promise.all(taken)
+        // The others finish their work first: one that is refused must not take their signals away.
+        const refused = (await Promise.allSettled(taken)).find((turn) => turn.status === 'rejected')
+        if (refused) throw refused.reason
         const left = told.then(() => ask(context, file, file.pools[0], 'gone')).catch(() => {})
         await Promise.race([left, delay(LAST_WORD_MS, undefined, { ref: false })])
         return EXIT.done

@@ -49,7 +49,7 @@ export type ProcessInput = {
   /** cpu_s: of one processor; the program may use all of them. */
   limits: { cpu_s: number; memory_mib: number | undefined; file_blocks?: number; open_files?: number }
   /** How the process is asked to end and how long it may take before the kill. EOF: its input stays open until then. */
-  ask?: { signal: 'SIGINT' | 'SIGTERM' | 'EOF'; grace_ms: number }
+  ask?: { signal: 'SIGINT' | 'SIGTERM' | 'EOF'; grace_ms: () => number }
   /** How much of one line is passed to `log`. */
   max_line?: number
   uid?: number
@@ -61,7 +61,7 @@ export type ProcessEnd =
 
 /** Runs one process in its own group, line by line into the log; when it is over, so is its whole group. */
 export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
-  const { path, args, cwd, env, stdin, limits, uid, gid, ask = { signal: 'SIGTERM', grace_ms: GRACE_MS } } = input
+  const { path, args, cwd, env, stdin, limits, uid, gid, ask = { signal: 'SIGTERM', grace_ms: () => GRACE_MS } } = input
   const { cpu_s, memory_mib = 0, file_blocks = FILE_BLOCKS, open_files = OPEN_FILES } = limits
   const numbers = [cpu_s * availableParallelism() + 1, file_blocks, open_files, memory_mib * 1024, input.mark].map(
     String,
@@ -80,7 +80,7 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
     how = because
     if (ask.signal === 'EOF') child.stdin.end()
     else signalGroup(child.pid, ask.signal)
-    kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), ask.grace_ms)
+    kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), ask.grace_ms())
   }
   const told = () => end('told')
   const overIn = (ms: number): NodeJS.Timeout => setTimeout(look, Math.max(ms, 0))

@@ -11,11 +11,14 @@ import { type spawnWorker, startWorker } from '../../operations/support/worker.t
 import { CLI } from '../../support/cli.ts'
 import { until } from '../../support/until.ts'
 
-/** The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. */
-const startFront = async (p: Platform, times: { shift_ms: number }) => {
+/** The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. `refused`: the identity. */
+const startFront = async (p: Platform, times: { shift_ms: number; refused: boolean }) => {
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
+    const refusal = { status: 401, category: 'unauthenticated', code: 'token_invalid', detail: 'Revoked.' }
+    if (times.refused)
+      return res.writeHead(401, { 'content-type': 'application/problem+json' }).end(JSON.stringify(refusal))
     const { host: _, connection: __, 'content-length': ___, ...headers } = req.headers
     const gone = new AbortController()
     res.on('close', () => gone.abort())
@@ -79,7 +82,7 @@ export const startLab = async (
   const stranger = machine('machine:stranger')
   Object.assign(p.people, { runner, stranger })
   let worker = await bringWorker(p, policy_file)
-  const times = { shift_ms: 0 }
+  const times = { shift_ms: 0, refused: false }
   const front = await startFront(p, times)
   const agents: Agent[] = []
 

@@ -72,10 +72,19 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
       if (line?.stream === 'stdout') out += `${text}\n`
       if (!quiet || line?.stream === 'stderr') log(text, line)
     }
-    const end = await runTool(job, {
-      ...{ path: rules.program, args, cwd: dir, env, grace_s: rules.grace_s ?? GRACE_S, log: take, max_line: MAX_JSON },
-    })
     const acts = ACTING.has(String(args[0]))
+    const end = await runTool(job, {
+      ...{
+        alone: acts,
+        path: rules.program,
+        args,
+        cwd: dir,
+        env,
+        grace_s: rules.grace_s ?? GRACE_S,
+        log: take,
+        max_line: MAX_JSON,
+      },
+    })
     const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)
     if (other) throw new Ended(other)
     return { code: end.how === 'not_begun' ? 1 : (end.code ?? 1), out }

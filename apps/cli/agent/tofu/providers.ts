@@ -38,10 +38,12 @@ export const offerProviders = (job: Job): string => {
 
 /** Keeps what the attempt downloaded, if the source's lock file has the hash of the copy that is kept. */
 export const keepProviders = (job: Job, own: string, lock: string): void => {
+  if (lock === '') return
   for (const { place } of packagesIn(own).filter(({ own }) => own)) {
+    const kept = join(cacheOf(job), place)
+    if (existsSync(kept)) continue
     const making = join(job.file.state_dir, `providers.${basename(job.folder)}`)
     cpSync(join(own, place), making, { recursive: true, verbatimSymlinks: true })
-    const kept = join(cacheOf(job), place)
     if (!existsSync(kept) && lock.includes(`"${hashOf(making)}"`)) {
       mkdirSync(dirname(kept), { recursive: true })
       renameSync(making, kept)

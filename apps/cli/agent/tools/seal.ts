@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { seal as sealBy, unseal as unsealBy } from '../../../shared/codec/seal.ts'
 import { sha256Hex } from '../../../shared/data/digest.ts'
@@ -8,15 +8,30 @@ import { type Job, refusal } from './types.ts'
 /** Saved plans contain secrets, so they leave the agent sealed, by a key file that the agents of one pool share. */
 const MAGIC = Buffer.from('sbx1')
 
+const KEY_BYTES = 32
+
 const keyOf = (state_dir: string): Buffer => {
   const path = join(state_dir, 'seal.key')
   mkdirSync(state_dir, { recursive: true })
+  if (!existsSync(path)) makeKey(path)
+  const key = readFileSync(path)
+  if (key.length === KEY_BYTES) return key
+  throw refusal(
+    `${path} is not a key of ${KEY_BYTES} bytes. Copy it from another agent of the pool; if none has it, remove the file and retry the previews.`,
+  )
+}
+
+/** Whole or not at all, and never in place of the key of another agent that was faster. */
+const makeKey = (path: string): void => {
+  const making = `${path}.${randomBytes(8).toString('hex')}`
+  writeFileSync(making, randomBytes(KEY_BYTES), { flag: 'wx', mode: 0o600, flush: true })
   try {
-    writeFileSync(path, randomBytes(32), { flag: 'wx', mode: 0o600 })
+    linkSync(making, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(making)
   }
-  return readFileSync(path)
 }
 
 /** Seals bytes for one operation; they do not open in another. */
@@ -26,8 +41,9 @@ export const seal = (state_dir: string, operation_id: string, bytes: Buffer): Bu
 /** The bytes; `undefined` if they were changed, or sealed by another key or for another operation. */
 export const unseal = (state_dir: string, operation_id: string, sealed: Buffer): Buffer | undefined => {
   if (!sealed.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
+  const key = keyOf(state_dir)
   try {
-    return unsealBy(keyOf(state_dir), operation_id, sealed.subarray(MAGIC.length))
+    return unsealBy(key, operation_id, sealed.subarray(MAGIC.length))
   } catch {
     return undefined
   }

@@ -31,6 +31,8 @@ export type Job = {
   fetch: (sha256: string) => Promise<Buffer>
   /** Milliseconds until the end of the work's time. */
   left_ms: () => number
+  /** Milliseconds until another agent may get the work: no end, unless this one is lost. */
+  own_ms: () => number
 }
 export type Tool = (job: Job) => Promise<Verdict>
 
@@ -64,6 +66,8 @@ type Run = {
   stdin?: string | Promise<string>
   grace_s: number
   ask?: 'SIGINT' | 'EOF'
+  /** A lock keeps others from repeating it while it runs. */
+  alone?: boolean
   env?: Record<string, string>
   log?: Job['log']
   timeout_s?: number
@@ -81,7 +85,7 @@ const BIG = { file_blocks: 8_388_608, open_files: 4096 }
  */
 export const runTool = (
   job: Job,
-  { grace_s, ask = 'SIGINT', env = {}, log = job.log, timeout_s, uid, ...run }: Run,
+  { grace_s, ask = 'SIGINT', alone = false, env = {}, log = job.log, timeout_s, uid, ...run }: Run,
 ) => {
   const left_ms = Math.max(job.left_ms(), 0)
   // The grace period and the final report must fit into the work's time.
@@ -94,7 +98,8 @@ export const runTool = (
     left_ms: () => Math.min(job.left_ms() - spare_ms, end - Date.now()),
     mark: basename(job.folder),
     limits: { cpu_s: DAY_S, memory_mib: run.memory_mib, ...BIG },
-    ask: { signal: ask, grace_ms },
+    // The lock of a state outlasts a lost agent, and a state that is not written is lost: such a tool has its time.
+    ask: { signal: ask, grace_ms: () => Math.min(grace_ms, alone ? Infinity : job.own_ms()) },
     ...(run.max_line !== undefined && { max_line: run.max_line }),
     ...(as && { uid: as, gid: as }),
     signal: job.signal,
