@@ -26,16 +26,17 @@ const LONGEST_WAIT_MS = 10_000
 
 /** A sender of commands. A command keeps its key until it is refused, so that its repeats take effect once. */
 export const commandSender = () => {
-  const kept = new Map<string, { key: string; doubtful: boolean }>()
+  const keys = new Map<string, string>()
+  const doubtful = new Set<string>()
   return async <Reply>(command: Command): Promise<Outcome<Reply>> => {
     const text = JSON.stringify(command)
-    const own = kept.get(text) ?? { key: crypto.randomUUID(), doubtful: false }
-    kept.set(text, own)
-    const outcome = await sendCommand<Reply>(command, own.key)
-    own.doubtful ||= outcome.kind === 'unknown'
-    if (outcome.kind === 'refused') kept.delete(text)
+    const key = keys.get(text) ?? crypto.randomUUID()
+    keys.set(text, key)
+    const outcome = await sendCommand<Reply>(command, key)
+    if (outcome.kind === 'unknown') doubtful.add(key)
+    if (outcome.kind === 'refused') keys.delete(text)
     // A wait does not tell what became of an earlier try.
-    return outcome.kind === 'held' && own.doubtful ? { ...outcome, kind: 'unknown' } : outcome
+    return outcome.kind === 'held' && doubtful.has(key) ? { ...outcome, kind: 'unknown' } : outcome
   }
 }
 
@@ -49,9 +50,9 @@ const sendCommand = async <Reply>(command: Command, key: string): Promise<Outcom
     const answer = answerOf(status, problem)
     if (answer === 'applied') return { kind: 'applied', reply: reply as Reply }
     if (answer === 'accepted') return { kind: 'accepted', reply: reply as Reply, at: new Date().toISOString() }
-    if (problem === undefined) return { kind: 'unknown', problem: problemFrom(0, null) }
+    if (problem === undefined || answer === 'unknown')
+      return { kind: 'unknown', problem: problem ?? problemFrom(0, null) }
     if (answer === 'refused') return { kind: isUnjudged(problem) ? 'held' : 'refused', problem }
-    if (answer === 'unknown') return { kind: 'unknown', problem }
     // An earlier try that is still in progress may yet take effect.
     if (waits >= WAITS) return { kind: status === 409 ? 'unknown' : 'held', problem }
     await sleep(Math.min(problem.retry_after_ms ?? 1000, LONGEST_WAIT_MS))

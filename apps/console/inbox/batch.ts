@@ -7,9 +7,8 @@ import { type Candidate, keyOf, sendEach, type Together } from './alike.ts'
 /** `held`: not sent, or not judged; it is sent again with the same key. */
 export type Result =
   | { state: 'sending' }
-  | { state: 'held' }
   | { state: 'done'; status: string }
-  | { state: 'refused' | 'unknown'; problem: Problem }
+  | { state: 'held' | 'refused' | 'unknown'; problem: Problem }
 
 /**
  * Votes on gates and patches together: one command, key, digest and round each. A vote that was not judged, or whose answer
@@ -45,7 +44,7 @@ export const useBatch = (verdict: Together) => {
     }
     const { kind, problem } = outcome
     if (problem.code === 'reauth_required') setStale(true)
-    tell(candidate, kind === 'held' ? { state: kind } : { state: kind, problem })
+    tell(candidate, { state: kind, problem })
     return kind === 'refused' ? 'on' : 'stop'
   }
 

@@ -13,11 +13,8 @@ const withNetwork = async <T>(load: () => Promise<{ default: T }>): Promise<{ de
   for (;;) {
     try {
       return await load()
-    } catch (error) {
-      if (navigator.onLine) {
-        console.error(error)
-        return { default: Away as unknown as T }
-      }
+    } catch {
+      if (navigator.onLine) return { default: Away as unknown as T }
       await new Promise((resolve) => window.addEventListener('online', resolve, { once: true }))
     }
   }
@@ -26,7 +23,7 @@ const withNetwork = async <T>(load: () => Promise<{ default: T }>): Promise<{ de
 const Away = () =>
   createElement(
     'div',
-    { className: 'banner fixed inset-x-0 bottom-0 z-50', role: 'alert' },
+    { className: 'banner', role: 'alert' },
     t.problem.code_away.text,
     createElement(
       'button',

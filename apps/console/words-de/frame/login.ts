@@ -31,7 +31,7 @@ export const tLogin: typeof en.tLogin = {
   revoked: 'Ihre Sitzung wurde an anderer Stelle beendet. Bitte neu anmelden.',
   or: 'oder',
   emergency: 'Im Notfall mit Passwort anmelden',
-  provider_required: 'Bitte über Ihren Anbieter anmelden: Er muss das Konto von Zeit zu Zeit bestätigen.',
+  provider_required: 'Bitte zuerst über Ihren Anbieter anmelden.',
   closed: 'Dieses Konto meldet sich nicht mit Passwort an. Passkey oder Anbieter verwenden.',
   through: (title: string) => `Weiter mit ${title}`,
   refused: {

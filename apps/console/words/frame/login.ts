@@ -30,7 +30,7 @@ export const tLogin = {
   revoked: 'Your session was ended elsewhere. Sign in again.',
   or: 'or',
   emergency: 'Sign in by password in an emergency',
-  provider_required: 'Sign in through your provider: it must confirm from time to time that the account is in use.',
+  provider_required: 'Sign in through your provider first.',
   closed: 'This account does not sign in by password. Use a passkey or your provider.',
   through: (title: string) => `Continue with ${title}`,
   refused: {
