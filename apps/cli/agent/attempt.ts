@@ -179,7 +179,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     try {
       removeTree(folder)
     } catch (error) {
-      say(`${work.node_id}: ${folder} is left, with what the job had: ${(error as Error).message}`)
+      say(`${work.node_id}: ${folder} is left, with the files of the job: ${(error as Error).message}`)
     }
   }
 }
