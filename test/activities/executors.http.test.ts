@@ -382,9 +382,14 @@ describe('polling', () => {
       interval_s: 1,
       timeout_s: 1,
     }
-    expect((await run({ base_url: base, request: { method: 'POST', url: '/drain' }, poll })).result).toMatchObject({
-      class: 'condition_timeout',
-    })
+    const polled = async (method: string, context = {}) =>
+      (await run({ base_url: base, request: { method, url: '/drain' }, poll }, context)).result
+    // The call had its effect: it is repeated only where that changes no more.
+    expect(await polled('POST')).toMatchObject({ class: 'condition_timeout', retryable: false })
+    for (const result of [await polled('PUT'), await polled('POST', { idempotent: true })]) {
+      expect(result).toMatchObject({ class: 'condition_timeout' })
+      expect(result).not.toHaveProperty('retryable')
+    }
   })
 })
 
