@@ -165,6 +165,19 @@ describe('an API key', () => {
     expect((await byKey(key, { scope: 'plan:start plan:start' })).body.scope).toBe('plan:start')
   })
 
+  it('reads no accounts and no logs if it has a scope: these have no place', async () => {
+    const { id } = await machine('auditor')
+    const scope = { region_id: 'eu1' }
+    const refused = await credential(id, { permissions: ['operation:read', 'audit:read', 'identity:read'], scope })
+    expect(refused).toMatchObject({ status: 422, body: { code: 'schema_violation' } })
+    expect(refused.body.detail).toContain('audit:read and identity:read')
+    // One from before the rule.
+    const { id: kept, key } = await keyOf(id, { permissions: ['audit:read', 'operation:read'] })
+    await auth.identity_deps.db.update(machine_credentials).set({ scope }).where(eq(machine_credentials.id, kept))
+    const token = bearer((await byKey(key)).body.access_token)
+    expect((await get('/api/v1/admin/user-events', token)).body.code).toBe('permission_missing')
+  })
+
   it('belongs to the machine that the request names, if it names one', async () => {
     const { id, name } = await machine('auditor')
     const { key } = await keyOf(id)

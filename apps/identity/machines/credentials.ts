@@ -5,6 +5,7 @@ import type Type from 'typebox'
 import { updateRows } from '../../../db/client.ts'
 import { credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
 import { machine_credentials } from '../../../db/identity/tables.ts'
+import { PLACELESS } from '../../shared/auth/permissions.ts'
 import type { CredentialRequest, NewCredential, Rotation } from '../../shared/contracts/identity/machines.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
@@ -39,6 +40,13 @@ export const createCredential = async (
   if (jwk) throwIf(refuseJwk(jwk))
   if (trust) throwIf(refuseTrust(deps, trust))
   throwIf(refuseNetworks(networks))
+  const placeless = permissions.filter((one) => PLACELESS.has(one))
+  if (placeless.length > 0 && Object.keys(scope).length > 0)
+    throw invalid(
+      'schema_violation',
+      `A scope cannot limit ${placeless.join(' and ')}: accounts and logs have no place.`,
+      'Leave out the scope, or make a separate credential for these permissions.',
+    )
   const expires_at = new Date(deps.clock.now().getTime() + expires_in_days * DAY_MS).toISOString()
   return make(deps, req, {
     machine_id,

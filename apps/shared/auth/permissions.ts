@@ -33,6 +33,16 @@ const HOLDERS = {
 export type Permission = keyof typeof HOLDERS
 export const PERMISSIONS = Object.keys(HOLDERS) as Permission[]
 
+/** Permissions about what has no place: accounts, and what everyone did. A scope cannot limit them. */
+export const PLACELESS: ReadonlySet<string> = new Set<Permission>([
+  'identity:read',
+  'identity:admin',
+  'session:admin',
+  'audit:read',
+  'platform:read',
+  'scim:write',
+])
+
 /** Roles that cover everything: a grant of them takes no scope. */
 export const UNSCOPED_ROLES: ReadonlySet<Role> = new Set(['admin', 'auditor'])
 

@@ -1,4 +1,4 @@
-import { type Permission, permissionsOf, roleHas } from './permissions.ts'
+import { PLACELESS, type Permission, permissionsOf, roleHas } from './permissions.ts'
 
 /** Where a grant holds. All given fields must match; none given means everywhere. */
 export type Scope = {
@@ -46,9 +46,10 @@ const meet = (a: Scope, b: Scope): Scope | undefined => {
 const isWithin = (type_key: string, pattern: string): boolean =>
   pattern.endsWith('.*') && type_key.startsWith(pattern.slice(0, -1))
 
-/** Returns a machine's grants as limited by a credential: never more than either. */
+/** Returns a machine's grants as limited by a credential: never more than either, and in a place only what has one. */
 export const narrowed = (grants: readonly Grant[], permissions: readonly string[], place: Scope = {}): Grant[] => {
-  const only = new Set(permissions)
+  const everywhere = Object.keys(place).length === 0
+  const only = new Set(permissions.filter((one) => everywhere || !PLACELESS.has(one)))
   return grants.flatMap((grant) => {
     const scope = meet(grant.scope, place)
     return scope ? [{ ...grant, scope, only }] : []
