@@ -154,6 +154,20 @@ it('refuses jobs that its file does not list, and machines that the pool does no
   expect([person.status, person.body.code]).toEqual([403, 'not_an_agent'])
 }, 90_000)
 
+it('an agent that drains gets no work by a request that waits already', async () => {
+  const ask = (name: string, more = {}) =>
+    lab.p.as(lab.runner).post('/v1/pools/infra/work', { wait_s: 8, agent: { name, pools: ['infra'], ...more } })
+  const waiting = ask('leaver')
+  await delay(500)
+  expect((await ask('leaver', { leaves: 'draining' })).status).toBe(204)
+  const path = await lab.start(job('effect', 'drained'))
+  expect((await waiting).status).toBe(204)
+  const agent = lab.startAgent(file)
+  await lab.reaches(path, 'succeeded')
+  expect(effects('drained')).toHaveLength(1)
+  await ends(agent)
+}, 90_000)
+
 it('a message of the stream that is no work is dropped, and holds up no other', async () => {
   const nc = await connectNats(serverUrl('NATS_URL'), 'test')
   for (const text of ['neither', '{"v":1}', '[]']) await nc.jetstream().publish(`${lab.p.prefix}.execution.infra`, text)

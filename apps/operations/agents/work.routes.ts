@@ -19,6 +19,8 @@ type Deps = Uses<'agentsOf' | 'config' | 'db' | 'nats' | 'telemetry'>
 /** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. The list of agents. */
 export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
   const seen = createSeen(deps.db, deps.telemetry)
+  /** Agents that drain: what comes for a request of theirs that still waits here goes to another agent. */
+  const draining = new Set<string>()
   hearAgents(deps, seen)
   app.get('/v1/agents', {
     operationId: 'listAgents',
@@ -44,10 +46,12 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
       const refused = refuseAgent(deps, req.caller, pool)
       if (refused) throw refused
       const one = seenOf(deps, req.caller.username, pool, req.body)
+      if (agent?.leaves === 'draining') draining.add(one.agent)
+      else draining.delete(one.agent)
       await (agent?.leaves === 'gone' ? seen.gone(one) : seen.note(one))
       if (agent?.leaves) return reply.code(204).send(null)
       // A client that was told of the timeout has gone, though the connection stays.
-      const gone = () => req.raw.socket.destroyed || reply.sent
+      const gone = () => req.raw.socket.destroyed || reply.sent || draining.has(one.agent)
       const wait_ms = Math.min(wait_s * 1000, Math.floor(req.ends_at - performance.now()) - ANSWER_MS)
       const work = await takeWork(deps, pool, { labels, wait_ms }, gone)
       if (!work) return reply.code(204).send(null)
