@@ -159,6 +159,31 @@ describe('an intent', () => {
     expect((await p.as('both').post('/v1/intents', change(['eu1-web-02']), { key })).status).toBe(201)
   })
 
+  it('is planned only for targets in scope, also where its selector finds others than when it was created', async () => {
+    const selector = { type_key: 'fleet.host', when: "target.labels.?fit.orValue('') == 'now'" }
+    catalog.put('us1-web-01', { parent_id: 'us1', labels: { fit: 'now' } })
+    await p.deps.projection.catchUp()
+    const intent = change([], { targets: [{ selector }] })
+    const { intent_id } = must(await p.as('far').post('/v1/intents', intent), 201).body
+    const preview = () => p.as('far').post(`/v1/intents/${intent_id}/plan-preview`, {})
+    const { plan_id, plan_hash } = must(await preview(), 201).body
+    catalog.put('eu1-web-01', { parent_id: 'eu1', labels: { fit: 'now' } })
+    await p.deps.projection.catchUp()
+    expect(await preview()).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } })
+    expect((await p.as('far').get(`/v1/plans/${plan_id}`)).body.diff.map(({ resource_id }: never) => resource_id)).toEqual([
+      'us1-web-01',
+    ])
+    // A plan from before the rule.
+    await p.query(
+      `update operations.plans set document = jsonb_set(document, '{catalog_pins,1}', '{"resource_id": "eu1-web-01", "version": 1}') where plan_id = $1`,
+      [plan_id],
+    )
+    expect(await p.as('far').post(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })).toMatchObject({
+      status: 403,
+      body: { category: 'policy_denied', code: 'out_of_scope' },
+    })
+  })
+
   it('is not stored by a dry run', async () => {
     const before = await counted()
     const { status, body } = await p.as('olga').post('/v1/intents', change(['eu1-web-01'], { dry_run: true }))

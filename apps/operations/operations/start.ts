@@ -16,7 +16,7 @@ import type { Command, Steps } from '../command/command.ts'
 import type { PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { freezeGate } from '../planner/gates.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
-import { movedPins, refusePlanPolicy, renderPlan } from '../plans/preview.ts'
+import { movedPins, refusePlanPolicy, renderPlan, targetsOf } from '../plans/preview.ts'
 import { isLost, refuseLost } from '../plans/reservations.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
 import { isVisible, placesFor, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -90,7 +90,7 @@ const lockSubject = async (tx: Tx, { caller }: Command, plan_id: string): Promis
     lockPlan(tx, plan_id),
     tx.select({ graph: plans.graph }).from(plans).where(eq(plans.plan_id, plan_id)),
   )
-  const places = intent && caller ? await placesFor(tx, caller, intent.resource_ids) : []
+  const places = intent && plan && caller ? await placesFor(tx, caller, targetsOf(intent, plan)) : []
   if (!row || !plan || !intent || !caller || !isVisible(caller, intent.requester_id, places))
     throw notFound('plan', plan_id)
   return { plan, intent, graph: row.graph, places }

@@ -74,6 +74,8 @@ export const previewPlan = async (
       affected: asked.affected,
       assumed: body.rehearse && assumptionsOf(body.rehearse),
     })
+    // Its selectors may find other targets than when it was created.
+    await requireScopeOver(tx, mutation, 'intent:create', pluck(made.document.catalog_pins, 'resource_id'))
     const rehearsal = rehearsable && (await rehearseApart(rehearsable))
     const effect = { ...pick(made, 'counts', 'risk', 'plan_hash'), ...(rehearsal && { rehearsal }) }
     const keep = async () => {
@@ -150,7 +152,8 @@ const keepPlan = async (
     },
     { ...origin, data: { ...origin.data, plan_hash } },
   )
-  await moveIntent(tx, intent.intent_id, OPEN, { status: 'previewed', latest_plan_id: plan_id }, { actor, request_id })
+  const previewed = { status: 'previewed', latest_plan_id: plan_id, resource_ids: targetsOf(intent, { document }) }
+  await moveIntent(tx, intent.intent_id, OPEN, previewed, { actor, request_id })
   await appendAudit(tx, deps.keys.audit, {
     actor: request.caller,
     roles: caller.roles,
@@ -163,6 +166,11 @@ const keepPlan = async (
   return { plan_id, superseded_plan_id: before?.plan_id ?? null, is_new: true }
 }
 
+/** The targets that decide who may see and start a plan: its own, and those of the intent that it leaves out. */
+export const targetsOf = ({ resource_ids }: Pick<Intent, 'resource_ids'>, { document }: Pick<Plan, 'document'>) => [
+  ...new Set([...resource_ids, ...pluck(document.catalog_pins, 'resource_id')]),
+]
+
 /** Returns the plan and its intent, if the caller may see them. */
 export const readPlan = async (
   db: Queryable,
@@ -171,8 +179,9 @@ export const readPlan = async (
 ): Promise<{ plan: Plan; intent: Intent }> => {
   const plan = await getPlan(db, plan_id)
   const intent = plan && (await getIntent(db, plan.intent_id))
-  const visible = intent && isVisible(caller, intent.requester_id, await placesFor(db, caller, intent.resource_ids))
-  if (!plan || !intent || !visible) throw notFound('plan', plan_id)
+  if (!plan || !intent) throw notFound('plan', plan_id)
+  const places = await placesFor(db, caller, targetsOf(intent, plan))
+  if (!isVisible(caller, intent.requester_id, places)) throw notFound('plan', plan_id)
   return { plan, intent }
 }
 
@@ -234,7 +243,7 @@ const mayStart = async (
   plan: Plan,
   intent: Intent,
 ) => {
-  const places = await placesFor(db, caller, intent.resource_ids)
+  const places = await placesFor(db, caller, targetsOf(intent, plan))
   return refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places)
 }
 
