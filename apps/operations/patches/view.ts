@@ -50,7 +50,7 @@ export const viewPatch = (
   const facts = factsOf(head as never)
   const object = patchObject({ ...head, places }, patch)
   const may = (action: PolicyAction) => refuseByPolicy(deps, caller, action, object, places)
-  const closed = refusePatchDecision(facts, patch)
+  const closed = refusePatchDecision(facts, patch, deps.clock.now())
   const own = patch.proposer_id === caller.user_id
   const { decided_by, decided_at, proposer_id: _, votes, required, diff_graph, rebase, ...row } = patch
   const { asked, digest } = boundPatch(patch)

@@ -8,12 +8,13 @@ export const refusePatch = (facts: OperationFacts): RefusalCode | undefined => {
   return status === 'cancelling' ? cancelling(cancel_mode) : refuseLost(facts)
 }
 
-export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown }
+export type PatchFacts = { status: string; status_reason: string | null; rebase: unknown; expires_at: string | null }
 
 /** Why a patch takes no more votes; `undefined` if it does. If too late, carries the patch to propose instead. */
 export const refusePatchDecision = (
   facts: OperationFacts,
-  { status, status_reason, rebase }: PatchFacts,
+  { status, status_reason, rebase, expires_at }: PatchFacts,
+  now: Date,
 ): RefusalCode | undefined => {
   const moved = PATCH_CODES.find((code) => status === 'not_applicable' && code === status_reason)
   if (moved)
@@ -21,6 +22,9 @@ export const refusePatchDecision = (
       extra: { rebase },
     })
   if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is already ${status}.`)
+  // The sweeper may come later.
+  if (expires_at !== null && Date.parse(expires_at) <= now.getTime())
+    return wrongState('patch_closed', 'The patch has expired.')
   return refusePatch(facts)
 }
 const PATCH_CODES = ['base_revision_moved', 'node_already_dispatched', 'unsound'] as const
