@@ -213,6 +213,43 @@ describe('a schedule', () => {
     expect(await runsOf(schedule_id)).toEqual([first])
   })
 
+  it('starts nothing after a pause that came while it was planned', async () => {
+    const { schedule_id } = await made({ proceed: 'start' })
+    await due(schedule_id)
+    // The pause, at that moment.
+    await p.query(`create function operations.pause_now() returns trigger language plpgsql as $$ begin
+      update operations.schedule_runs set state = 'skipped' where state = 'begun'; return new; end $$`)
+    await p.query(`create trigger pause_now after insert on operations.plans execute function operations.pause_now()`)
+    try {
+      await fire()
+    } finally {
+      await p.query('drop function operations.pause_now cascade')
+    }
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'skipped', operation_id: null }])
+    const [{ count }] = (await p.query(
+      `select count(*)::int from operations.operations where title = $1`,
+      [bodyOf().intent.title],
+    )) as [{ count: number }]
+    expect(count).toBe(0)
+  })
+
+  it('keeps trying for a while from its first try, however late that is', async () => {
+    const { schedule_id } = await made({ proceed: 'start' })
+    await p.query(`update operations.schedules set next_at = now() - interval '1 hour' where schedule_id = $1`, [schedule_id])
+    await p.query(`create function operations.fail_now() returns trigger language plpgsql as $$ begin
+      raise exception 'away'; end $$`)
+    await p.query(`create trigger fail_now before insert on operations.intents execute function operations.fail_now()`)
+    try {
+      await fire()
+    } finally {
+      await p.query('drop function operations.fail_now cascade')
+    }
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'begun' }])
+    await p.query('update operations.schedule_runs set leased_until = null where schedule_id = $1', [schedule_id])
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'started' }])
+  })
+
   it('has the current rights of its owner when it runs', async () => {
     const { schedule_id } = await made({ proceed: 'start' })
     const { olga } = p.people

@@ -115,7 +115,7 @@ export const changeSchedule = (
     const now = deps.clock.now().getTime()
     const set = changeOf(schedule, act, now)
     const keep = async () => {
-      if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString(), matchedBy(schedule))
+      if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString(), { targets: matchedBy(schedule) })
       else await moveSchedule(tx, schedule_id, { ...set, status_reason: reason })
       if (act === 'pause' || act === 'end') await dropWaiting(tx, schedule_id)
       await audit(deps, tx, mutation, `schedule.${act}`, schedule_id, { reason, after: set })

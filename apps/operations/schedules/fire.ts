@@ -10,6 +10,7 @@ import {
   moveSchedule,
   type RunEnd,
   type Schedule,
+  startRun,
 } from '../../../db/operations/plans/schedules.ts'
 import { actorOfCaller, type Caller, callerBy } from '../../shared/auth/caller.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
@@ -31,7 +32,10 @@ const BATCH = 20
 /** After failing for this long, a run is given up. */
 const GIVE_UP_MS = 15 * 60_000
 
-type Run = { schedule_id: string; due_at: string; targets: string[] | null }
+type Run = { schedule_id: string; due_at: string; begun_at: string; targets: string[] | null }
+
+/** A pause or an end of the schedule came before the start. */
+class RunOver extends Error {}
 
 /** Begins due runs, once across processes, and works on open ones. Missed times are one run. Returns the runs ended. */
 export const fireDue = async (deps: OperationsDeps): Promise<number> => {
@@ -40,7 +44,7 @@ export const fireDue = async (deps: OperationsDeps): Promise<number> => {
     for (const schedule of await lockDue(tx, now.toISOString(), BATCH)) {
       const { schedule_id, when, created_at, next_at } = schedule
       const next = nextTime(when, Date.parse(created_at), now.getTime())
-      await beginRun(tx, schedule_id, next_at as string)
+      await beginRun(tx, schedule_id, next_at as string, { begun_at: now.toISOString() })
       await moveSchedule(
         tx,
         schedule_id,
@@ -75,9 +79,10 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
     )
     return true
   } catch (error) {
-    const refused = error instanceof AppError && error.status < 500
+    if (error instanceof RunOver) return true
+    const refused = error instanceof AppError && error.status < 500 && !error.options.retryable
     // A run that waited for an operation was not tried before that ended.
-    const since = Math.max(Date.parse(run.due_at), Date.parse((await lastEnd(deps.db, run.schedule_id)) ?? run.due_at))
+    const since = Math.max(...[run.begun_at, (await lastEnd(deps.db, run.schedule_id)) ?? run.begun_at].map(Date.parse))
     const late = deps.clock.now().getTime() - since > GIVE_UP_MS
     const detail = error instanceof AppError ? error.message : 'It failed.'
     if (!refused) deps.telemetry.log.warn({ err: error, ...run }, 'a run of a schedule failed')
@@ -123,8 +128,18 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     instance: `/v1/schedules/${run.schedule_id}`,
     request,
   }
-  await acceptCommand(deps, command, startSteps(deps, command, plan.plan_id, { reviewed_plan_hash: plan.plan_hash }))
+  const steps = startSteps(deps, command, plan.plan_id, { reviewed_plan_hash: plan.plan_hash })
   made.operation_id = operation_id
+  await acceptCommand(deps, command, {
+    ...steps,
+    decide: async (tx, subject, command_id) => {
+      if (!(await startRun(tx, run, made))) throw new RunOver()
+      return steps.decide(tx, subject, command_id)
+    },
+  }).catch((error: unknown) => {
+    delete made.operation_id
+    throw error
+  })
   return 'started' as const
 }
 

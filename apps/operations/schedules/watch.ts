@@ -24,7 +24,7 @@ const look = async ({ clock }: Uses<'clock'>, tx: Tx, schedule: Schedule): Promi
   try {
     const now = (await resolveTargets(tx, { targets: [{ selector: when.on }] }, MOST)).map((one) => one.resource_id)
     const fresh = now.filter((id) => !matched.includes(id))
-    if (fresh.length > 0) await beginRun(tx, schedule_id, clock.now().toISOString(), fresh)
+    if (fresh.length > 0) await beginRun(tx, schedule_id, clock.now().toISOString(), { targets: fresh })
     if (fresh.length > 0 || now.length < matched.length) await moveSchedule(tx, schedule_id, { matched: now })
   } catch (error) {
     if (!(error instanceof AppError) || error.status >= 500) throw error

@@ -1,1 +1,1 @@
-ALTER TABLE "identity"."external_identities" ADD COLUMN "proved_at" timestamp with time zone;
+ALTER TABLE "identity"."external_identities" ADD COLUMN IF NOT EXISTS "proved_at" timestamp with time zone;

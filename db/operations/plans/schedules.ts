@@ -85,11 +85,19 @@ export const lockWatching = (tx: Tx, mark: number) =>
     .where(and(eq(schedules.status, 'active'), ne(schedules.seen, mark), sql`${schedules.when} ? 'on'`))
     .for('update', { skipLocked: true })
 
-/** Starts the run for a due time, once; returns false if it exists. Deletes old runs that no later run depends on. */
-export const beginRun = async (tx: Tx, schedule_id: string, due_at: string, targets?: string[]): Promise<boolean> => {
+/**
+ * Begins the run for a due time, once; returns false if it exists. Deletes old runs that no later run depends on.
+ * `begun_at`: now, if that may be later.
+ */
+export const beginRun = async (
+  tx: Tx,
+  schedule_id: string,
+  due_at: string,
+  { targets, begun_at = due_at }: { targets?: string[] | undefined; begun_at?: string } = {},
+): Promise<boolean> => {
   const begun = await tx
     .insert(schedule_runs)
-    .values({ schedule_id, due_at, targets })
+    .values({ schedule_id, due_at, begun_at, targets })
     .onConflictDoNothing()
     .returning({ due_at: schedule_runs.due_at })
   await tx.execute(sql`delete from operations.schedule_runs where (schedule_id, due_at) in (
@@ -161,7 +169,30 @@ export const leaseRuns = (db: Db, limit: number) => {
     .update(schedule_runs)
     .set({ leased_until: sql`clock_timestamp() + make_interval(secs => ${LEASE_S})` })
     .where(sql`(${schedule_runs.schedule_id}, ${schedule_runs.due_at}) in ${open}`)
-    .returning({ ...pick(schedule_runs, 'schedule_id', 'targets'), due_at: iso(schedule_runs.due_at) })
+    .returning({
+      ...pick(schedule_runs, 'schedule_id', 'targets'),
+      due_at: iso(schedule_runs.due_at),
+      begun_at: iso(schedule_runs.begun_at),
+    })
+}
+
+/** Ends a run by the start of its operation, in that transaction; false if it ended otherwise, such as by a pause. */
+export const startRun = async (
+  tx: Tx,
+  { schedule_id, due_at }: { schedule_id: string; due_at: string },
+  made: RunEnd,
+): Promise<boolean> => {
+  const rows = await tx
+    .update(schedule_runs)
+    .set({ ...made, state: 'started', detail: null })
+    .where(
+      and(
+        equals(schedule_runs, { schedule_id, state: 'begun' }),
+        sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
+      ),
+    )
+    .returning(pick(schedule_runs, 'schedule_id'))
+  return rows.length > 0
 }
 
 /** Ends an open run; `begun` returns it, to be retried after a while. */
@@ -181,12 +212,12 @@ export const endRun = (
       ),
     )
 
-/** Runs that wait for the end of an operation do not outlive a pause of their schedule. */
+/** Runs that have not started do not outlive a pause of their schedule. */
 export const dropWaiting = (tx: Tx, schedule_id: string) =>
   tx
     .update(schedule_runs)
     .set({ state: 'skipped', detail: 'The schedule was paused or ended.' })
-    .where(and(equals(schedule_runs, { schedule_id, state: 'begun' }), sql`${schedule_runs.intent_id} is null`))
+    .where(equals(schedule_runs, { schedule_id, state: 'begun' }))
 
 /** The unended operation of an earlier run of the schedule, if any. */
 export const findRunning = (db: Queryable, schedule_id: string) =>

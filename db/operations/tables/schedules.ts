@@ -50,6 +50,8 @@ export const schedule_runs = t(
     plan_id: uuid('plan_id'),
     operation_id: uuid('operation_id'),
     leased_until: at('leased_until'),
+    /** When it was first tried, which may be long after it was due. */
+    begun_at: at('begun_at').notNull().default(sql`clock_timestamp()`),
   },
   (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
 )

@@ -1,0 +1,1 @@
+ALTER TABLE "operations"."schedule_runs" ADD COLUMN IF NOT EXISTS "begun_at" timestamp with time zone DEFAULT clock_timestamp() NOT NULL;
