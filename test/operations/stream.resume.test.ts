@@ -74,6 +74,31 @@ describe('a resumed stream', () => {
     await second.stop()
   })
 
+  it('misses no change however often it comes back while others follow', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const topic = `operation:${operation_id}`
+    const follower = await listenTo(p, p.people.vic, topic)
+    await command(operation_id, 'pause')
+    await follower.next('operation', ({ data }) => data.status === 'pausing')
+    const from = follower.lastId() as string
+    const first = follower.frames.filter(({ event }) => event === 'operation').at(-1)?.data.change_seq as number
+    let busy = true
+    const changes = (async () => {
+      for (let turn = 0; busy; turn += 1) await command(operation_id, turn % 2 === 0 ? 'resume' : 'pause')
+    })()
+    for (let round = 0; round < 40; round += 1) {
+      const back = await listenTo(p, p.people.vic, topic, { last_event_id: from })
+      const until_seq = await changeSeq(operation_id)
+      await back.next('operation', ({ data }) => data.change_seq >= until_seq)
+      const seqs = back.frames.filter(({ event }) => event === 'operation').map(({ data }) => data.change_seq as number)
+      expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, n) => first + 1 + n))
+      await back.stop()
+    }
+    busy = false
+    await changes
+    await follower.stop()
+  }, 60_000)
+
   it('is told to refetch if missed events are past retention, and continues from there', async () => {
     const { operation_id } = await p.startOperation(gated())
     const topics = `operation:${operation_id},inbox`

@@ -55,6 +55,8 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
           clearTimeout(atExp)
           tail.leave(stream)
         })
+        // It left while its topics were read, and says so only once.
+        if (raw.destroyed) return void clearTimeout(atExp)
         stream.send({
           event: 'hello',
           data: {
