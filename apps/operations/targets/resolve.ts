@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Queryable } from '../../../db/client.ts'
 import {
   loadAllResources,
@@ -82,10 +83,32 @@ const select = async (db: Queryable, { type_key, when, limit }: Selector, pointe
       `More than ${SCANNED} resources are of type ${type_key}; name the targets instead.`,
     )
   const candidates = await withPlaces(db, of_type)
-  const matching = condition ? candidates.filter((target) => test(condition, target, `${pointer}/when`)) : candidates
-  return matching.slice(0, limit ?? most + 1)
+  const wanted = limit ?? most + 1
+  return condition ? matchesOf(candidates, condition, `${pointer}/when`, wanted) : candidates.slice(0, wanted)
 }
 const SCANNED = 20_000
+
+/** A condition may be slow on each of many targets: all of them together have this long, and others their turns. */
+const ALL_MS = 4000
+const TURN_MS = 10
+
+const matchesOf = async (candidates: readonly Target[], condition: CelProgram, pointer: string, wanted: number) => {
+  const matching: Target[] = []
+  let spent_ms = 0
+  let turn = performance.now()
+  for (const target of candidates) {
+    if (matching.length === wanted) break
+    if (test(condition, target, pointer)) matching.push(target)
+    const since = performance.now() - turn
+    if (since < TURN_MS) continue
+    spent_ms += since
+    if (spent_ms > ALL_MS)
+      throw expressionError(pointer, `takes more than ${ALL_MS / 1000} s on ${candidates.length} resources; simplify it.`)
+    await setImmediate()
+    turn = performance.now()
+  }
+  return matching
+}
 
 const expressionError = (pointer: string, message: string) =>
   refuse('expression_error', `${pointer}: ${message}`, [{ pointer, code: 'expression_error', message }])

@@ -17,22 +17,34 @@ import { driftOf } from '../operations/drift.ts'
 /**
  * Checks running operations when the projection of the catalog has moved (operations.md 3.4). An operation whose nodes
  * would act differently pauses. A version that moves without a value is pinned again, and nobody is asked. Each call
- * checks the changes since the previous call; the first checks all. Returns how many operations it paused.
+ * checks the changes since the previous call; the first checks all. What fails for one operation is reported, and all
+ * are looked at again. Returns how many operations it paused.
  */
 export const createDriftWatch = (deps: AcceptDeps & PlanningDeps & PolicyDeps) => {
   let seen = 0
   let seen_mark = 0
-  return async (): Promise<number> => {
+  return async (cannot: (error: unknown) => void = rethrow): Promise<number> => {
     const mark = await readChangeMark(deps.db)
     if (mark === seen_mark) return 0
     const changed = await listChangedSince(deps.db, seen === 0 ? 0 : Math.max(seen - RESOURCE_WINDOW, 1))
     let paused = 0
+    let whole = true
+    const failed = (error: unknown) => {
+      whole = false
+      cannot(error)
+    }
     for (const running of await listFollowing(deps.db, seen === 0 ? undefined : changed.resource_ids))
-      if (await look(deps, running)) paused += 1
-    seen = changed.last
-    seen_mark = mark
+      if (await look(deps, running).catch(failed)) paused += 1
+    if (whole) {
+      seen = changed.last
+      seen_mark = mark
+    }
     return paused
   }
+}
+
+const rethrow = (error: unknown) => {
+  throw error
 }
 
 const look = async (deps: AcceptDeps & PlanningDeps & PolicyDeps, running: Drifting): Promise<boolean> => {

@@ -54,14 +54,20 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
   let pruned_at = Number.NEGATIVE_INFINITY
   let archived_at = Number.NEGATIVE_INFINITY
 
+  const cannot = (error: unknown): 0 => {
+    telemetry.log.error({ err: error }, 'the sweeper cannot do this')
+    return 0
+  }
+
   const turn = async () => {
     const deadline_s = config.OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S
+    // What fails for one operation holds up no other work.
     const changed =
-      (await sweep(db, (error) => telemetry.log.error({ err: error }, 'the sweeper cannot do this'))) +
-      (await grantLeases(db, { deadline_s })) +
-      (await offerPlaces(db)) +
-      (await tellUntold(deps)) +
-      (await watchDrift())
+      (await sweep(db, cannot)) +
+      (await grantLeases(db, { deadline_s }).catch(cannot)) +
+      (await offerPlaces(db).catch(cannot)) +
+      (await tellUntold(deps).catch(cannot)) +
+      (await watchDrift(cannot).catch(cannot))
     if (changed > 0) deps.nats.wake('operations')
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {
       pruned_at = performance.now()
