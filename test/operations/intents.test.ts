@@ -170,9 +170,9 @@ describe('an intent', () => {
     catalog.put('eu1-web-01', { parent_id: 'eu1', labels: { fit: 'now' } })
     await p.deps.projection.catchUp()
     expect(await preview()).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } })
-    expect((await p.as('far').get(`/v1/plans/${plan_id}`)).body.diff.map(({ resource_id }: never) => resource_id)).toEqual([
-      'us1-web-01',
-    ])
+    expect(
+      (await p.as('far').get(`/v1/plans/${plan_id}`)).body.diff.map(({ resource_id }: never) => resource_id),
+    ).toEqual(['us1-web-01'])
     // A plan from before the rule.
     await p.query(
       `update operations.plans set document = jsonb_set(document, '{catalog_pins,1}', '{"resource_id": "eu1-web-01", "version": 1}') where plan_id = $1`,

@@ -311,9 +311,10 @@ describe('a patch that raises the risk', () => {
     const { path } = await started({ nodes: [look('a')] })
     const patch = await propose(path, [add(look('b'))])
     expect(patch.status).toBe(201)
-    await p.query(`update operations.patches set expires_at = clock_timestamp() - interval '1 ms' where patch_id = $1`, [
-      patch.body.patch_id,
-    ])
+    await p.query(
+      `update operations.patches set expires_at = clock_timestamp() - interval '1 ms' where patch_id = $1`,
+      [patch.body.patch_id],
+    )
     const { allowed_actions } = (await p.as('eva').get(`${path}/patches/${patch.body.patch_id}`)).body
     expect(allowed_actions.filter(({ allowed }: { allowed: boolean }) => allowed)).toEqual([])
     expect(await approve(path, patch, 'eva')).toMatchObject({ status: 409, body: { code: 'patch_closed' } })

@@ -226,16 +226,17 @@ describe('a schedule', () => {
       await p.query('drop function operations.pause_now cascade')
     }
     expect(await runsOf(schedule_id)).toMatchObject([{ state: 'skipped', operation_id: null }])
-    const [{ count }] = (await p.query(
-      `select count(*)::int from operations.operations where title = $1`,
-      [bodyOf().intent.title],
-    )) as [{ count: number }]
+    const [{ count }] = (await p.query(`select count(*)::int from operations.operations where title = $1`, [
+      bodyOf().intent.title,
+    ])) as [{ count: number }]
     expect(count).toBe(0)
   })
 
   it('keeps trying for a while from its first try, however late that is', async () => {
     const { schedule_id } = await made({ proceed: 'start' })
-    await p.query(`update operations.schedules set next_at = now() - interval '1 hour' where schedule_id = $1`, [schedule_id])
+    await p.query(`update operations.schedules set next_at = now() - interval '1 hour' where schedule_id = $1`, [
+      schedule_id,
+    ])
     await p.query(`create function operations.fail_now() returns trigger language plpgsql as $$ begin
       raise exception 'away'; end $$`)
     await p.query(`create trigger fail_now before insert on operations.intents execute function operations.fail_now()`)

@@ -103,7 +103,10 @@ const matchesOf = async (candidates: readonly Target[], condition: CelProgram, p
     if (since < TURN_MS) continue
     spent_ms += since
     if (spent_ms > ALL_MS)
-      throw expressionError(pointer, `takes more than ${ALL_MS / 1000} s on ${candidates.length} resources; simplify it.`)
+      throw expressionError(
+        pointer,
+        `takes more than ${ALL_MS / 1000} s on ${candidates.length} resources; simplify it.`,
+      )
     await setImmediate()
     turn = performance.now()
   }

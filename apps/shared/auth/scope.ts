@@ -1,4 +1,4 @@
-import { PLACELESS, type Permission, permissionsOf, roleHas } from './permissions.ts'
+import { type Permission, PLACELESS, permissionsOf, roleHas } from './permissions.ts'
 
 /** Where a grant holds. All given fields must match; none given means everywhere. */
 export type Scope = {
