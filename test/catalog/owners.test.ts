@@ -319,8 +319,7 @@ describe('those who state a relation', () => {
   it('keep it exactly as long as one of them lists it, after any imports', async () => {
     const { one, two, item, to, id, target } = await shared()
     const three = sourceOf()
-    for (const source of [two, three])
-      for (const given of [item, to]) await take(source, given, { adopt: true })
+    for (const source of [two, three]) for (const given of [item, to]) await take(source, given, { adopt: true })
     const stating = new Set([`${one.name} out`])
     await fc.assert(
       fc.asyncProperty(

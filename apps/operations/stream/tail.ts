@@ -125,7 +125,7 @@ const turnEvents = async (db: Db, streams: Streams, forAll: ForAll): Promise<boo
   const { changes, last, more } = await listChanges(db, from, { limit: BATCH })
   const live = await loadFrames(db, changes)
   await forAll(async (stream) => {
-    // It joined since, further behind: the next turn begins with what it lacks.
+    // It joined since, further behind: the next turn begins there.
     if (stream.cursor.p < from) return
     for (const change of live) if (change.pub_seq > stream.cursor.p) await stream.deliver(change)
     stream.cursor.p = Math.max(stream.cursor.p, last)
