@@ -96,7 +96,8 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    apps/platform/bootstrap.mjs admin identity bootstrap-admin --username NAME\`.
 8. A proxy with a public certificate before the gateway: it ends TLS. Set GATEWAY__HTTP__TRUSTED_PROXIES to its address.
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
-10. Back-ups of Postgres, Redis and this folder; an alert on the certificates, which live for 90 days: run the set-up again
+10. Backups of Postgres, of Temporal's databases, of this folder and of the relay's anchor file; Redis and NATS need
+    none. An alert on the certificates, which live for 90 days: run the set-up again
     and restart the apps.
 `
 }
