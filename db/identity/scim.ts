@@ -165,8 +165,8 @@ export const dropUnaligned = (tx: Tx, user_ids: readonly string[]) =>
   tx.delete(scim_unaligned).where(isOneOf(scim_unaligned.user_id, user_ids))
 
 /**
- * The account, even a deleted one, that this provider created when the person with this id in its directory signed in. `undefined` if the
- * directory manages it already, or if two accounts claim the id.
+ * The account, even a deleted one, that this provider created when the person with this id in its directory signed in.
+ * `undefined` if the directory manages it already, or if two accounts claim the id.
  */
 export const scimAdoptable = async (
   db: Queryable,

@@ -70,13 +70,13 @@ const call = async (context: ExecutorContext, values: With, agent: Agent): Promi
   if (broken) return failed('remote_error', said(), retryAfter(answer))
   if (answer.status >= 400) return failed('refused', said())
   const message = `${said()}, not as expected${values.expect ? `: ${values.expect}` : ''}`
-  return failed('unexpected_response', message, oncePerPlan(context, values))
+  return failed('unexpected_response', message, noneByItself(context, values))
 }
 
 /** Methods that change no more when they are repeated (RFC 9110 9.2.2). */
 const REPEATABLE = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 /** The call had its effect, and a repeat has another: none follows by itself, unless the step allows it. */
-const oncePerPlan = ({ idempotent }: ExecutorContext, { request }: With) =>
+const noneByItself = ({ idempotent }: ExecutorContext, { request }: With) =>
   idempotent || REPEATABLE.has(request.method) ? {} : { retryable: false }
 
 /** Polls until `until` holds. Reading has no effect, so a failed request is simply repeated. */
@@ -106,7 +106,7 @@ const poll = async (
       return failed(
         'condition_timeout',
         `${where(request)}: "${until}" did not become true within ${timeout_s} s`,
-        oncePerPlan(context, values),
+        noneByItself(context, values),
       )
     const later: ExecutorResult = { status: 'pending', poll_after_s: wait_s, resume: { raw, poll_until } }
     if (next + MIN_SLICE_MS > context.slice_end) return later

@@ -70,9 +70,10 @@ const operationIn = async (
 }
 
 /** Like requireVisible, of the logs: whoever may read logs somewhere else may not read these. */
-export const requireLogs = async (deps: Uses<'db'>, caller: Caller, operation_id: string): Promise<void> => {
-  const { requester_id, places } = await requireVisible(deps, caller, operation_id)
-  if (!isVisible(caller, requester_id, places, 'log:read')) throw notFound('operation', operation_id)
+export const requireLogs = async (deps: Uses<'db'>, caller: Caller, operation_id: string) => {
+  const found = await requireVisible(deps, caller, operation_id)
+  if (!isVisible(caller, found.requester_id, found.places, 'log:read')) throw notFound('operation', operation_id)
+  return found
 }
 
 /** Throws not_found unless the caller may see the operation; returns the parts of its ETag. */

@@ -10,7 +10,6 @@ import {
   moveSchedule,
   type RunEnd,
   type Schedule,
-  startRun,
 } from '../../../db/operations/plans/schedules.ts'
 import { actorOfCaller, type Caller, callerBy } from '../../shared/auth/caller.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
@@ -129,17 +128,14 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     request,
   }
   const steps = startSteps(deps, command, plan.plan_id, { reviewed_plan_hash: plan.plan_hash })
-  made.operation_id = operation_id
   await acceptCommand(deps, command, {
     ...steps,
     decide: async (tx, subject, command_id) => {
-      if (!(await startRun(tx, run, made))) throw new RunOver()
+      if (!(await endRun(tx, run, 'started', { ...made, operation_id, detail: null }))) throw new RunOver()
       return steps.decide(tx, subject, command_id)
     },
-  }).catch((error: unknown) => {
-    delete made.operation_id
-    throw error
   })
+  made.operation_id = operation_id
   return 'started' as const
 }
 

@@ -81,7 +81,7 @@ const refuseTopic = async (deps: Uses<'db'>, caller: Caller, parsed: Parsed): Pr
   if (parsed.kind === 'operation' || parsed.kind === 'log') {
     const operation_id = parsed.kind === 'log' ? parsed.ref.operation_id : parsed.id
     const required = parsed.kind === 'log' ? requireLogs : requireVisible
-    return (required(deps, caller, operation_id) as Promise<unknown>).then(
+    return required(deps, caller, operation_id).then(
       () => undefined,
       (error: unknown) => {
         if (error instanceof AppError && error.category === 'not_found') return 'not_found'

@@ -43,7 +43,7 @@ export const createDriftWatch = (deps: AcceptDeps & PlanningDeps & PolicyDeps) =
   }
 }
 
-const rethrow = (error: unknown) => {
+export const rethrow = (error: unknown): never => {
   throw error
 }
 

@@ -36,7 +36,7 @@ import { pick } from '../../shared/data/pick.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
 import { tellUntold } from '../calendar/freezes.ts'
 import type { AcceptDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
-import { createDriftWatch } from './drift.ts'
+import { createDriftWatch, rethrow } from './drift.ts'
 
 const BATCH = 50
 const PRUNE_EVERY_MS = 60_000
@@ -91,10 +91,6 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
     every_ms: config.OPERATIONS__SWEEP__INTERVAL_MS,
     failed: (error) => telemetry.log.warn({ err: error }, 'a turn of the sweeper failed'),
   })
-}
-
-const rethrow = (error: unknown) => {
-  throw error
 }
 
 /** Runs one turn; returns at once while another process holds the lock. Returns how many things it changed. */

@@ -176,33 +176,14 @@ export const leaseRuns = (db: Db, limit: number) => {
     })
 }
 
-/** Ends a run by the start of its operation, in that transaction; false if it ended otherwise, such as by a pause. */
-export const startRun = async (
-  tx: Tx,
-  { schedule_id, due_at }: { schedule_id: string; due_at: string },
-  made: RunEnd,
-): Promise<boolean> => {
-  const rows = await tx
-    .update(schedule_runs)
-    .set({ ...made, state: 'started', detail: null })
-    .where(
-      and(
-        equals(schedule_runs, { schedule_id, state: 'begun' }),
-        sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
-      ),
-    )
-    .returning(pick(schedule_runs, 'schedule_id'))
-  return rows.length > 0
-}
-
-/** Ends an open run; `begun` returns it, to be retried after a while. */
-export const endRun = (
+/** Ends an open run; `begun` returns it, to be retried after a while. False if it has ended, such as by a pause. */
+export const endRun = async (
   db: Queryable,
   { schedule_id, due_at }: { schedule_id: string; due_at: string },
   state: (typeof schedule_runs.$inferInsert)['state'],
   end: RunEnd = {},
-) =>
-  db
+): Promise<boolean> => {
+  const ended = await db
     .update(schedule_runs)
     .set({ ...end, state, leased_until: sql`clock_timestamp() + make_interval(secs => 10)` })
     .where(
@@ -211,6 +192,9 @@ export const endRun = (
         sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
       ),
     )
+    .returning(pick(schedule_runs, 'schedule_id'))
+  return ended.length > 0
+}
 
 /** Runs that have not started do not outlive a pause of their schedule. */
 export const dropWaiting = (tx: Tx, schedule_id: string) =>
