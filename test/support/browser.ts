@@ -109,12 +109,15 @@ export const accessibilityOf = async (page: Page): Promise<string[]> => {
 }
 
 /** Targets without those scrolled below the header: there, the fields of the header seem to cut pieces from them. */
-const clearOfHeader = (page: Page, targets: string[]): Promise<string[]> =>
-  page.evaluate((selectors) => {
-    const header = document.querySelector('header')
-    const edge = header?.getBoundingClientRect().bottom ?? 0
-    return selectors.filter((selector) => {
-      const target = document.querySelector(selector)
-      return !target || header?.contains(target) || target.getBoundingClientRect().top >= edge
-    })
-  }, targets)
+const clearOfHeader = async (page: Page, targets: string[]): Promise<string[]> => {
+  const header = await page.locator('header').first().boundingBox()
+  const edge = header ? header.y + header.height : 0
+  const found = await Promise.all(
+    targets.map(async (selector) => {
+      const target = page.locator(selector).first()
+      const own = await target.evaluate((element) => element.closest('header') !== null)
+      return own || ((await target.boundingBox())?.y ?? edge) >= edge ? [selector] : []
+    }),
+  )
+  return found.flat()
+}

@@ -1,5 +1,5 @@
 import { type GateRow, getGate, getGateContext } from '../../../db/operations/gates/rows.ts'
-import { getPlanOf } from '../../../db/operations/plans/rows.ts'
+import { getReachOf } from '../../../db/operations/plans/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { missingVotes, refuseGateApprove, refuseGateReject } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -206,8 +206,8 @@ export const readGate = async (
 }
 
 const conflictsOf = async (deps: Uses<'clock' | 'db' | 'library'>, operation_id: string) => {
-  const plan = await getPlanOf(deps.db, operation_id)
-  return plan ? listConflicts(deps.db, deps, plan, operation_id) : []
+  const reach = await getReachOf(deps.db, operation_id)
+  return reach ? listConflicts(deps.db, deps, reach, operation_id) : []
 }
 
 /** Returns why a gate must be decided alone; null if it may be decided together with others (console.md 5.2). */

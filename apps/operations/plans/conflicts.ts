@@ -2,15 +2,17 @@ import type { Queryable } from '../../../db/client.ts'
 import { listBlockers } from '../../../db/operations/leases/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
-import type { Plan } from '../../../db/operations/plans/rows.ts'
+import type { Plan, Reach } from '../../../db/operations/plans/rows.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import type { OperationsDeps, Uses } from '../deps.ts'
 import { libraryNow } from '../targets/calendar.ts'
-import type { PlanReport } from './types.ts'
 
 type Conflicts = PlanView['conflicts']
+
+/** The plan and the ids of the dependents of its targets. */
+type Planned = Reach | (Pick<Plan, 'document' | 'intent_id'> & { dependents: readonly string[] })
 
 /**
  * Returns the current obstacles to a plan (operations.md 3.5): operations that hold its targets, the places that
@@ -20,13 +22,12 @@ type Conflicts = PlanView['conflicts']
 export const listConflicts = async (
   db: Queryable,
   { library, clock }: Uses<'library' | 'clock'>,
-  plan: Pick<Plan, 'document' | 'intent_id' | 'report'>,
+  plan: Planned,
   running?: string,
 ): Promise<Conflicts> => {
   const { document, intent_id } = plan
-  const { impact } = plan.report as unknown as PlanReport
   const own = new Set(document.leases.map(({ resource_id }) => resource_id))
-  const dependents = impact.dependents.filter((id) => !own.has(id))
+  const dependents = plan.dependents.filter((id) => !own.has(id))
   const now = clock.now().getTime()
   const [held, dependent, rivals, current, frozen] = await Promise.all([
     listBlockers(db, document.leases),
@@ -36,7 +37,7 @@ export const listConflicts = async (
     ),
     listRivalPlans(db, intent_id, pluck(document.catalog_pins, 'resource_id')),
     libraryNow(db, library),
-    running === undefined ? frozenAtStart(plan) : listFreezesNow(db, running, now),
+    running === undefined ? frozenAtStart('gates' in document ? document.gates : []) : listFreezesNow(db, running, now),
   ])
   const others = <T extends { operation_id: string }>(all: T[]) => all.filter((one) => one.operation_id !== running)
   return [
@@ -66,7 +67,7 @@ export const listConflicts = async (
 /** Returns the windows to which the plan's nodes are restricted, while none of them is open. */
 const closedWindows = (
   { windows }: OperationsDeps['library'],
-  { windows: ids, constraints }: Plan['document'],
+  { windows: ids, constraints }: Reach['document'],
   now: number,
 ): Conflicts => {
   const named = windows.filter(({ window_id }) => ids.includes(window_id))
@@ -85,8 +86,8 @@ const closedWindows = (
 }
 
 /** Returns freezes that overlap the expected run of the plan; each has its gate. */
-const frozenAtStart = ({ document }: Pick<Plan, 'document'>): { freeze_id: string }[] =>
-  document.gates.filter(({ kind }) => kind === 'freeze').map(({ policy }) => ({ freeze_id: policy.key }))
+const frozenAtStart = (gates: Plan['document']['gates']): { freeze_id: string }[] =>
+  gates.filter(({ kind }) => kind === 'freeze').map(({ policy }) => ({ freeze_id: policy.key }))
 
 const freezesOf = ({ freezes }: OperationsDeps['library'], frozen: readonly { freeze_id: string }[]): Conflicts =>
   freezes

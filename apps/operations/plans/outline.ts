@@ -60,7 +60,7 @@ const outlinePlan = async (
       conflicts: await listConflicts(db, deps, {
         ...pick(made, 'document'),
         ...pick(intent, 'intent_id'),
-        report: { ...made },
+        dependents: made.impact.dependents,
       }),
       diff: made.diff.slice(0, CHANGES_SHOWN),
       gates: made.document.gates.map((gate) => gateView(gate, caller, intent)),

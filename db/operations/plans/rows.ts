@@ -94,9 +94,21 @@ export type Plan = NonNullable<Awaited<ReturnType<typeof getPlan>>>
 export const getPlan = (db: Queryable, plan_id: string) =>
   db.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).then(first)
 
-/** The plan that an operation carries out. */
-export const getPlanOf = (db: Queryable, operation_id: string) =>
-  db.select(planColumns).from(plans).where(eq(plans.operation_id, operation_id)).then(first)
+export type Reach = {
+  intent_id: string
+  document: Pick<Plan['document'], 'leases' | 'catalog_pins' | 'windows' | 'constraints'>
+  dependents: string[]
+}
+
+/** The reach of the plan that an operation carries out. Every view of a gate reads it, and a plan may have megabytes. */
+export const getReachOf = async (db: Queryable, operation_id: string): Promise<Reach | undefined> => {
+  const { rows } = await db.execute<Reach>(sql`
+    select intent_id, to_jsonb(document) as document, report #> '{impact,dependents}' as dependents
+    from operations.plans p cross join lateral jsonb_to_record(p.document)
+      as document(leases jsonb, catalog_pins jsonb, windows jsonb, constraints jsonb)
+    where operation_id = ${operation_id}`)
+  return rows[0]
+}
 
 export const lockPlan = (tx: Tx, plan_id: string) =>
   tx.select(planColumns).from(plans).where(eq(plans.plan_id, plan_id)).for('update').then(first)
