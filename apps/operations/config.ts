@@ -63,7 +63,7 @@ export const schema = Type.Object({
   OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(604_800, 0, 31_536_000),
   OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
   OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
-  OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(2000, 1, 2000),
+  OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(5000, 1, 5000),
   OPERATIONS__LIMITS__TARGETS: settings.integer(5000, 1, 5000),
   /** Days from an operation's end until its logs are packed, packed logs removed, and artifacts' contents removed. */
   OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),

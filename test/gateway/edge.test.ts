@@ -135,6 +135,13 @@ describe('what reaches an upstream', () => {
     )
     expect(streamed).toMatch(/^HTTP\/1\.1 413/)
     expect(upstream.seen.length).toBe(count)
+
+    // The graph of an intent may be larger.
+    const graph = JSON.stringify({ name: 'x'.repeat(4_000_000) })
+    await api('/api/v1/intents', { method: 'POST', body: graph, headers: { 'idempotency-key': 'k' } })
+    expect(upstream.last()?.body).toBe(graph)
+    const larger = await api('/api/v1/intents', { method: 'POST', body: 'x'.repeat(4_194_305) })
+    expect(codeOf(larger)).toEqual([413, 'body_too_large'])
   })
 })
 

@@ -252,6 +252,22 @@ describe('a preview', () => {
     expect(problem(await start(plan))).toBe('409 invalid_state_transition/plan_not_ready')
   })
 
+  it('plans and starts a graph of 5,000 nodes, whose intent has more than a megabyte', async () => {
+    const ids = Array.from({ length: 5000 }, (_, at) => `step-${String(at).padStart(4, '0')}`)
+    const nodes = ids.map((node_id, at) => ({
+      node_id,
+      name: `Bring ${node_id} to the release that the whole site has been waiting for`,
+      executor: 'noop',
+      with: { outputs: { release: '2.4.0', note: 'x'.repeat(60) } },
+      depends_on: at < 100 ? [] : [ids[at - 100]],
+    }))
+    const graph = { nodes, gates: [{ gate_id: 'go', policy: { approvals: { quorum: 1 } }, guards: ids }] }
+    expect(JSON.stringify(graph).length).toBeGreaterThan(1_200_000)
+    const { plan } = await planned({ kind: 'graph', change: undefined, targets: undefined, graph })
+    expect(plan.counts).toMatchObject({ nodes: 5000 })
+    must(await start(plan), 202)
+  }, 120_000)
+
   it('warns of a gate that no one could open', async () => {
     const gate = (group: string) => ({
       kind: 'graph',

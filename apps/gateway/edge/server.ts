@@ -20,6 +20,8 @@ import { type ClientAddress, parseTarget, splitBase, type Target } from './targe
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
 const API_BODY = 1_048_576
+/** The graph of an intent may have 5,000 nodes. */
+const OPERATIONS_BODY = 4_194_304
 /** How long a connection with a request may be still beyond the time of an answer; streams send something every 15 s. */
 const STILL_MS = 20_000
 
@@ -234,8 +236,10 @@ const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
 /** The sender of a request, and its body; undefined if it is still to be streamed. */
 type Sender = { client: ClientAddress; claims?: AccessClaims; body: Buffer | null | undefined }
 
-const limitOf = ({ upstream, path }: Route): number =>
-  upstream === 'catalog' || upstream === 'operations' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY
+const limitOf = ({ upstream, path }: Route): number => {
+  if (upstream === 'operations') return OPERATIONS_BODY
+  return upstream === 'catalog' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY
+}
 
 /** Sends the gateway's own answer, or the upstream's. */
 const serve = async (

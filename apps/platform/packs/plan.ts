@@ -14,7 +14,7 @@ import type { PackTest } from './format.ts'
 /** The input of a test, as the server would give it to the planner. */
 
 /** The limits of an installation that sets none. */
-const LIMITS = { nodes: 5000, edges: 20_000, graph_nodes: 2000 }
+const LIMITS = { nodes: 5000, edges: 20_000, graph_nodes: 5000 }
 const AT = '2026-01-01T00:00:00.000Z'
 const INTENT_ID = '00000000-0000-7000-8000-000000000001'
 

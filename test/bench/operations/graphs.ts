@@ -56,7 +56,7 @@ const report = (count: number, arms: Arms): Row[] => {
       `nodes/s, dag(${count}), ${WIDTH} in flight`,
       rate.ours.toFixed(0),
       rate.bare.toFixed(0),
-      `${rate.ratio.toFixed(2)} (aim >= 0.6)`,
+      `${rate.ratio.toFixed(2)} (aim >= 0.8)`,
     ],
     [
       `history events per node, dag(${count})`,

@@ -84,6 +84,6 @@ export const inputOf = (targets: Target[], intent: Partial<PlannerInput['intent'
   types,
   library,
   durations: new Map(),
-  limits: { nodes: 5000, edges: 20_000, graph_nodes: 2000 },
+  limits: { nodes: 5000, edges: 20_000, graph_nodes: 5000 },
   at: '2026-01-01T00:00:00.000Z',
 })

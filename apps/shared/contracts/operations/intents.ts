@@ -87,7 +87,7 @@ export const GraphNode = Closed({
   pool: Type.Optional(Key),
   with: Type.Optional(Json),
   target_id: Type.Optional(ResourceId),
-  depends_on: Type.Optional(Type.Array(NodeId, { maxItems: 2000, uniqueItems: true })),
+  depends_on: Type.Optional(Type.Array(NodeId, { maxItems: 5000, uniqueItems: true })),
   join: Type.Optional(Type.Enum(['all', 'any', 'settled'])),
   when: Type.Optional(Cel),
   idempotent: Type.Optional(Type.Boolean()),
@@ -162,7 +162,7 @@ export const GraphGate = Closed({
     description: 'The key of a gate policy, or a policy of its own.',
   }),
   question: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
-  guards: Type.Array(NodeId, { minItems: 1, maxItems: 2000, uniqueItems: true }),
+  guards: Type.Array(NodeId, { minItems: 1, maxItems: 5000, uniqueItems: true }),
 })
 
 export const IntentBody = Closed(
@@ -193,7 +193,7 @@ export const IntentBody = Closed(
       parameters: Type.Optional(Json),
     }),
     graph: OptionalClosed({
-      nodes: Type.Array(GraphNode, { minItems: 1, maxItems: 2000 }),
+      nodes: Type.Array(GraphNode, { minItems: 1, maxItems: 5000 }),
       gates: Type.Optional(Type.Array(GraphGate, { maxItems: 200 })),
     }),
   },
