@@ -55,13 +55,14 @@ try {
   ])
   console.log(`\n${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}\n`)
   for (const line of table(['who', 'answers', 'refused', 'p50 ms', 'p99 ms', 'why'], rows)) console.log(line)
-  console.log(`\nrefusals: p99 ${refusal_p99.toFixed(0)} ms (aim <= ${REFUSAL_P99_MS})`)
+  const late = refusal_p99 > REFUSAL_P99_MS
+  console.log(`\nrefusals: p99 ${refusal_p99.toFixed(0)} ms (aim <= ${REFUSAL_P99_MS})${late ? ' MISSED' : ''}`)
   const answers = roles.reduce((sum, { statuses }) => sum + Object.values(statuses).reduce((a, b) => a + b, 0), 0)
   const parts = Object.entries(cpu).toSorted((a, b) => b[1] - a[1])
   console.log(`\nCPU in the time of the crowd, ms for each of ${answers} answers, s in all:`)
   for (const [name, ms] of parts.filter(([, ms]) => ms >= 100))
     console.log(`  ${name.padEnd(18)} ${(ms / answers).toFixed(3)}  ${(ms / 1000).toFixed(1)}`)
-  if (!roles.some(missed)) process.exitCode = 0
+  if (!late && !roles.some(missed)) process.exitCode = 0
 } finally {
   await stack.stop()
 }

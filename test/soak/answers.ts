@@ -55,9 +55,9 @@ export const saturate = async (
   for (let left = seconds; left > 0; left -= ROUND_S) {
     const token = await tokenOf(stack.gateway_url, account)
     const listed: Listed = await listing({ url, connections, seconds: Math.min(left, ROUND_S), path, token })
-    for (const { status } of listed) {
+    for (const { status, told } of listed) {
       add(statuses, status)
-      if (status >= 500 && status !== 503) add(wrong, `GET ${path}: ${status}`)
+      if (status === 0 || (status >= 500 && !(status === 503 && told))) add(wrong, `GET ${path}: ${status}`)
     }
   }
 }

@@ -29,7 +29,7 @@ export const closedLoop = async (
   return { count: times_ms.length, failed, seconds, per_s: times_ms.length / seconds, times_ms }
 }
 
-export type Reply = { status: number; text: string }
+export type Reply = { status: number; text: string; retry_after: string | undefined }
 
 /** One HTTP request with as little work on this side as possible: the generator shares the machine with its subject. */
 export const send = (
@@ -38,16 +38,18 @@ export const send = (
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
     let status = 0
+    let retry_after: string | undefined
     const chunks: Buffer[] = []
     pool.dispatch(
       { method: method as 'GET', path, headers, body: body ?? null },
       {
         onRequestStart: () => {},
-        onResponseStart: (_controller, code) => {
+        onResponseStart: (_controller, code, headers) => {
           status = code
+          retry_after = headers['retry-after']?.toString()
         },
         onResponseData: (_controller, chunk) => void chunks.push(chunk),
-        onResponseEnd: () => resolve({ status, text: Buffer.concat(chunks).toString() }),
+        onResponseEnd: () => resolve({ status, text: Buffer.concat(chunks).toString(), retry_after }),
         onResponseError: (_controller, error) => reject(error),
       },
     )
