@@ -13,6 +13,7 @@ import { allowed, type Setting, type SettingOptions, withSecretFiles } from '../
 import { schema as pressure } from '../../shared/http/pressure.ts'
 import { schema as links } from '../../shared/links.ts'
 import { schema as mtls } from '../../shared/process/mtls.ts'
+import { schema as telemetry } from '../../shared/telemetry.ts'
 import { schema as tracing } from '../../shared/tracing.ts'
 import { schema as token } from '../../token/config.ts'
 import { schema as worker } from '../../worker/config.ts'
@@ -25,6 +26,7 @@ export const EVERY_APP = {
   ...pressure.properties,
   ...mtls.properties,
   ...links.properties,
+  ...telemetry.properties,
   ...tracing.properties,
 } as Record<string, Setting>
 

@@ -8,8 +8,9 @@ import { linksOfProcess, loadLinks, redisLink } from '../links.ts'
 import { startMetering } from '../metering.ts'
 import { loadMtls, mtlsOfProcess } from '../process/mtls.ts'
 import { isOutage } from '../process/outage.ts'
-import type { Logger, Telemetry } from '../telemetry.ts'
+import { type Logger, loadLogLevel, type Telemetry } from '../telemetry.ts'
 import { startTracing } from '../tracing.ts'
+import { loadBounds } from './pressure.ts'
 
 /** A running app: `stop` closes it in the order of reliability.md 2.6 (readiness red, drain, connections last). */
 export type Running = { stop: () => Promise<void>; telemetry: Telemetry; part?: Part }
@@ -75,7 +76,8 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
 /** One schema's settings are wrong: also report the faults of every other app, so that they can be fixed together. */
 const withAllFaults = (error: unknown): unknown => {
   if (!(error instanceof ConfigError) || error.faults.length === 0) return error
-  return wrongSettings([...new Set([...error.faults, ...faultsOf(loadMtls), ...faultsOf(loadLinks)])])
+  const others = [loadMtls, loadLinks, loadLogLevel, loadBounds].flatMap((load) => faultsOf(() => load()))
+  return wrongSettings([...new Set([...error.faults, ...others])])
 }
 
 /** EX_CONFIG of sysexits.h: a restart does not fix it. */
