@@ -7,6 +7,7 @@ import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { writeProduction } from '../../apps/platform/deploy/production.ts'
 import { endRotation, type Rotation, rotate } from '../../apps/platform/deploy/rotate.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { filesBelow, NAMES } from './support/installation.ts'
 
 /** Each step of a rotation, killed at its writes, then run again as its user would. */
@@ -158,6 +159,20 @@ describe('a rotation', () => {
     await setUp('next')
     await expect(setUp('next')).rejects.toThrow('run --rotate use')
     expect(await rotate(home, 'next')).toContain('run the set-up without --rotate first')
+  })
+
+  it('keeps the certificate of a server that another authority issued, and its key', async () => {
+    keep('before')
+    const { cert, key } = createAuthority().issue('postgres') // ends tomorrow
+    const own = { 'tls/postgres.pem': cert, 'tls/postgres.key': key, 'tls/postgres.chain': cert }
+    for (const [file, text] of Object.entries(own)) fs.writeFileSync(join(out, file), text)
+    const [redis, steps] = [textOf('tls/redis.pem'), [undefined, 'use'] as const]
+    for (const step of steps) {
+      await setUp(step)
+      expect(Object.keys(own).map(textOf)).toEqual(Object.values(own))
+    }
+    expect(textOf('tls/redis.pem')).not.toBe(redis)
+    goBack('before')
   })
 
   it('replaces a leaked key alone, and keeps the public part of that of the evidence', async () => {

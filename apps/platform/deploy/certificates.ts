@@ -17,8 +17,8 @@ export type AuthorityFiles = { cert_file: string; key_file: string }
 
 /**
  * Creates a certificate (RFC 5280) for each app and server, by its name and, if known, its host, for both client and
- * server use. Keeps a certificate that has these names and a third of its life left. Throws if one is due and the key of
- * the authority is missing or not its own.
+ * server use. Keeps a certificate that has these names and a third of its life left, and any of another authority. Throws if
+ * one is due and the key of the authority is missing or not its own.
  */
 export const ensureCertificates = async (
   dir: string,
@@ -36,7 +36,7 @@ export const ensureCertificates = async (
   for (const [name, host] of hosts) {
     const own = { cert_file: join(dir, `${name}.pem`), key_file: join(dir, `${name}.key`) }
     const names = [...new Set([name, ...(host ? [host] : [])])]
-    if (isFresh(own.cert_file, names, { before, trusted })) continue
+    if (isKept(own.cert_file, names, { before, trusted })) continue
     authority ??= await readPair(files)
     writePair(own, await issue(authority, names))
   }
@@ -51,12 +51,13 @@ export const issuerOf = (cert: X509Certificate, authorities: string): X509Certif
     .find((ca) => cert.checkIssued(ca) && cert.verify(ca.publicKey))
 
 type Authorities = { before: string; trusted: string }
-const isFresh = (file: string, names: readonly string[], { before, trusted }: Authorities): boolean => {
+const isKept = (file: string, names: readonly string[], { before, trusted }: Authorities): boolean => {
   if (!existsSync(file)) return false
   const pem = readFileSync(file, 'utf8')
   const own = new X509Certificate(pem)
-  // An authority that gives way takes its certificates along; a person's own certificate of a server stays.
-  if (issuerOf(own, before) && !issuerOf(own, trusted)) return false
+  if (!issuerOf(own, before + trusted)) return true // a person's own
+  // An authority that gives way takes its certificates along.
+  if (!issuerOf(own, trusted)) return false
   const cert = new x509.X509Certificate(pem)
   const held = cert.getExtension(x509.SubjectAlternativeNameExtension)?.names.items.map(({ value }) => value) ?? []
   if (!names.every((name) => held.includes(name))) return false

@@ -72,7 +72,8 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
 
 1. Bring this folder to ${at} on each host, or make secrets of it: \`env/<app>.env\`, \`env/<app>.secret.env\`, \`keys/\` and \`tls/\`.
    An app needs its own key and certificate, \`tls/ca.pem\` and \`keys/services.json\`. Keep \`tls/ca.key\` off the hosts.
-   Each server has a certificate too: \`tls/{postgres,redis,nats,temporal}.{pem,key}\`. Use your own, if you have them.
+   Each server has a certificate too: \`tls/{postgres,redis,nats,temporal}.{pem,key}\`. Your own may take its place: the
+   set-up keeps a pair of another authority.
 2. Redis: include \`${at}/redis/redis.conf\`. Postgres: include \`${at}/postgres/postgresql.conf\`, and make
    \`${at}/postgres/pg_hba.conf\` its hba file. Their accounts must be able to read certificate and key.
 3. NATS: include \`${at}/nats/server.conf\`. For an NKEY instead of a password, set SIGNALBOX__NATS__NKEY_FILE in

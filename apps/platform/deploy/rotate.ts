@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServiceKey } from '../../shared/service/keys.ts'
 import { NEXT_KEYS, writeWhole } from '../run/keys.ts'
 import { createServerSecrets } from '../servers/up.ts'
-import { makeAuthority } from './certificates.ts'
+import { issuerOf, makeAuthority } from './certificates.ts'
 
 export const ROTATIONS = ['next', 'use', 'accounts', 'evidence', 'push', 'enrolment'] as const
 export type Rotation = (typeof ROTATIONS)[number]
@@ -114,13 +114,22 @@ const addNext = async (out: string): Promise<Changes> => {
   return { ...changes, [`${next}/ca.pem`]: cert, [`${next}/ca.key`]: key, ...trusted }
 }
 
+/** The certificates below `tls` that an authority issued: a person's own have other ones. */
+const pairsOf = (out: string, authority: string): string[] => {
+  const trusted = read(out, `tls/${authority}.pem`)
+  const names = readdirSync(join(out, 'tls')).flatMap((file) => /^(.+)\.pem$/.exec(file)?.[1] ?? [])
+  return names.filter(
+    (name) => name !== authority && issuerOf(new X509Certificate(read(out, `tls/${name}.pem`)), trusted),
+  )
+}
+
 const takeNext = (out: string): Changes => {
   const next = `keys/${NEXT_KEYS}`
   const changes = { ...turnLists(out, 'use'), ...turnPayloadKeys(out, 'use') }
   for (const name of readdirSync(join(out, next)))
     if (!name.startsWith('ca.')) changes[`keys/${name}`] = read(out, `${next}/${name}`)
   if (existsSync(join(out, next, 'ca.key'))) {
-    for (const name of readdirSync(join(out, 'tls'))) if (!name.startsWith('ca.')) changes[`tls/${name}`] = null
+    for (const name of pairsOf(out, 'ca')) for (const end of ['pem', 'key']) changes[`tls/${name}.${end}`] = null
     changes['tls/ca.key'] = read(out, `${next}/ca.key`)
     changes['tls/ca.pem'] = read(out, `${next}/ca.pem`) + firstPem(read(out, 'tls/ca.pem'))
   }
