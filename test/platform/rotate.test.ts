@@ -88,6 +88,10 @@ const stateOf = (before: string) => {
       new Set(of.map(({ keys }) => JSON.stringify(keys))).size,
     ]),
     authorities: [issuer, ...others].map(aged),
+    callers: ['temporal-relay', 'temporal-roles'].map((name) => {
+      const [own, issuer] = [`tls/${name}.pem`, 'tls/temporal-ca.pem'].map((file) => new X509Certificate(textOf(file)))
+      return [aged(textOf(`tls/${name}.pem`)), issuer && own?.verify(issuer.publicKey)]
+    }),
     signed: NAMES.map((app) => new X509Certificate(textOf(`tls/${app}.pem`)).verify(authority)),
     matching: NAMES.map((app) =>
       new X509Certificate(textOf(`tls/${app}.pem`)).checkPrivateKey(createPrivateKey(textOf(`tls/${app}.key`))),
@@ -166,12 +170,13 @@ describe('a rotation', () => {
     const { cert, key } = createAuthority().issue('postgres') // ends tomorrow
     const own = { 'tls/postgres.pem': cert, 'tls/postgres.key': key, 'tls/postgres.chain': cert }
     for (const [file, text] of Object.entries(own)) fs.writeFileSync(join(out, file), text)
-    const [redis, steps] = [textOf('tls/redis.pem'), [undefined, 'use'] as const]
-    for (const step of steps) {
+    const issued = ['tls/redis.pem', 'tls/temporal-relay.pem']
+    const before = issued.map(textOf)
+    for (const step of [undefined, 'use'] as const) {
       await setUp(step)
       expect(Object.keys(own).map(textOf)).toEqual(Object.values(own))
     }
-    expect(textOf('tls/redis.pem')).not.toBe(redis)
+    for (const [i, file] of issued.entries()) expect(textOf(file)).not.toBe(before[i])
     goBack('before')
   })
 
