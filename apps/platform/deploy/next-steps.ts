@@ -106,6 +106,6 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
 10. Backups of Postgres, of Temporal's databases, of this folder and of the relay's anchor file; Redis and NATS need
     none. An alert on the certificates, which live for 90 days: run the set-up again
-    and restart the apps.
+    and bring the new ones to the hosts. Apps use them within a minute.
 `
 }

@@ -4,9 +4,9 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { ConfigError, faultsOf, wrongSettings } from '../config.ts'
-import { linksOfProcess, loadLinks, redisLink } from '../links.ts'
+import { linksOfProcess, loadLinks, redisLink, renewLinks } from '../links.ts'
 import { startMetering } from '../metering.ts'
-import { loadMtls, mtlsOfProcess } from '../process/mtls.ts'
+import { loadMtls, mtlsOfProcess, renewMtls } from '../process/mtls.ts'
 import { isOutage } from '../process/outage.ts'
 import { type Logger, loadLogLevel, type Telemetry } from '../telemetry.ts'
 import { startTracing } from '../tracing.ts'
@@ -63,6 +63,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     endMetering = await startMetering(name, running.telemetry.metrics)
     linksOfProcess() // also for an app that connects later
     mtlsOfProcess() // also for an app that has no internal listener and no RPC to call
+    renewCertificates(running.telemetry.log)
     if (running.part) report = reportPart(name, running.part, running.telemetry.log)
   } catch (error) {
     const words = wordsFor(name, withAllFaults(error))
@@ -71,6 +72,23 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     if (error instanceof ConfigError) process.exit(CONFIG_WRONG)
     process.exit((error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? PORT_TAKEN : 1)
   }
+}
+
+const RENEW_MS = 60_000
+/** Looks at the files of certificates each minute: new ones are for the connections from then on. */
+const renewCertificates = (log: Logger): void => {
+  const look = (what: string, renewed: () => boolean) => {
+    try {
+      if (renewed()) log.info(`${what} are new`)
+    } catch (err) {
+      log.warn({ err }, `${what} cannot be renewed: the previous ones stay`)
+    }
+  }
+  setInterval(() => {
+    const mtls = mtlsOfProcess()
+    if (mtls) look('the certificates of AUTH__TLS', () => renewMtls(mtls))
+    look('the certificates of SIGNALBOX__TLS', () => renewLinks(linksOfProcess()))
+  }, RENEW_MS).unref()
 }
 
 /** One schema's settings are wrong: also report the faults of every other app, so that they can be fixed together. */
