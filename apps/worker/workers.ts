@@ -68,7 +68,7 @@ export const startWorkers = (deps: WorkerDeps) => {
         if (stopping) break
         deps.stay()
         await Promise.all(running.runs)
-        await running.connection.close()
+        if (!stopping) await running.connection.close()
       } catch (error) {
         deps.telemetry.log.warn({ err: error }, 'Temporal is unavailable; trying again')
       }
