@@ -252,7 +252,7 @@ describe('certificates that change while the process runs', () => {
       expect(await slow).toBe(200)
       await expect(serialOf(Number(port), old)).rejects.toThrow()
       expect(await serialOf(Number(port), next.issue('session'))).not.toBe(first)
-      // A caller of the old authority is not known any more, and our own callers use the new one.
+      // A caller of the old authority is refused, and our own callers use the new one.
       const dispatcher = new Agent({ connect: { ...old, ca: next.ca } })
       expect((await request(`${origin}/metrics`, { dispatcher })).statusCode).toBe(401)
       await own.close()
