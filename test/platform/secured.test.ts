@@ -158,22 +158,23 @@ describe('a certificate that the set-up renewed', () => {
     const before = await Promise.all(NAMES.map(shownAt))
     for (const app of [...NAMES, 'temporal-relay', 'temporal-worker'])
       for (const end of ['pem', 'key']) rmSync(join(out, `tls/${app}.${end}`))
-    up.frontend.served.clear()
+    const polled = ['PollWorkflowTaskQueue', 'PollActivityTaskQueue', 'Check']
+    const connections = polled.map(up.frontend.connectionOf)
     expect((await made.setUp()).status).toBe(0)
     up.hand()
     const now = NAMES.map((app) => new X509Certificate(readFileSync(join(out, `tls/${app}.pem`))).serialNumber)
     const all = async () => (await Promise.all(NAMES.map(shownAt))).join() === now.join()
     await until(all, { what: 'the new certificates', timeout_ms: 100_000, every_ms: 1000 })
     expect(before.filter((serial, i) => serial === now[i])).toEqual([])
-    const polled = ['PollWorkflowTaskQueue', 'PollActivityTaskQueue', 'Check']
-    await until(() => polled.every((method) => up.frontend.served.has(method)), { timeout_ms: 60_000 })
+    const anew = () => polled.every((method, i) => up.frontend.connectionOf(method) !== connections[i])
+    await until(anew, { what: 'connections of relay and worker to Temporal', timeout_ms: 90_000 })
     await until(async () => (await readings()).every(([, status]) => status === 200), { timeout_ms: 30_000 })
     const url = `https://127.0.0.1:${up.portOf('worker', 'internal')}/metrics`
     const { body } = await request(url, { dispatcher: shownBy('gateway') })
     const text = await body.text()
     for (const name of ['own', 'authority', 'link', 'link_authority'])
       expect(text).toMatch(new RegExp(`signalbox_certificate_expiry_seconds\\{name="${name}",[^}]*\\} [1-9]`))
-  })
+  }, 300_000)
 })
 
 describe('Temporal that requires an API key', () => {
