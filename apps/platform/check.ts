@@ -10,9 +10,10 @@ import { staleOpenapi } from './check/openapi/files.ts'
 import { lintByRedocly, lintBySpectral } from './check/openapi/lint.ts'
 import { staleRooms } from './check/rooms.ts'
 import { staleCards } from './check/text/cards.ts'
-import { brokenReferences } from './check/text/documents.ts'
+import { brokenReferences, ownTexts } from './check/text/documents.ts'
+import { unknownSettings } from './check/text/settings.ts'
 import { oddWords, printWords } from './check/text/words.ts'
-import { staleSettings } from './deploy/reference.ts'
+import { knownSettings, staleSettings } from './deploy/reference.ts'
 import { run } from './servers/sources.ts'
 
 /**
@@ -45,7 +46,11 @@ const CHECKS: Check[] = [
   tool('boundaries', 'imports', ['depcruise', '--config', 'test/boundaries.cjs', '--output-type', 'err', ...SOURCES]),
   tool('unused', 'code and packages', ['knip', '--config', 'test/knip.json', '--no-progress']),
   { name: 'rooms', what: 'of the tree', run: async () => staleRooms() },
-  { name: 'documents', what: 'references', run: async () => brokenReferences() },
+  {
+    name: 'documents',
+    what: 'references, settings',
+    run: async () => [...brokenReferences(), ...unknownSettings(ownTexts(), knownSettings())],
+  },
   { name: 'cards', what: 'tables, events, calls', run: async () => staleCards() },
   { name: 'words', what: 'English', run: async () => oddWords() },
   { name: 'packages', what: 'install scripts, checksums', run: async () => lockProblems() },

@@ -228,7 +228,6 @@ export const settings = {
     Type.Integer({ default: fallback, minimum, maximum }),
   prefix: () =>
     Type.String({ default: '', pattern: '^[A-Za-z0-9_-]*$', description: 'A prefix that keeps test runs apart.' }),
-  logLevel: () => Type.String({ default: 'info', pattern: '^(trace|debug|info|warn|error|fatal|silent)$' }),
 }
 
 /** Returns the 32-byte keys of a `…__SECRET__KEYS` setting, the signing one first. */

@@ -3,6 +3,7 @@ import { rootCertificates } from 'node:tls'
 import type { RedisOptions } from 'ioredis'
 import Type from 'typebox'
 import { ConfigError, loadConfig, readTextFile } from './config.ts'
+import { refuseUseless, renew } from './process/mtls.ts'
 import { bareHost } from './web/addresses.ts'
 
 /** host:port; an IPv6 address is in brackets. */
@@ -83,11 +84,25 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
   }
 }
 
+const refuseUselessPair = ({ tls: { cert, key } }: Links): void => {
+  if (cert && key) refuseUseless('SIGNALBOX__TLS', { cert, key })
+}
+
 let of_process: Links | undefined
-/** The links of this process, read once. */
+/** The links of this process, whose `tls` changes in place. */
 export const linksOfProcess = (): Links => {
-  of_process ??= loadLinks()
-  return of_process
+  if (of_process) return of_process
+  const links = loadLinks()
+  refuseUselessPair(links)
+  of_process = links
+  return links
+}
+
+/** Reads the files of TLS again. Throws if they are no valid pair: the old one stays. */
+export const renewLinks = (links: Links, env: NodeJS.ProcessEnv = process.env): boolean => {
+  const next = loadLinks(env)
+  refuseUselessPair(next)
+  return renew(links.tls, next.tls)
 }
 
 /**

@@ -1,8 +1,20 @@
 import { type Logger, pino, stdSerializers } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client'
+import Type from 'typebox'
 import packageJson from '../../package.json' with { type: 'json' }
+import { loadConfig } from './config.ts'
 
 export type { Logger }
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export const schema = Type.Object({
+  SIGNALBOX_LOG_LEVEL: Type.Enum(LEVELS, {
+    default: 'info',
+    description: `The lowest level of the lines in the log: ${LEVELS.join(', ')}.`,
+  }),
+})
+
+export const loadLogLevel = (env: NodeJS.ProcessEnv = process.env) => loadConfig(schema, env).SIGNALBOX_LOG_LEVEL
 
 /** Members that no log line may contain (reliability.md 7). One list for every app. */
 const REDACT = [
@@ -63,10 +75,7 @@ const isoNow = (): string => {
 export type Telemetry = ReturnType<typeof createTelemetry>
 
 /** Creates the JSON log (standard output) and the Prometheus registry of an app. */
-export const createTelemetry = (
-  app: string,
-  { level = process.env.SIGNALBOX_LOG_LEVEL ?? 'info' }: { level?: string } = {},
-) => {
+export const createTelemetry = (app: string, { level = loadLogLevel() }: { level?: string } = {}) => {
   const common = {
     level,
     base: { app },

@@ -23,7 +23,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
   const streamed = Object.keys(policy.places).filter((pool) => policy.agentsOf(pool)?.mode === 'nats')
   const nats = createNats(config.WORKER__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log, streamed)
   const sign = signer ?? createServiceSigner({ name: 'worker', key_file: config.WORKER__SERVICE__KEY_FILE })
-  const leave = new AbortController()
+  let leaving = new AbortController()
   const attempts = telemetry.counter('signalbox_node_attempts_total', 'Attempts of nodes by executor and result.', [
     'executor',
     'result',
@@ -46,7 +46,9 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     env: process.env,
     catalog: createCatalogWriter(config.OPERATIONS__CATALOG__URL, sign),
     standing: createStandingProver(config.WORKER__OPERATIONS__URL, sign, telemetry.log),
-    leave: leave.signal,
+    get leave() {
+      return leaving.signal
+    },
     limits: {
       max_parallel: config.WORKER__OPERATION__MAX_PARALLEL,
       slice_s: config.WORKER__ACTIVITY__SLICE_S,
@@ -68,7 +70,11 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     pool,
     activities,
     /** Tells waiting attempts to end here and resume elsewhere. */
-    leave: () => leave.abort(),
+    leave: () => leaving.abort(),
+    /** Attempts that begin from here on do not know of an earlier leave. */
+    stay: () => {
+      if (leaving.signal.aborted) leaving = new AbortController()
+    },
     close: async () => {
       await nats.close()
       await close()

@@ -13,7 +13,8 @@ import { createBookkeeping, createExecution, createLocal } from '../../activitie
 import { createSinks } from '../../activities/sinks.ts'
 import { bookkeepingQueue, operationQueue } from '../../workflows/operation/messages.ts'
 import { dataConverterOf, FAILURES, loadPayloadCodec } from '../shared/codec/payload.ts'
-import { temporalOptions } from '../shared/links.ts'
+import { linksOfProcess, temporalOptions } from '../shared/links.ts'
+import { onRenewal } from '../shared/process/mtls.ts'
 import { bundleOnce } from './bundle.ts'
 import type { WorkerConfig } from './config.ts'
 import type { WorkerDeps } from './deps.ts'
@@ -65,7 +66,9 @@ export const startWorkers = (deps: WorkerDeps) => {
         running = await connect(deps, roles, bundle, dataConverter)
         deps.telemetry.log.info({ roles }, 'polling')
         if (stopping) break
+        deps.stay()
         await Promise.all(running.runs)
+        if (!stopping) await running.connection.close()
       } catch (error) {
         deps.telemetry.log.warn({ err: error }, 'Temporal is unavailable; trying again')
       }
@@ -73,6 +76,12 @@ export const startWorkers = (deps: WorkerDeps) => {
     }
   }
   const warn = (error: unknown) => deps.telemetry.log.warn({ err: error }, 'the API key for Temporal cannot be renewed')
+  const leave = () => {
+    deps.leave()
+    for (const worker of running?.workers ?? []) if (worker.getState() === 'RUNNING') worker.shutdown()
+  }
+  // A connection keeps the certificate that it was made with: the workers end as they do in a stop, and connect anew.
+  const endRenewal = onRenewal(linksOfProcess().tls, leave)
   const renewal = setInterval(() => void running?.renewKey().catch(warn), KEY_MS)
   const done = keepRunning()
   done.catch((error) => {
@@ -86,8 +95,8 @@ export const startWorkers = (deps: WorkerDeps) => {
     stop: async () => {
       stopping = true
       clearInterval(renewal)
-      deps.leave()
-      for (const worker of running?.workers ?? []) if (worker.getState() === 'RUNNING') worker.shutdown()
+      endRenewal()
+      leave()
       await Promise.allSettled(running?.runs ?? [])
       await running?.connection.close().catch(() => {})
       endMetrics()

@@ -6,8 +6,8 @@ import type { Ports } from '../../apps/platform/base/ports.ts'
 import { listens } from '../../apps/platform/base/probes.ts'
 import { createProcess, type Managed } from '../../apps/platform/base/process.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
-import { ensureCertificates } from '../../apps/platform/deploy/certificates.ts'
-import { nextSteps, serverFiles } from '../../apps/platform/deploy/next-steps.ts'
+import { ensureCertificates, type Wanted } from '../../apps/platform/deploy/certificates.ts'
+import { nextSteps, serverFiles, TEMPORAL_ROLES } from '../../apps/platform/deploy/next-steps.ts'
 import { writeWhole } from '../../apps/platform/run/keys.ts'
 import { cachePath, goInstall } from '../../apps/platform/servers/cache.ts'
 import { which } from '../../apps/platform/servers/sources.ts'
@@ -66,11 +66,9 @@ type Asked = { programs: Programs; dir: string; url: string; namespace: string; 
  */
 export const startEngine = async ({ seats, port }: Place, { programs, dir, url, namespace, begun }: Asked) => {
   const home = join(dir, 'engine')
-  const names = new Map([
-    ['temporal', 'localhost'],
-    ['app', undefined],
-  ])
-  await ensureCertificates(join(home, 'tls'), names, undefined)
+  await ensureCertificates(join(home, 'tls'), [{ name: 'temporal', host: 'localhost', as: ['server'] }])
+  const callers: Wanted[] = [{ name: 'app', as: ['client'] }, TEMPORAL_ROLES]
+  await ensureCertificates(join(home, 'tls'), callers, undefined, 'temporal-ca')
   const files = serverFiles(home)
   const dynamic = join(home, 'dynamic.yaml')
   writeWhole(dynamic, `${files['temporal/dynamic.yaml']}${DRAINED_SOON}`)

@@ -51,7 +51,15 @@ describe('the Secrets of the set-up', () => {
       const others = NAMES.filter((name) => name !== app)
       for (const key of keys) expect(others.filter((name) => key.split('.').includes(name))).toEqual([])
     }
-    expect([...secrets.values()].flatMap((data) => Object.keys(data))).not.toContain('tls.ca.key')
+    expect([...secrets.values()].flatMap((data) => Object.keys(data)).filter((name) => /ca\.key$/.test(name))).toEqual(
+      [],
+    )
+  })
+
+  it('have the files by which a scaler reads the backlog of Temporal', () => {
+    const [, cert = '', key = ''] = /"cert" "([\w.-]+)" "key" "([\w.-]+)"/.exec(textOf('templates/apps.yaml')) ?? []
+    expect(Object.keys(filesOf('worker'))).toEqual(expect.arrayContaining([cert, key, 'tls.ca.pem']))
+    expect(cert).toContain('temporal')
   })
 
   it('give the API key of Temporal only to its callers', () => {

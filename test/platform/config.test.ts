@@ -87,6 +87,17 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
     expect(text).toBe('fleet: FLEET__HTTP__PORT is "70000": it must be <= 65535. A port number; 0 takes a free one.')
   })
 
+  it.each([
+    ['fleet', { SIGNALBOX_LOG_LEVEL: 'verbose' }],
+    ['token', { SIGNALBOX_LOG_LEVEL: 'verbose', TOKEN__DATABASE__URL: POSTGRES, TOKEN__SECRET__KEYS: KEYS }],
+  ])('of %s names the allowed log levels', async (app, env) => {
+    const { code, text } = await start(app, env)
+    expect(text).toContain(
+      'SIGNALBOX_LOG_LEVEL is "verbose": it must be equal to one of the allowed values. The lowest level of the lines in the log: trace, debug, info, warn, error, fatal, silent.',
+    )
+    expect([code, text.includes('    at ')]).toEqual([78, false])
+  })
+
   it('never prints a secret', async () => {
     const env = { TOKEN__DATABASE__URL: POSTGRES, TOKEN__KEYS__KEK: KEY, TOKEN__SECRET__KEYS: '["hunter2hunter2"]' }
     const text = oneLine(await start('token', env), 'token')

@@ -7,6 +7,7 @@ import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { writeProduction } from '../../apps/platform/deploy/production.ts'
 import { endRotation, type Rotation, rotate } from '../../apps/platform/deploy/rotate.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { filesBelow, NAMES } from './support/installation.ts'
 
 /** Each step of a rotation, killed at its writes, then run again as its user would. */
@@ -87,6 +88,10 @@ const stateOf = (before: string) => {
       new Set(of.map(({ keys }) => JSON.stringify(keys))).size,
     ]),
     authorities: [issuer, ...others].map(aged),
+    callers: ['temporal-relay', 'temporal-roles'].map((name) => {
+      const [own, issuer] = [`tls/${name}.pem`, 'tls/temporal-ca.pem'].map((file) => new X509Certificate(textOf(file)))
+      return [aged(textOf(`tls/${name}.pem`)), issuer && own?.verify(issuer.publicKey)]
+    }),
     signed: NAMES.map((app) => new X509Certificate(textOf(`tls/${app}.pem`)).verify(authority)),
     matching: NAMES.map((app) =>
       new X509Certificate(textOf(`tls/${app}.pem`)).checkPrivateKey(createPrivateKey(textOf(`tls/${app}.key`))),
@@ -158,6 +163,21 @@ describe('a rotation', () => {
     await setUp('next')
     await expect(setUp('next')).rejects.toThrow('run --rotate use')
     expect(await rotate(home, 'next')).toContain('run the set-up without --rotate first')
+  })
+
+  it('keeps the certificate of a server that another authority issued, and its key', async () => {
+    keep('before')
+    const { cert, key } = createAuthority().issue('postgres') // ends tomorrow
+    const own = { 'tls/postgres.pem': cert, 'tls/postgres.key': key, 'tls/postgres.chain': cert }
+    for (const [file, text] of Object.entries(own)) fs.writeFileSync(join(out, file), text)
+    const issued = ['tls/redis.pem', 'tls/temporal-relay.pem']
+    const before = issued.map(textOf)
+    for (const step of [undefined, 'use'] as const) {
+      await setUp(step)
+      expect(Object.keys(own).map(textOf)).toEqual(Object.values(own))
+    }
+    for (const [i, file] of issued.entries()) expect(textOf(file)).not.toBe(before[i])
+    goBack('before')
   })
 
   it('replaces a leaked key alone, and keeps the public part of that of the evidence', async () => {

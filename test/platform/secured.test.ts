@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID, X509Certificate } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { request } from 'undici'
@@ -140,6 +141,40 @@ describe('a production installation by TLS', () => {
     })
     expect(answer).not.toMatch(/PONG|NOAUTH/)
   })
+})
+
+describe('a certificate that the set-up renewed', () => {
+  const shownAt = (app: string) =>
+    new Promise<string>((resolve, reject) => {
+      const port = up.portOf(app, 'internal') ?? 0
+      const socket = connectTls({ port, host: '127.0.0.1', ca: readFileSync(join(out, 'tls/ca.pem')) }, () => {
+        resolve(socket.getPeerCertificate().serialNumber)
+        socket.destroy()
+      })
+      socket.on('error', reject)
+    })
+
+  it('is shown and used by processes that run on, which serve as before', async () => {
+    const before = await Promise.all(NAMES.map(shownAt))
+    for (const app of [...NAMES, 'temporal-relay', 'temporal-worker'])
+      for (const end of ['pem', 'key']) rmSync(join(out, `tls/${app}.${end}`))
+    const polled = ['PollWorkflowTaskQueue', 'PollActivityTaskQueue', 'Check']
+    const connections = polled.map(up.frontend.connectionOf)
+    expect((await made.setUp()).status).toBe(0)
+    up.hand()
+    const now = NAMES.map((app) => new X509Certificate(readFileSync(join(out, `tls/${app}.pem`))).serialNumber)
+    const all = async () => (await Promise.all(NAMES.map(shownAt))).join() === now.join()
+    await until(all, { what: 'the new certificates', timeout_ms: 100_000, every_ms: 1000 })
+    expect(before.filter((serial, i) => serial === now[i])).toEqual([])
+    const anew = () => polled.every((method, i) => up.frontend.connectionOf(method) !== connections[i])
+    await until(anew, { what: 'connections of relay and worker to Temporal', timeout_ms: 90_000 })
+    await until(async () => (await readings()).every(([, status]) => status === 200), { timeout_ms: 30_000 })
+    const url = `https://127.0.0.1:${up.portOf('worker', 'internal')}/metrics`
+    const { body } = await request(url, { dispatcher: shownBy('gateway') })
+    const text = await body.text()
+    for (const name of ['own', 'authority', 'link', 'link_authority'])
+      expect(text).toMatch(new RegExp(`signalbox_certificate_expiry_seconds\\{name="${name}",[^}]*\\} [1-9]`))
+  }, 300_000)
 })
 
 describe('Temporal that requires an API key', () => {

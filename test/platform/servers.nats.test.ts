@@ -113,7 +113,7 @@ it('a connection outlasts repeated refusals while the accounts of the server are
 }, 60_000)
 
 const certificatesOf = async (dir: string) => {
-  await ensureCertificates(dir, new Map([['nats', '::1']]), undefined)
+  await ensureCertificates(dir, [{ name: 'nats', host: '::1', as: ['server'] }])
   const [cert_file, key_file, ca_file] = ['nats.pem', 'nats.key', 'ca.pem'].map((name) => join(dir, name))
   return { cert_file, key_file, ca_file: ca_file ?? '' }
 }

@@ -11,14 +11,23 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connect, createServer } from 'node:tls'
 import 'reflect-metadata' // needed by tsyringe, below x509
 import * as x509 from '@peculiar/x509'
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import { parse } from 'yaml'
 import { QUICK_IMPORTS, ROOT } from '../../apps/platform/base/paths.ts'
 import { takeFolder } from '../../apps/platform/base/record.ts'
-import { type AuthorityFiles, ensureCertificates, issuerOf } from '../../apps/platform/deploy/certificates.ts'
+import {
+  type AuthorityFiles,
+  ensureCertificates,
+  issuerOf,
+  type Wanted,
+} from '../../apps/platform/deploy/certificates.ts'
 import { until } from '../support/until.ts'
 import { createInstallation, filesBelow, NAMES, ORIGIN } from './support/installation.ts'
 
@@ -72,6 +81,54 @@ describe('the set-up of production', () => {
     const next = readFileSync(`${out}/NEXT.md`, 'utf8')
     expect(next.split('apps/<app>/main.ts')[0]).toContain(`export PATH=${dirname(process.execPath)}:$PATH`)
     expect(next.split('apps/<app>/main.ts')[1]).not.toMatch(/\.ts\b/)
+  })
+
+  /** Whether a listener of Temporal, by its part of temporal/tls.yaml, serves who shows this pair. */
+  const admits = async (listener: 'frontend' | 'internode', pair: string | undefined) => {
+    const { server: given } = parse(readFileSync(`${out}/temporal/tls.yaml`, 'utf8')).global.tls[listener]
+    const text = (file: string) => readFileSync(file, 'utf8')
+    const server = createServer(
+      {
+        ...{ cert: text(given.certFile), key: text(given.keyFile), ca: given.clientCaFiles.map(text) },
+        ...{ requestCert: given.requireClientAuth, rejectUnauthorized: true },
+      },
+      (socket) => socket.end('served'),
+    ).on('tlsClientError', () => {})
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const shown = pair && { cert: text(`${out}/tls/${pair}.pem`), key: text(`${out}/tls/${pair}.key`) }
+    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...shown })
+    const said = await textOf(socket).catch((error: Error) => error.message)
+    server.close()
+    return said === 'served'
+  }
+
+  it('gives Temporal an authority of its own, whose certificates only its callers have', async () => {
+    for (const app of ['relay', 'worker'])
+      expect(readFileSync(`${out}/env/${app}.env`, 'utf8')).toContain(
+        `SIGNALBOX__TLS__CERT_FILE=${out}/tls/temporal-${app}.pem`,
+      )
+    const callers = ['temporal-relay', 'temporal-worker', 'temporal-roles']
+    const pairs = filesBelow(`${out}/tls`).flatMap((file) => /([\w-]+)(?<!ca)\.pem$/.exec(file)?.[1] ?? [])
+    expect(pairs).toEqual(expect.arrayContaining(['prometheus', 'postgres', 'relay', ...callers]))
+    for (const listener of ['frontend', 'internode'] as const)
+      for (const pair of [undefined, ...pairs])
+        expect([listener, pair, await admits(listener, pair)]).toEqual([
+          ...[listener, pair, callers.includes(pair ?? '')],
+        ])
+  })
+
+  it.each([
+    ['catalog', ['serverAuth', 'clientAuth']],
+    ['postgres', ['serverAuth']],
+    ['redis', ['serverAuth']],
+    ['nats', ['serverAuth']],
+    ['temporal', ['serverAuth']],
+    ['prometheus', ['clientAuth']],
+    ['temporal-relay', ['clientAuth']],
+  ] as const)('gives %s a certificate for %j', (name, uses) => {
+    const { keyUsage } = new X509Certificate(readFileSync(`${out}/tls/${name}.pem`))
+    expect(keyUsage).toEqual(uses.map((use) => x509.ExtendedKeyUsage[use]))
   })
 
   it('gives a server with an IPv6 address a certificate for it', async () => {
@@ -206,7 +263,8 @@ describe('an authority', () => {
     modulusLength: 2048,
   }
   const P384 = { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' }
-  const hosts = new Map([['catalog', 'catalog.example']])
+  const app = (name: string, host?: string): Wanted[] => [{ name, host, as: ['server', 'client'] }]
+  const hosts = app('catalog', 'catalog.example')
 
   it.each([
     ['RSA', RSA, 'pkcs1'],
@@ -227,25 +285,21 @@ describe('an authority', () => {
 
   it('whose key is kept elsewhere stays, until a certificate is due', async () => {
     const dir = folder('away')
-    await ensureCertificates(dir, hosts, undefined)
+    await ensureCertificates(dir, hosts)
     const ca = readFileSync(join(dir, 'ca.pem'), 'utf8')
     renameSync(join(dir, 'ca.key'), join(dir, 'away'))
-    await ensureCertificates(dir, hosts, undefined)
+    await ensureCertificates(dir, hosts)
     expect(readFileSync(join(dir, 'ca.pem'), 'utf8')).toBe(ca)
-    await expect(ensureCertificates(dir, new Map([['token', undefined]]), undefined)).rejects.toThrow(
-      'ca.key is missing',
-    )
+    await expect(ensureCertificates(dir, app('token'))).rejects.toThrow('ca.key is missing')
     const other = await given(dir, P384, 'pkcs8')
     renameSync(other.key_file, join(dir, 'ca.key'))
-    await expect(ensureCertificates(dir, new Map([['token', undefined]]), undefined)).rejects.toThrow(
-      'is not the key of',
-    )
+    await expect(ensureCertificates(dir, app('token'))).rejects.toThrow('is not the key of')
     expect(readFileSync(join(dir, 'ca.pem'), 'utf8')).toBe(ca)
   })
 
   it('of yours takes the place of another: its certificates replace those of the other', async () => {
     const dir = folder('changed')
-    await ensureCertificates(join(dir, 'tls'), hosts, undefined)
+    await ensureCertificates(join(dir, 'tls'), hosts)
     const files = await given(dir, P384, 'pkcs8')
     await ensureCertificates(join(dir, 'tls'), hosts, files)
     const [cert, ca, trusted] = ['tls/catalog.pem', 'ours.pem', 'tls/ca.pem'].map((name) =>

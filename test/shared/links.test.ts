@@ -13,7 +13,7 @@ import { createProcess } from '../../apps/platform/base/process.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
-import { loadLinks, temporalOptions } from '../../apps/shared/links.ts'
+import { loadLinks, renewLinks, temporalOptions } from '../../apps/shared/links.ts'
 import { checkRedis, createRedis } from '../../db/redis/redis.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startLink } from '../support/link.ts'
@@ -68,6 +68,22 @@ describe('the link with NATS', () => {
         SIGNALBOX__NATS__NKEY_FILE,
       })
       await expect(connectNats(url, 'test', other)).rejects.toThrow()
+      // A reconnect trusts the authority of its moment.
+      const env = { SIGNALBOX__TLS__CA_FILE: file('renewed.pem', authority.ca), SIGNALBOX__NATS__NKEY_FILE }
+      const links = loadLinks(env)
+      const nc = await connectNats(url, 'test', links)
+      await nats.stop()
+      const next = createAuthority()
+      const { cert, key } = next.issue('server')
+      for (const [name, text] of Object.entries({ 'server.pem': cert, 'server.key': key, 'renewed.pem': next.ca }))
+        file(name, text)
+      expect([renewLinks(links, env), renewLinks(links, env)]).toEqual([true, false])
+      await nats.start()
+      const back = () => nc.rtt().then(Boolean, () => false)
+      await until(back, { what: 'NATS by the next authority', timeout_ms: 20_000 })
+      await nc.close()
+      file('server.pem', server.cert)
+      file('server.key', server.key)
     } finally {
       await nats.stop()
     }
@@ -111,6 +127,25 @@ describe('the link with Temporal', () => {
 })
 
 describe('the link with Redis', () => {
+  it('reads the certificates of the moment at each connection', () => {
+    const env = { SIGNALBOX__TLS__CA_FILE: file('redis.pem', authority.ca) }
+    const links = loadLinks(env)
+    const redis = createRedis('rediss://redis:6379', { name: 'test', links })
+    const { ca } = createAuthority()
+    file('redis.pem', ca)
+    expect(renewLinks(links, env)).toBe(true)
+    expect(redis.options.tls).toEqual({ ca: ca.trim() })
+    redis.disconnect()
+  })
+
+  it('refuses a pair that does not match, and keeps the one before', () => {
+    const env = { SIGNALBOX__TLS__CERT_FILE: cert_file, SIGNALBOX__TLS__KEY_FILE: key_file }
+    const links = loadLinks(env)
+    const other = { ...env, SIGNALBOX__TLS__KEY_FILE: file('other.key', authority.issue('server').key) }
+    expect(() => renewLinks(links, other)).toThrow('SIGNALBOX__TLS__KEY_FILE is not the key')
+    expect(links.tls).toEqual({ cert: server.cert.trim(), key: server.key.trim() })
+  })
+
   it('follows the server that the Sentinels call the primary, even after it died', async () => {
     const [first, second] = [await startOwnRedis(), await startOwnRedis()]
     await second.follow(first.url)

@@ -6,18 +6,19 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { Agent, getGlobalDispatcher, request, setGlobalDispatcher } from 'undici'
+import { Agent, getGlobalDispatcher, Pool, request, setGlobalDispatcher } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createHttpApp, type HttpApp } from '../../apps/shared/http/app.ts'
 import { AUTH_CODES, OPERATIONS_CODES } from '../../apps/shared/http/edge-codes.ts'
 import { serveHealth } from '../../apps/shared/http/health.ts'
-import { fetchWithMtls, loadMtls, type Mtls } from '../../apps/shared/process/mtls.ts'
+import { clientTls, fetchWithMtls, loadMtls, type Mtls, renewMtls } from '../../apps/shared/process/mtls.ts'
 import { createRpcClient, registerRpc, rpcService } from '../../apps/shared/rpc/client.ts'
 import { loadRegistry, type Registry } from '../../apps/shared/service/tokens.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createAuthority, type Identity as Papers } from '../support/certificates.ts'
 import { testServices } from '../support/services.ts'
+import { until } from '../support/until.ts'
 
 /** auth.md 1: RPC and internal listeners with mutual TLS in addition to service tokens. */
 
@@ -195,6 +196,76 @@ describe('a caller with mutual TLS', () => {
     } finally {
       setGlobalDispatcher(before)
       await agent.close()
+    }
+  })
+})
+
+describe('certificates that change while the process runs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-renewed-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const env: Record<string, string> = {}
+  /** Writes the files, as far as they are given. */
+  const write = (papers: Partial<Papers>) => {
+    for (const [name, text] of Object.entries(papers)) {
+      env[`AUTH__TLS__${name.toUpperCase()}_FILE`] = join(folder, name)
+      writeFileSync(join(folder, name), text)
+    }
+  }
+  const serialOf = (port: number, papers: Papers) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect({ port, host: '127.0.0.1', ...papers }, () => {
+        resolve(socket.getPeerCertificate().serialNumber)
+        socket.destroy()
+      })
+      socket.on('error', reject)
+    })
+
+  it('are those of new connections, at a listener and at its callers; an open call ends well', async () => {
+    const next = createAuthority()
+    const both = authority.ca + next.ca
+    write({ ...authority.issue('identity'), ca: both })
+    const mtls = loadMtls(env) as Mtls
+    const own = createHttpApp({ telemetry, codes: AUTH_CODES, internal: true, mtls })
+    serveHealth(own, telemetry, {})
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    own.get('/slow', () => held.then(() => ({ done: true })))
+    const { origin, port } = new URL(await own.listen({ host: '127.0.0.1', port: 0 }))
+    const before = getGlobalDispatcher()
+    const agent = fetchWithMtls(mtls)
+    const pool = new Pool(origin, { connect: clientTls(mtls, origin, 2000) })
+    const ask = async () => (await pool.request({ path: '/metrics', method: 'GET' })).body.text()
+    try {
+      const old = authority.issue('session')
+      const first = await serialOf(Number(port), old)
+      const slow = fetch(`${origin}/slow`).then((answer) => answer.status)
+      await ask()
+      const renewed = next.issue('identity')
+      write({ key: renewed.key }) // the first write of a renewal
+      expect(() => renewMtls(mtls, env)).toThrow('AUTH__TLS__KEY_FILE is not the key')
+      expect(await serialOf(Number(port), old)).toBe(first)
+      write({ ...next.issue('identity', { expired: true }) })
+      expect(() => renewMtls(mtls, env)).toThrow('expired on')
+      write({ ...renewed, ca: next.ca })
+      expect([renewMtls(mtls, env), renewMtls(mtls, env)]).toEqual([true, false])
+      release()
+      expect(await slow).toBe(200)
+      await expect(serialOf(Number(port), old)).rejects.toThrow()
+      expect(await serialOf(Number(port), next.issue('session'))).not.toBe(first)
+      // A caller of the old authority is refused, and our own callers use the new one.
+      const dispatcher = new Agent({ connect: { ...old, ca: next.ca } })
+      expect((await request(`${origin}/metrics`, { dispatcher })).statusCode).toBe(401)
+      await own.close()
+      const again = createHttpApp({ telemetry, codes: AUTH_CODES, internal: true, mtls: as(next.issue('identity')) })
+      serveHealth(again, telemetry, {})
+      await again.listen({ host: '127.0.0.1', port: Number(port) })
+      // The connections of before end first.
+      await until(() => ask().then(Boolean, () => false), { what: 'a call with the new certificate' })
+      expect((await fetch(`${origin}/metrics`)).status).toBe(200)
+      await again.close()
+    } finally {
+      setGlobalDispatcher(before)
+      await Promise.all([agent.close(), pool.close()])
     }
   })
 })

@@ -54,7 +54,7 @@ export const createProxy = (
         new Pool(url, {
           connections,
           pipelining: 1,
-          connect: { timeout: connect_ms, ...clientTls(mtls, url) },
+          connect: clientTls(mtls, url, connect_ms),
           headersTimeout: reply_ms,
           bodyTimeout: reply_ms,
           keepAliveTimeout: KEEP_ALIVE_MS,

@@ -15,30 +15,35 @@ type Pem = { cert: string; key: string }
 /** The PEM files of an authority: our own, or one that a person names. */
 export type AuthorityFiles = { cert_file: string; key_file: string }
 
+/** `ca` signs for apps and servers; `temporal-ca` for the callers of Temporal, who may do everything there. */
+export const AUTHORITIES = ['ca', 'temporal-ca'] as const
+type Role = 'server' | 'client'
+/** The names of a certificate, the first also that of its file, and in which roles its owner may show it. */
+export type Wanted = { name: string; host?: string | undefined; as: readonly Role[] }
+
 /**
- * Creates a certificate (RFC 5280) for each app and server, by its name and, if known, its host, for both client and
- * server use. Keeps a certificate that has these names and a third of its life left. Throws if one is due and the key of
- * the authority is missing or not its own.
+ * Creates these certificates (RFC 5280). Keeps one that has its names and roles and a third of its life left, and any of
+ * another authority. Throws if one is due and the key of the authority is missing or not its own.
  */
 export const ensureCertificates = async (
   dir: string,
-  hosts: ReadonlyMap<string, string | undefined>,
-  given: AuthorityFiles | undefined,
+  all: readonly Wanted[],
+  given?: AuthorityFiles,
+  own_authority: (typeof AUTHORITIES)[number] = 'ca',
 ): Promise<void> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const trusted_file = join(dir, 'ca.pem')
-  const files = given ?? { cert_file: trusted_file, key_file: join(dir, 'ca.key') }
+  const trusted_file = join(dir, `${own_authority}.pem`)
+  const files = given ?? { cert_file: trusted_file, key_file: join(dir, `${own_authority}.key`) }
   // Without its key, which may be kept elsewhere, the authority is still the one that all trust.
   if (!given && !existsSync(files.cert_file)) writePair(files, await makeAuthority())
   const before = existsSync(trusted_file) ? readFileSync(trusted_file, 'utf8') : ''
   const trusted = given && existsSync(given.cert_file) ? readFileSync(given.cert_file, 'utf8') : before
   let authority: Pair | undefined
-  for (const [name, host] of hosts) {
-    const own = { cert_file: join(dir, `${name}.pem`), key_file: join(dir, `${name}.key`) }
-    const names = [...new Set([name, ...(host ? [host] : [])])]
-    if (isFresh(own.cert_file, names, { before, trusted })) continue
+  for (const wanted of all) {
+    const own = { cert_file: join(dir, `${wanted.name}.pem`), key_file: join(dir, `${wanted.name}.key`) }
+    if (isKept(own.cert_file, wanted, { before, trusted })) continue
     authority ??= await readPair(files)
-    writePair(own, await issue(authority, names))
+    writePair(own, await issue(authority, wanted))
   }
   // Last, so that an interrupted change of the authority is repeated.
   if (trusted !== before) writeWhole(trusted_file, trusted, 0o644)
@@ -50,16 +55,21 @@ export const issuerOf = (cert: X509Certificate, authorities: string): X509Certif
     .map((pem) => new X509Certificate(pem))
     .find((ca) => cert.checkIssued(ca) && cert.verify(ca.publicKey))
 
+const namesOf = ({ name, host }: Wanted): string[] => [...new Set([name, ...(host ? [host] : [])])]
+const usesOf = ({ as }: Wanted): string[] => as.map((role) => x509.ExtendedKeyUsage[`${role}Auth`])
+
 type Authorities = { before: string; trusted: string }
-const isFresh = (file: string, names: readonly string[], { before, trusted }: Authorities): boolean => {
+const isKept = (file: string, wanted: Wanted, { before, trusted }: Authorities): boolean => {
   if (!existsSync(file)) return false
   const pem = readFileSync(file, 'utf8')
   const own = new X509Certificate(pem)
-  // An authority that gives way takes its certificates along; a person's own certificate of a server stays.
-  if (issuerOf(own, before) && !issuerOf(own, trusted)) return false
+  if (!issuerOf(own, before + trusted)) return true // a person's own
+  // An authority that gives way takes its certificates along.
+  if (!issuerOf(own, trusted)) return false
   const cert = new x509.X509Certificate(pem)
   const held = cert.getExtension(x509.SubjectAlternativeNameExtension)?.names.items.map(({ value }) => value) ?? []
-  if (!names.every((name) => held.includes(name))) return false
+  if (!namesOf(wanted).every((name) => held.includes(name))) return false
+  if (usesOf(wanted).sort().join() !== own.keyUsage.toSorted().join()) return false
   return cert.notAfter.getTime() - Date.now() > (APP_DAYS * DAY_MS) / 3
 }
 
@@ -79,10 +89,10 @@ export const makeAuthority = async (): Promise<Pem> => {
   return pemOf(cert, keys.privateKey)
 }
 
-const issue = async (authority: Pair, names: readonly string[]): Promise<Pem> => {
+const issue = async (authority: Pair, wanted: Wanted): Promise<Pem> => {
   const keys = await webcrypto.subtle.generateKey(EC, true, ['sign', 'verify'])
   const cert = await x509.X509CertificateGenerator.create({
-    subject: `CN=${names[0]}`,
+    subject: `CN=${wanted.name}`,
     issuer: authority.cert.subject,
     ...lifeOf(APP_DAYS),
     signingAlgorithm: { ...authority.key.algorithm, hash: 'SHA-256' },
@@ -91,9 +101,9 @@ const issue = async (authority: Pair, names: readonly string[]): Promise<Pem> =>
     extensions: [
       new x509.BasicConstraintsExtension(false),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth]),
+      new x509.ExtendedKeyUsageExtension(usesOf(wanted)),
       new x509.SubjectAlternativeNameExtension(
-        names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
+        namesOf(wanted).map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
       ),
     ],
   })

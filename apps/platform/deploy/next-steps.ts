@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import { SEARCH_ATTRIBUTES } from '../../../workflows/operation/messages.ts'
+import type { Wanted } from './certificates.ts'
 
 /** The steps that a person takes with the files of an installation, and the settings of the servers. */
 export const DATABASE = 'signalbox'
@@ -47,22 +48,26 @@ include "accounts.conf"
   'temporal/dynamic.yaml': 'system.enableRingpopTLS:\n  - value: true\n',
 })
 
-/** Who calls Temporal presents a certificate of our authority, and so do its roles to each other. */
+/** The pair that Temporal's roles show each other. */
+export const TEMPORAL_ROLES: Wanted = { name: 'temporal-roles', as: ['server', 'client'] }
+
+/** Whoever calls Temporal may end any workflow, so it has an authority of its own for its callers and its roles. */
 const temporalTls = (at: string): string => {
-  const own = `certFile: ${at}/tls/temporal.pem, keyFile: ${at}/tls/temporal.key`
-  const trusted = `[${at}/tls/ca.pem]`
-  const server = `server: { ${own}, requireClientAuth: true, clientCaFiles: ${trusted} }`
-  const client = `client: { serverName: temporal, rootCaFiles: ${trusted} }`
+  const pair = (name: string) => `certFile: ${at}/tls/${name}.pem, keyFile: ${at}/tls/${name}.key`
+  const admits = `requireClientAuth: true, clientCaFiles: [${at}/tls/temporal-ca.pem]`
+  const client = (name: string, authority: string) =>
+    `client: { serverName: ${name}, rootCaFiles: [${at}/tls/${authority}.pem] }`
+  const { name: roles } = TEMPORAL_ROLES
   return `global:
   tls:
     refreshInterval: 1m
     internode:
-      ${server}
-      ${client}
+      server: { ${pair(roles)}, ${admits} }
+      ${client(roles, 'temporal-ca')}
     frontend:
-      ${server}
-      ${client}
-    systemWorker: { ${own}, ${client} }
+      server: { ${pair('temporal')}, ${admits} }
+      ${client('temporal', 'ca')}
+    systemWorker: { ${pair(roles)}, ${client('temporal', 'ca')} }
 `
 }
 
@@ -71,18 +76,21 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
   return `# Next steps
 
 1. Bring this folder to ${at} on each host, or make secrets of it: \`env/<app>.env\`, \`env/<app>.secret.env\`, \`keys/\` and \`tls/\`.
-   An app needs its own key and certificate, \`tls/ca.pem\` and \`keys/services.json\`. Keep \`tls/ca.key\` off the hosts.
-   Each server has a certificate too: \`tls/{postgres,redis,nats,temporal}.{pem,key}\`. Use your own, if you have them.
+   An app needs its own key and certificate, \`tls/ca.pem\` and \`keys/services.json\`. Keep \`tls/ca.key\` and
+   \`tls/temporal-ca.key\` off the hosts.
+   Each server has a certificate too: \`tls/{postgres,redis,nats,temporal}.{pem,key}\`. Your own may take its place: the
+   set-up keeps a pair of another authority.
 2. Redis: include \`${at}/redis/redis.conf\`. Postgres: include \`${at}/postgres/postgresql.conf\`, and make
    \`${at}/postgres/pg_hba.conf\` its hba file. Their accounts must be able to read certificate and key.
 3. NATS: include \`${at}/nats/server.conf\`. For an NKEY instead of a password, set SIGNALBOX__NATS__NKEY_FILE in
    \`env/<app>.env\` to ${at}/keys/<app>.nk, and run the set-up again: it makes the seed, and \`accounts.conf\` gets its public key.
 4. Temporal, at ${temporal}: merge \`${at}/temporal/tls.yaml\` into its configuration, and \`dynamic.yaml\` beside it into the
-   dynamic one. Then it serves only those with a certificate of this setup. If it asks for an API key instead, as Temporal Cloud
+   dynamic one. Then it serves only those with a certificate of \`tls/temporal-ca.pem\`: relay, worker,
+   its own roles and these commands. If it asks for an API key instead, as Temporal Cloud
    does, run the set-up again with \`--temporal-api-key FILE\`; a public authority may then sign its certificate.
    Temporal Cloud makes namespaces and search attributes on its own pages; elsewhere these commands do:
    \`\`\`
-   export TEMPORAL_ADDRESS=${temporal.replace('tls://', '')} TEMPORAL_TLS_SERVER_CA_CERT_PATH=${at}/tls/ca.pem TEMPORAL_TLS_CLIENT_CERT_PATH=${at}/tls/temporal.pem TEMPORAL_TLS_CLIENT_KEY_PATH=${at}/tls/temporal.key
+   export TEMPORAL_ADDRESS=${temporal.replace('tls://', '')} TEMPORAL_TLS_SERVER_CA_CERT_PATH=${at}/tls/ca.pem TEMPORAL_TLS_CLIENT_CERT_PATH=${at}/tls/${TEMPORAL_ROLES.name}.pem TEMPORAL_TLS_CLIENT_KEY_PATH=${at}/tls/${TEMPORAL_ROLES.name}.key
    temporal operator namespace create --namespace ${namespace} --retention 30d
    ${attributes.map((one) => `temporal operator search-attribute create --namespace ${namespace} ${one}`).join('\n   ')}
    \`\`\`
@@ -98,6 +106,6 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
 10. Backups of Postgres, of Temporal's databases, of this folder and of the relay's anchor file; Redis and NATS need
     none. An alert on the certificates, which live for 90 days: run the set-up again
-    and restart the apps.
+    and bring the new ones to the hosts. Apps use them within a minute.
 `
 }

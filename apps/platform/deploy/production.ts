@@ -11,8 +11,8 @@ import { authorizationOf } from '../servers/nats.ts'
 import { userLine } from '../servers/redis.ts'
 import { natsRights, redisRules } from '../servers/rights.ts'
 import type { ServerSecrets } from '../servers/up.ts'
-import { type AuthorityFiles, ensureCertificates } from './certificates.ts'
-import { DATABASE, nextSteps, serverFiles, withAccount } from './next-steps.ts'
+import { type AuthorityFiles, ensureCertificates, type Wanted } from './certificates.ts'
+import { DATABASE, nextSteps, serverFiles, TEMPORAL_ROLES, withAccount } from './next-steps.ts'
 import { EVERY_APP, SCHEMAS } from './reference.ts'
 import { ROTATED } from './rotate.ts'
 import { kubernetesSecrets } from './secrets.ts'
@@ -62,16 +62,17 @@ export const PRODUCTION_APPS = APPS.filter(({ name }) => name !== 'fleet')
 export const writeProduction = async (asked: Production): Promise<string[]> => {
   const { out, hosts } = asked
   const keys = ensureKeys(out, false)
-  await ensureCertificates(
-    join(out, 'tls'),
-    new Map([
-      ...PRODUCTION_APPS.map(({ name }): [string, string] => [name, bareHost(hosts.replaceAll('{app}', name))]),
-      ...SERVERS.map((name): [string, string | undefined] => [name, hostOf(asked[name])]),
-      // Reads /metrics of every app.
-      ['prometheus', undefined],
-    ]),
-    asked.authority,
+  const of_apps = PRODUCTION_APPS.map(
+    ({ name }): Wanted => ({ name, host: bareHost(hosts.replaceAll('{app}', name)), as: ['server', 'client'] }),
   )
+  const of_servers = SERVERS.map((name): Wanted => ({ name, host: hostOf(asked[name]), as: ['server'] }))
+  // Reads /metrics of every app.
+  const of_reader: Wanted = { name: 'prometheus', as: ['client'] }
+  await ensureCertificates(join(out, 'tls'), [...of_apps, ...of_servers, of_reader], asked.authority)
+  const callers = PRODUCTION_APPS.filter(({ uses }) => uses.includes('temporal')).map(
+    ({ name }): Wanted => ({ name: `temporal-${name}`, as: ['client'] }),
+  )
+  await ensureCertificates(join(out, 'tls'), [...callers, TEMPORAL_ROLES], undefined, 'temporal-ca')
   const context = contextOf(asked, keys)
   // A rotation adds keys to it.
   if (!existsSync(join(out, 'keys/payload.json'))) writeWhole(join(out, 'keys/payload.json'), payloadFile(keys))
@@ -178,8 +179,8 @@ const ownOf = ({ name: app, uses }: App, { origin, out }: Production): Record<st
   AUTH__TLS__CA_FILE: join(out, 'tls/ca.pem'),
   SIGNALBOX__TLS__CA_FILE: join(out, 'tls/ca.pem'),
   ...(uses.includes('temporal') && {
-    SIGNALBOX__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
-    SIGNALBOX__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
+    SIGNALBOX__TLS__CERT_FILE: join(out, 'tls', `temporal-${app}.pem`),
+    SIGNALBOX__TLS__KEY_FILE: join(out, 'tls', `temporal-${app}.key`),
     ...(existsSync(join(out, API_KEY)) && { SIGNALBOX__TEMPORAL__API_KEY_FILE: join(out, API_KEY) }),
   }),
   [`${app.toUpperCase()}__TEMPORAL__PAYLOAD_KEYS`]: join(out, 'keys/payload.json'),

@@ -13,6 +13,7 @@ import { allowed, type Setting, type SettingOptions, withSecretFiles } from '../
 import { schema as pressure } from '../../shared/http/pressure.ts'
 import { schema as links } from '../../shared/links.ts'
 import { schema as mtls } from '../../shared/process/mtls.ts'
+import { schema as telemetry } from '../../shared/telemetry.ts'
 import { schema as tracing } from '../../shared/tracing.ts'
 import { schema as token } from '../../token/config.ts'
 import { schema as worker } from '../../worker/config.ts'
@@ -25,6 +26,7 @@ export const EVERY_APP = {
   ...pressure.properties,
   ...mtls.properties,
   ...links.properties,
+  ...telemetry.properties,
   ...tracing.properties,
 } as Record<string, Setting>
 
@@ -39,6 +41,9 @@ export const productionEnv = (dir: string, app: string): Record<string, string> 
   const text = files.map((file) => readFileSync(file, 'utf8')).join('\n')
   return files.length > 0 ? (withSecretFiles(schemaOf(app), parseEnv(text)) as Record<string, string>) : undefined
 }
+
+/** The names of all settings. */
+export const knownSettings = (): Set<string> => new Set(rowsOf().map(({ name }) => name))
 
 type Row = { name: string; setting: Setting; apps: string[] }
 

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServiceKey } from '../../shared/service/keys.ts'
 import { NEXT_KEYS, writeWhole } from '../run/keys.ts'
 import { createServerSecrets } from '../servers/up.ts'
-import { makeAuthority } from './certificates.ts'
+import { AUTHORITIES, issuerOf, makeAuthority } from './certificates.ts'
 
 export const ROTATIONS = ['next', 'use', 'accounts', 'evidence', 'push', 'enrolment'] as const
 export type Rotation = (typeof ROTATIONS)[number]
@@ -18,7 +18,7 @@ const begunFile = (out: string): string => join(out, 'rotation.json')
 
 /**
  * One step of a rotation, in the folder of the setup, which then writes the files that follow from it. `next` adds a key
- * beside each present one: service keys, `SECRET__KEYS`, key encryption keys, payload keys and the authority. Once
+ * beside each present one: service keys, `SECRET__KEYS`, key encryption keys, payload keys and the authorities. Once
  * every process has it, `use` makes it the one that signs. `accounts` makes new passwords and NKEYs for the servers; the
  * other steps remove a key that has leaked. All changes of a step are in one file before the first is made, so the next
  * run completes a step that was interrupted. Returns why a step is out of order, and then changes no file.
@@ -103,26 +103,41 @@ const firstPem = (text: string): string => `${text.split('-----END CERTIFICATE--
 
 const addNext = async (out: string): Promise<Changes> => {
   const next = `keys/${NEXT_KEYS}`
-  const changes = { ...turnLists(out, 'next'), ...turnPayloadKeys(out, 'next') }
+  const changes: Changes = { ...turnLists(out, 'next'), ...turnPayloadKeys(out, 'next') }
   for (const app of Object.keys(JSON.parse(read(out, 'keys/services.json'))))
     if (existsSync(join(out, `keys/${app}.json`)))
       changes[`${next}/${app}.json`] = JSON.stringify(createServiceKey().private_jwk)
-  // Whoever signs by an authority of their own rotates it there.
-  if (!existsSync(join(out, 'tls/ca.key'))) return changes
-  const { cert, key } = await makeAuthority()
-  const trusted = { 'tls/ca.pem': firstPem(read(out, 'tls/ca.pem')) + cert }
-  return { ...changes, [`${next}/ca.pem`]: cert, [`${next}/ca.key`]: key, ...trusted }
+  for (const authority of AUTHORITIES) {
+    // Whoever signs by an authority of their own rotates it there.
+    if (!existsSync(join(out, `tls/${authority}.key`))) continue
+    const { cert, key } = await makeAuthority()
+    changes[`${next}/${authority}.pem`] = cert
+    changes[`${next}/${authority}.key`] = key
+    changes[`tls/${authority}.pem`] = firstPem(read(out, `tls/${authority}.pem`)) + cert
+  }
+  return changes
+}
+
+/** The certificates below `tls` that an authority issued: a person's own have other ones. */
+const pairsOf = (out: string, authority: string): string[] => {
+  const trusted = read(out, `tls/${authority}.pem`)
+  const names = readdirSync(join(out, 'tls')).flatMap((file) => /^(.+)\.pem$/.exec(file)?.[1] ?? [])
+  return names.filter(
+    (name) => name !== authority && issuerOf(new X509Certificate(read(out, `tls/${name}.pem`)), trusted),
+  )
 }
 
 const takeNext = (out: string): Changes => {
   const next = `keys/${NEXT_KEYS}`
-  const changes = { ...turnLists(out, 'use'), ...turnPayloadKeys(out, 'use') }
+  const changes: Changes = { ...turnLists(out, 'use'), ...turnPayloadKeys(out, 'use') }
   for (const name of readdirSync(join(out, next)))
-    if (!name.startsWith('ca.')) changes[`keys/${name}`] = read(out, `${next}/${name}`)
-  if (existsSync(join(out, next, 'ca.key'))) {
-    for (const name of readdirSync(join(out, 'tls'))) if (!name.startsWith('ca.')) changes[`tls/${name}`] = null
-    changes['tls/ca.key'] = read(out, `${next}/ca.key`)
-    changes['tls/ca.pem'] = read(out, `${next}/ca.pem`) + firstPem(read(out, 'tls/ca.pem'))
+    if (name.endsWith('.json')) changes[`keys/${name}`] = read(out, `${next}/${name}`)
+  for (const authority of AUTHORITIES) {
+    if (!existsSync(join(out, next, `${authority}.key`))) continue
+    for (const name of pairsOf(out, authority)) for (const end of ['pem', 'key']) changes[`tls/${name}.${end}`] = null
+    changes[`tls/${authority}.key`] = read(out, `${next}/${authority}.key`)
+    changes[`tls/${authority}.pem`] =
+      read(out, `${next}/${authority}.pem`) + firstPem(read(out, `tls/${authority}.pem`))
   }
   // Anchors that it has signed are verified by it.
   const audit = { [`keys/audit.${Date.now()}.json`]: read(out, 'keys/audit.json'), 'keys/audit.json': null }

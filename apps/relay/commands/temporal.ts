@@ -14,7 +14,8 @@ import {
   WORKFLOW_TYPE,
 } from '../../../workflows/operation/messages.ts'
 import { dataConverterOf, loadPayloadCodec } from '../../shared/codec/payload.ts'
-import { temporalOptions } from '../../shared/links.ts'
+import { linksOfProcess, temporalOptions } from '../../shared/links.ts'
+import { onRenewal } from '../../shared/process/mtls.ts'
 import type { RelayConfig } from '../config.ts'
 
 /** Milliseconds that a call to the engine may take. */
@@ -41,7 +42,12 @@ export const connectEngine = (config: RelayConfig) => {
 
 /** The relay's view of the engine: start once, signal with a request id, describe. Lazy, so that it runs without Temporal. */
 export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => {
-  const { connection, client, codec, namespace } = connectEngine(config)
+  let { connection, client, codec, namespace } = connectEngine(config)
+  const endRenewal = onRenewal(linksOfProcess().tls, () => {
+    const before = connection
+    ;({ connection, client } = connectEngine(config))
+    void before.close()
+  })
   const withDeadline = <T>(run: () => Promise<T>) => client.withDeadline(Date.now() + deadline_ms, run)
 
   /** Throws if the engine has no such namespace: the operation may well live in another. */
@@ -114,7 +120,10 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
           connection.healthService.check({ service: 'temporal.api.workflowservice.v1.WorkflowService' }),
         )
         .then(() => undefined),
-    close: () => connection.close(),
+    close: () => {
+      endRenewal()
+      return connection.close()
+    },
   }
 }
 export type Engine = ReturnType<typeof createEngine>

@@ -13,6 +13,7 @@ import {
   nkeyAuthenticator,
   RetentionPolicy,
   StorageType,
+  type TlsOptions,
 } from 'nats'
 import { type Links, linksOfProcess } from '../links.ts'
 import { isOutage } from '../process/outage.ts'
@@ -56,7 +57,19 @@ export const connectNats = (
 ): Promise<NatsConnection> => {
   const { protocol, host, hostname, username, password } = new URL(url)
   // Includes the host: otherwise the client would compare the certificate of an IP address with "localhost".
-  const tls = { ...links.tls, host: bareHost(hostname) }
+  // Each reconnect reads the texts of its moment.
+  const tls = {
+    host: bareHost(hostname),
+    get ca() {
+      return links.tls.ca
+    },
+    get cert() {
+      return links.tls.cert
+    },
+    get key() {
+      return links.tls.key
+    },
+  } as TlsOptions
   return connect({
     servers: host,
     ...(username && { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),

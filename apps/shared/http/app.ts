@@ -1,4 +1,4 @@
-import type { TLSSocket } from 'node:tls'
+import type { Server, TLSSocket } from 'node:tls'
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
@@ -15,7 +15,7 @@ import { JSON_LIMITS, type JsonLimits } from '../data/json.ts'
 import { AppError, unavailable } from '../errors.ts'
 import { Deadline, withinDeadline } from '../process/deadline.ts'
 import { createAnswered, type Edge, requestIdOf } from '../process/edge.ts'
-import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../process/mtls.ts'
+import { isAdmitted, type Mtls, mtlsOfProcess, onRenewal, serverTls } from '../process/mtls.ts'
 import { isTrace, withinTrace } from '../process/trace.ts'
 import type { Telemetry } from '../telemetry.ts'
 import { beginSpan, type OpenSpan } from '../tracing.ts'
@@ -75,7 +75,14 @@ export const createHttpApp = (options: HttpOptions) => {
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
-  if (mtls) admitOurs(app, codes, callers)
+  if (mtls) {
+    admitOurs(app, codes, callers)
+    const secured = app.server as unknown as Server
+    secured.once(
+      'close',
+      onRenewal(mtls, () => secured.setSecureContext(serverTls(mtls))),
+    )
+  }
   boundTime(app, telemetry, codes, options.deadline_ms ?? DEADLINE_MS)
   app.setValidatorCompiler(validators())
   app.addHook('onRoute', closeInputs)

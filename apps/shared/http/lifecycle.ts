@@ -4,12 +4,13 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { ConfigError, faultsOf, wrongSettings } from '../config.ts'
-import { linksOfProcess, loadLinks, redisLink } from '../links.ts'
+import { linksOfProcess, loadLinks, redisLink, renewLinks } from '../links.ts'
 import { startMetering } from '../metering.ts'
-import { loadMtls, mtlsOfProcess } from '../process/mtls.ts'
+import { loadMtls, mtlsOfProcess, renewMtls } from '../process/mtls.ts'
 import { isOutage } from '../process/outage.ts'
-import type { Logger, Telemetry } from '../telemetry.ts'
+import { type Logger, loadLogLevel, type Telemetry } from '../telemetry.ts'
 import { startTracing } from '../tracing.ts'
+import { loadBounds } from './pressure.ts'
 
 /** A running app: `stop` closes it in the order of reliability.md 2.6 (readiness red, drain, connections last). */
 export type Running = { stop: () => Promise<void>; telemetry: Telemetry; part?: Part }
@@ -62,6 +63,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     endMetering = await startMetering(name, running.telemetry.metrics)
     linksOfProcess() // also for an app that connects later
     mtlsOfProcess() // also for an app that has no internal listener and no RPC to call
+    renewCertificates(running.telemetry.log)
     if (running.part) report = reportPart(name, running.part, running.telemetry.log)
   } catch (error) {
     const words = wordsFor(name, withAllFaults(error))
@@ -72,10 +74,28 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
   }
 }
 
+const RENEW_MS = 60_000
+/** Looks at the files of certificates each minute: new ones are for the connections from then on. */
+const renewCertificates = (log: Logger): void => {
+  const look = (what: string, renewed: () => boolean) => {
+    try {
+      if (renewed()) log.info(`${what} are new`)
+    } catch (err) {
+      log.warn({ err }, `${what} cannot be renewed: the previous ones stay`)
+    }
+  }
+  setInterval(() => {
+    const mtls = mtlsOfProcess()
+    if (mtls) look('the certificates of AUTH__TLS', () => renewMtls(mtls))
+    look('the certificates of SIGNALBOX__TLS', () => renewLinks(linksOfProcess()))
+  }, RENEW_MS).unref()
+}
+
 /** One schema's settings are wrong: also report the faults of every other app, so that they can be fixed together. */
 const withAllFaults = (error: unknown): unknown => {
   if (!(error instanceof ConfigError) || error.faults.length === 0) return error
-  return wrongSettings([...new Set([...error.faults, ...faultsOf(loadMtls), ...faultsOf(loadLinks)])])
+  const others = [loadMtls, loadLinks, loadLogLevel, loadBounds].flatMap((load) => faultsOf(() => load()))
+  return wrongSettings([...new Set([...error.faults, ...others])])
 }
 
 /** EX_CONFIG of sysexits.h: a restart does not fix it. */

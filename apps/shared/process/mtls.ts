@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import Type from 'typebox'
-import { Agent, setGlobalDispatcher } from 'undici'
+import { Agent, buildConnector, setGlobalDispatcher } from 'undici'
 import { ConfigError, loadConfig, readTextFile } from '../config.ts'
 import type { Telemetry } from '../telemetry.ts'
 
@@ -23,18 +23,13 @@ export const schema = Type.Object({
   }),
 })
 
+type Pair = { cert: string; key: string }
 /** This app's identity, and the authority and names that it trusts. Texts are PEM. */
-export type Mtls = {
-  cert: string
-  key: string
-  ca: string
-  allowed_sans: ReadonlySet<string>
-  public_sans: ReadonlySet<string>
-}
+export type Mtls = Pair & { ca: string; allowed_sans: ReadonlySet<string>; public_sans: ReadonlySet<string> }
 
 /**
  * Mutual TLS of every listener but the gateway's public one, and of their callers (auth.md 1). Off unless configured,
- * which production refuses; partial settings are an error. Files are read at start: a new certificate needs a restart.
+ * which production refuses; partial settings are an error.
  */
 export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined => {
   const config = loadConfig(schema, env)
@@ -57,37 +52,58 @@ export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined
   return { cert, key, ca, allowed_sans: new Set(allowed), public_sans: new Set(behind_gateway) }
 }
 
-/** No peer would accept these, so every call would fail later. */
-const refuseUseless = ({ cert, key }: Mtls): void => {
+/** No peer would accept this pair, so every call would fail later. Throws a ConfigError that names its settings. */
+export const refuseUseless = (prefix: 'AUTH__TLS' | 'SIGNALBOX__TLS', { cert, key }: Pair): void => {
   const own = new X509Certificate(cert)
   if (!own.checkPrivateKey(createPrivateKey(key)))
-    throw new ConfigError('AUTH__TLS__KEY_FILE is not the key of the certificate in AUTH__TLS__CERT_FILE.')
+    throw new ConfigError(`${prefix}__KEY_FILE is not the key of the certificate in ${prefix}__CERT_FILE.`)
   if (Date.parse(own.validTo) < Date.now())
-    throw new ConfigError(`The certificate in AUTH__TLS__CERT_FILE expired on ${own.validTo}: run the set-up again.`)
+    throw new ConfigError(`The certificate in ${prefix}__CERT_FILE expired on ${own.validTo}: run the set-up again.`)
 }
 
 let of_process: { mtls: Mtls | undefined } | undefined
-/** Returns this process's mutual TLS, read once; then every `fetch` of the process also shows its certificate. */
+/** Returns this process's mutual TLS; then every `fetch` of the process also shows its certificate. */
 export const mtlsOfProcess = (): Mtls | undefined => {
   if (!of_process) {
     of_process = { mtls: loadMtls() }
-    if (of_process.mtls) refuseUseless(of_process.mtls)
+    if (of_process.mtls) refuseUseless('AUTH__TLS', of_process.mtls)
     if (of_process.mtls) fetchWithMtls(of_process.mtls)
   }
   return of_process.mtls
 }
 
-/** Reports how long the certificates of this process are still valid; absent without mutual TLS. */
-export const measureCertificates = (telemetry: Telemetry): void => {
-  const mtls = mtlsOfProcess()
+const followers = new WeakMap<object, Set<() => void>>()
+/** Calls `act` after each change of these texts; returns the function that ends it. */
+export const onRenewal = (texts: object, act: () => void): (() => void) => {
+  const acts = followers.get(texts) ?? new Set()
+  followers.set(texts, acts.add(act))
+  return () => void acts.delete(act)
+}
+
+/** Changes these texts in place, so that the next connection uses the new ones. Returns whether they differ. */
+export const renew = <T extends object>(texts: T, next: { [K in keyof T]?: T[K] }): boolean => {
+  const changed = Object.entries(next).some(([name, value]) => texts[name as keyof T] !== value)
+  if (!changed) return false
+  Object.assign(texts, next)
+  for (const act of followers.get(texts) ?? []) act()
+  return true
+}
+
+/** Reads the files again. Throws if they are no valid pair, as between the writes of a renewal: the old one stays. */
+export const renewMtls = (mtls: Mtls, env: NodeJS.ProcessEnv = process.env): boolean => {
+  const next = loadMtls(env)
+  if (!next) return false
+  refuseUseless('AUTH__TLS', next)
+  return renew(mtls, { cert: next.cert, key: next.key, ca: next.ca })
+}
+
+/** Reports how long the certificates that this process uses now are still valid. */
+export const measureCertificates = (telemetry: Telemetry, current: () => Record<string, string | undefined>): void => {
   const gauge = telemetry.gauge('signalbox_certificate_expiry_seconds', 'Until a certificate ends.', ['name'])
-  if (!mtls) return
-  const ends = Object.entries({ own: mtls.cert, authority: mtls.ca }).map(
-    ([name, pem]) => [name, Date.parse(new X509Certificate(pem).validTo)] as const,
-  )
   Object.assign(gauge, {
     collect: () => {
-      for (const [name, end] of ends) gauge.set({ name }, (end - Date.now()) / 1000)
+      for (const [name, pem] of Object.entries(current()))
+        if (pem) gauge.set({ name }, (Date.parse(new X509Certificate(pem).validTo) - Date.now()) / 1000)
     },
   })
 }
@@ -112,17 +128,27 @@ const namesOf = (socket: TLSSocket): readonly string[] => {
 export const isAdmitted = (socket: TLSSocket, admitted: ReadonlySet<string>): boolean =>
   socket.authorized && (admitted.size === 0 || namesOf(socket).some((name) => admitted.has(name)))
 
-/** How a caller connects: it shows its certificate, and trusts a server of our authority whose name matches the URL. */
-export const clientTls = (mtls: Mtls | undefined, url: string) => {
-  if (!mtls) return {}
+/**
+ * How a caller connects: it shows its certificate, and trusts a server of our authority whose name matches the URL. Each
+ * connection uses the texts of its moment; the connector, which remembers TLS sessions, lives as long as they do.
+ */
+export const clientTls = (mtls: Mtls | undefined, url: string, timeout: number): buildConnector.connector => {
+  if (!mtls) return buildConnector({ timeout })
   if (!url.startsWith('https:'))
     throw new ConfigError(`${url} is not https: if AUTH__TLS__CERT_FILE is set, every internal URL must be.`)
-  return { cert: mtls.cert, key: mtls.key, ca: mtls.ca, minVersion: 'TLSv1.3' as const }
+  return connectorOf(mtls, ({ cert, key, ca }) => buildConnector({ timeout, cert, key, ca, minVersion: 'TLSv1.3' }))
+}
+
+const connectorOf = (mtls: Mtls, make: (mtls: Mtls) => buildConnector.connector): buildConnector.connector => {
+  let connector = make(mtls)
+  onRenewal(mtls, () => (connector = make(mtls)))
+  return (options, done) => connector(options, done)
 }
 
 /** Lets every `fetch` of this process show its certificate if a server asks; public authorities stay trusted. */
 export const fetchWithMtls = (mtls: Mtls): Agent => {
-  const agent = new Agent({ connect: { cert: mtls.cert, key: mtls.key, ca: [...rootCertificates, mtls.ca] } })
+  const connect = connectorOf(mtls, ({ cert, key, ca }) => buildConnector({ cert, key, ca: [...rootCertificates, ca] }))
+  const agent = new Agent({ connect })
   setGlobalDispatcher(agent)
   return agent
 }

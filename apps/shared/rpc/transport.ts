@@ -38,7 +38,7 @@ export const createUnaryTransport = ({ url, timeout_ms, authorization, around, m
   const pool = new Pool(url, {
     connections: CONNECTIONS,
     pipelining: 1,
-    connect: { timeout: CONNECT_MS, ...clientTls(mtls, url) },
+    connect: clientTls(mtls, url, CONNECT_MS),
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
   })

@@ -86,6 +86,7 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
   let wanted = `Bearer ${first_key}`
   let open = false
   const served = new Set<string>()
+  const connections = new Map<string, unknown>()
   const pair = { cert: readFileSync(join(out, 'tls/temporal.pem')), key: readFileSync(join(out, 'tls/temporal.key')) }
   const server = createSecureServer(pair)
   // The engine ends a connection after some minutes.
@@ -101,7 +102,9 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
       }
       return near.respond({ ':status': 200, ...refused }, { endStream: true })
     }
-    served.add(headers[':path']?.split('/').at(-1) ?? '')
+    const method = headers[':path']?.split('/').at(-1) ?? ''
+    served.add(method)
+    connections.set(method, near.session)
     if (engine.closed || engine.destroyed) engine = connected()
     const far = engine.request({ ...headers, ':authority': target })
     let trailers: IncomingHttpHeaders = {}
@@ -122,6 +125,8 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
   return {
     /** The methods that were called with the key asked for. */
     served,
+    /** The connection of the last call of a method. */
+    connectionOf: (method: string) => connections.get(method),
     ask: (key: string) => {
       served.clear()
       wanted = `Bearer ${key}`

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ROOT } from '../../base/paths.ts'
+import type { Text } from './settings.ts'
 
 /**
  * Checks that everything that comments and documents refer to exists. A reference is `operations.md 5.4`: the
@@ -35,15 +36,16 @@ export const numbersOf = (text: string): Set<string> => {
 
 const lineOf = (text: string, index: number): number => text.slice(0, index).split('\n').length
 
-/** Broken references, as `file:line: what is wrong`. */
-export const brokenReferences = (): string[] => {
-  const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  })
+/** Code and documents of this repository. */
+export const ownTexts = (): Text[] =>
+  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
     .split('\n')
     .filter((file) => TEXT.test(file) && !GENERATED.test(file) && existsSync(join(ROOT, file)))
-  const texts = tracked.map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
+    .map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
+
+/** Broken references, as `file:line: what is wrong`. */
+export const brokenReferences = (): string[] => {
+  const texts = ownTexts()
   const documents = new Map<string, Document>()
   const problems: string[] = []
   for (const { file, text } of texts.filter(({ file }) => file.endsWith('.md') && !file.endsWith('README.md'))) {
