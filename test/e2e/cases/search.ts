@@ -179,6 +179,16 @@ describe('searching for resources', () => {
       ])
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'list')
+      // The file of a search that found more says so, as the page does.
+      await page.route('**/api/v1/search?**', async (route) => {
+        const answer = await route.fetch()
+        await route.fulfill({ response: answer, json: { ...(await answer.json()), more: true } })
+      })
+      await field.fill('Ledger')
+      await page.getByText('The best 3 are shown.').waitFor()
+      await page.getByRole('button', { name: 'Export as CSV' }).click()
+      await page.getByText('Saved the first 3 rows.').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
       await field.fill('aa:bb:cc')
       await until(async () => (await rows()).length === 1, { what: 'the one with the address', timeout_ms: 60_000 })
       await field.fill('labels.tier=gold')
