@@ -275,7 +275,7 @@ type LeftOutProps = { alone: Ballot[]; unread: Ballot[]; verdict: Together; else
 const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
   const all = [
     ...alone.map((row) => ({ row, why: whyNot(row, verdict) })),
-    ...unread.map((row) => ({ row, why: words.unread })),
+    ...unread.map((row) => ({ row, why: t.problem.failed })),
     ...elsewhere.map(({ row }) => ({ row, why: words.elsewhere(row.environment ?? t.none) })),
     ...out.map(({ row, out }) => ({ row, why: out === 'differs' ? tDecide.gate.digest_differs : words.moved })),
   ]

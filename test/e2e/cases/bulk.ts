@@ -154,7 +154,7 @@ describe('gates decided together', () => {
       await press(page, 'Approve selected …')
       const out = dialogOf(page).getByRole('region', { name: 'Left out' })
       await out.getByText('read none').waitFor()
-      await out.getByText('It could not be read. Open it.').waitFor()
+      await out.getByText('This could not be loaded').waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
       await confirm(page, 'Approve 2 gates')
