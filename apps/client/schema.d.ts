@@ -2999,7 +2999,7 @@ export interface paths {
         put?: never;
         /**
          * Add a destination
-         * @description An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again. Needs a recent sign-in; your other destinations are told.
+         * @description An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again. An active destination of this address is returned as it is. Needs a recent sign-in; your other destinations are told.
          */
         post: operations["addNotificationDestination"];
         delete?: never;

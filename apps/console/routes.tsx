@@ -31,6 +31,8 @@ export const createConsoleRouter = (client: QueryClient) => {
     defaultPreload: 'intent',
     defaultPreloadStaleTime: 0,
     scrollRestoration: false,
+    // A page about another object is another page: no dialog and no typed text moves over to it.
+    defaultRemountDeps: ({ params }) => params,
     defaultPendingMs: 200,
     defaultPendingComponent: () => (
       <Page>

@@ -2,7 +2,7 @@ import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { describe, expect, it } from 'vitest'
 import { againOf, whatOf } from '../../apps/console/intents/again.ts'
-import { intentOf, type Procedure } from '../../apps/console/intents/draft.ts'
+import { intentOf, type Procedure, sharedOf } from '../../apps/console/intents/draft.ts'
 import { Limits } from '../../apps/console/intents/parts.tsx'
 import { NOW as AT_ONCE, scheduleOf, WhenPart } from '../../apps/console/intents/timing.tsx'
 import { withCondition } from '../../apps/console/values/conditions.tsx'
@@ -96,4 +96,18 @@ it('names the zone in which the times of an intent are read', () => {
   expect(renderToStaticMarkup(createElement(Limits, { limits: {}, change }))).toContain(`Not before (${timeZone})`)
   const { when } = scheduleOf(timing, { picked: false, when: '' }, '')
   expect(when).toEqual({ at: new Date(2099, 0, 2, 3, 4).toISOString() })
+})
+
+it('takes equal lists of several targets for one value', () => {
+  const states = [
+    ['a', 'b'],
+    ['a', 'b'],
+    ['a', 'b'],
+  ].map((tags) => ({ tags, slots: tags.length }))
+  const fields = [{ name: 'tags' }, { name: 'slots' }]
+  expect(sharedOf(fields, states)).toEqual({ now: { tags: ['a', 'b'], slots: 2 }, mixed: {} })
+  expect(sharedOf(fields, [...states, { tags: ['b', 'a'], slots: 2 }])).toEqual({
+    now: { slots: 2 },
+    mixed: { tags: 2 },
+  })
 })

@@ -124,7 +124,7 @@ describe('the wait of a node', () => {
     expect(names('fine')).toEqual([])
   })
 
-  it('ends at the gate before the first otherwise free node; an approved gate holds no node', () => {
+  it('ends at the gate before the first otherwise free node; a gate that was approved or bypassed holds no node', () => {
     const nodes = [
       node('first', null, { gates: ['go'] }),
       node('second', null, { depends_on: ['first'], gates: ['go'] }),
@@ -136,7 +136,7 @@ describe('the wait of a node', () => {
       )
     }
     expect(at('waiting')).toEqual(['first', 'Go?'])
-    expect(at('approved')).toEqual(['first'])
+    for (const open of ['approved', 'bypassed']) expect(at(open)).toEqual(['first'])
   })
 })
 

@@ -96,6 +96,25 @@ describe('a mail address', () => {
     expect(mail.mails[1]?.raw).toMatch(/^Auto-Submitted: auto-generated\r$/m)
   })
 
+  it('that is added again is the same destination; before its confirmation it gets a new code, in place of the old one', async () => {
+    const first = must(await add('email', 'eva@example.org'), 201).body
+    const again = must(await add('email', 'eva@example.org'), 201).body
+    expect(again).toMatchObject({ address: 'eva@example.org', status: 'unconfirmed' })
+    const list = async () => must(await p.as(eva).get(`${NOTIFY}/destinations`), 200).body.items
+    expect(await list()).toEqual([again])
+    await notify(p)
+    const codes = mail.mails.flatMap(({ body }) => /^\d{8}$/m.exec(body) ?? [])
+    const confirm = (id: string, code = '') => p.as(eva).post(`${NOTIFY}/destinations/${id}/confirm`, { code })
+    expect(problem(await confirm(first.destination_id, codes[0]))).toBe('404 not_found/destination')
+    const { body: active } = must(await confirm(again.destination_id, codes.at(-1)), 200)
+    expect(must(await add('email', 'eva@example.org'), 201).body).toEqual(active)
+    const hooked = await hook()
+    expect(await hook()).toBe(hooked)
+    expect(await hook('slack')).not.toBe(hooked)
+    expect(await list()).toHaveLength(3)
+    expect(problem(await p.as('ivo').get(`${NOTIFY}/destinations/${hooked}/secret`))).toBe('404 not_found/destination')
+  })
+
   it('cannot be confirmed by guessing', async () => {
     const { body } = must(await add('email', 'eva@example.org'), 201)
     const confirm = (code: string) => p.as(eva).post(`${NOTIFY}/destinations/${body.destination_id}/confirm`, { code })
@@ -694,7 +713,7 @@ describe('destinations and rules', () => {
   })
 
   it('are ten at most', async () => {
-    for (let n = 0; n < 10; n++) await hook()
+    for (let n = 0; n < 10; n++) await hook('webhook', `/${n}`)
     expect(problem(await add('webhook', hooks.url))).toBe('422 validation_error/too_many_destinations')
   })
 
@@ -707,8 +726,11 @@ describe('destinations and rules', () => {
   })
 
   it('are ten at most, however many are added at once', async () => {
-    const body = { kind: 'webhook', name: 'webhook', address: hooks.url }
-    const added = await Promise.all(Array.from({ length: 20 }, () => p.as(eva).post(`${NOTIFY}/destinations`, body)))
+    const body = { kind: 'webhook', name: 'webhook' }
+    const addresses = Array.from({ length: 20 }, (_, n) => `${hooks.url}/${n}`)
+    const added = await Promise.all(
+      addresses.map((address) => p.as(eva).post(`${NOTIFY}/destinations`, { ...body, address })),
+    )
     expect(added.filter(({ status }) => status === 201)).toHaveLength(10)
     expect(new Set(added.filter(({ status }) => status !== 201).map(problem))).toEqual(
       new Set(['422 validation_error/too_many_destinations']),

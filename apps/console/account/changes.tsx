@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { useRef, useState } from 'react'
+import { answerOf, type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { problemOf, withSession } from '../api/client.ts'
 import { ProblemText } from '../ui/failure.tsx'
 
@@ -11,12 +11,16 @@ export const useChanges = (noun: string) => {
   const client = useQueryClient()
   const [busy, setBusy] = useState(false)
   const [said, setSaid] = useState<Said>(null)
+  /** A second press before the page redraws must not act again. */
+  const acting = useRef(false)
   const act = async (work: () => Promise<Said>, done: string): Promise<boolean> => {
-    if (busy) return false
+    if (acting.current) return false
+    acting.current = true
     setBusy(true)
     const refused = await work()
     setSaid(refused ?? done)
     await client.invalidateQueries({ queryKey: [noun] })
+    acting.current = false
     setBusy(false)
     return refused === null
   }
@@ -39,18 +43,27 @@ export const Told = ({ said }: { said: Said }) => (
   </div>
 )
 
+/** The keys of changes whose answer is missing: sent again, they take effect once. */
+const keys = new Map<string, string>()
+
 /** Sends a change to the person's account. Returns the refusal, or null. */
 export const send = async (
   method: 'POST' | 'PUT' | 'DELETE',
   path: string,
   body?: unknown,
 ): Promise<Problem | null> => {
+  const change = JSON.stringify([method, path, body])
+  const key = keys.get(change) ?? crypto.randomUUID()
+  keys.set(change, key)
   try {
-    const headers = { 'idempotency-key': crypto.randomUUID(), ...(body ? { 'content-type': 'application/json' } : {}) }
+    const headers = { 'idempotency-key': key, ...(body ? { 'content-type': 'application/json' } : {}) }
     const given = body ? { body: JSON.stringify(body) } : {}
     const answer = await withSession(new Request(path, { method, headers, ...given }))
-    if (answer.ok) return null
-    return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+    const problem = answer.ok
+      ? null
+      : problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+    if (!['unknown', 'wait'].includes(answerOf(answer.status, problem ?? undefined))) keys.delete(change)
+    return problem
   } catch (thrown) {
     return problemOf(thrown)
   }

@@ -1,19 +1,30 @@
 import { Search } from 'lucide-react'
-import { useEffect, useId, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 
 const REST_MS = 300
 
+/** `search` must keep the rest of the address as it is when it is called, which may be after other changes. */
 type SearchFieldProps = { label: string; value: string; choices?: string[]; search: (text: string) => void }
 
 /** A search field that becomes part of the URL after a moment of rest, or at once with Enter. */
 export const SearchField = ({ label, value, choices, search }: SearchFieldProps) => {
   const id = useId()
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  /** What the address holds or was last told: when it catches up, what was typed since stays. */
+  const sent = useRef(value)
+  const send = () => {
+    if (text.trim() === sent.current.trim()) return
+    sent.current = text.trim()
+    search(sent.current)
+  }
+  useEffect(() => {
+    if (value === sent.current) return
+    sent.current = value
+    setText(value)
+  }, [value])
   // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the clock
   useEffect(() => {
-    if (text === value) return
-    const timer = setTimeout(() => search(text.trim()), REST_MS)
+    const timer = setTimeout(send, REST_MS)
     return () => clearTimeout(timer)
   }, [text])
   return (
@@ -33,7 +44,7 @@ export const SearchField = ({ label, value, choices, search }: SearchFieldProps)
         placeholder={label}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => event.key === 'Enter' && search(text.trim())}
+        onKeyDown={(event) => event.key === 'Enter' && send()}
         list={choices && `${id}-choices`}
       />
       {choices ? (

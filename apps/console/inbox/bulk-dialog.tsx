@@ -34,13 +34,13 @@ const words = tDecide.inbox.bulk
 export const BulkDialog = ({ rows, verdict, close }: { rows: Ballot[]; verdict: Together; close: () => void }) => {
   const [asked] = useState(() => rows.filter((row) => mayTogether(row, verdict)))
   const [alone] = useState(() => rows.filter((row) => !mayTogether(row, verdict)))
-  const { candidates, failed } = useCandidates(asked)
-  return candidates === undefined ? (
+  const read = useCandidates(asked)
+  return read === undefined ? (
     <DialogFrame title={words.titles[verdict](rows.length, nounOf(rows))} close={close}>
-      {failed ? <p role="alert">{words.unread}</p> : <Loading rows={2} />}
+      <Loading rows={2} />
     </DialogFrame>
   ) : (
-    <Deciding candidates={candidates} alone={alone} verdict={verdict} close={close} />
+    <Deciding {...read} alone={alone} verdict={verdict} close={close} />
   )
 }
 
@@ -48,29 +48,37 @@ type Read = { queryKey: readonly unknown[]; queryFn: QueryFunction<Gate | Patch>
 const readOf = (row: Ballot): Read =>
   ('gate_id' in row ? gateQuery(row.operation_id, row.gate_id) : patchQuery(row.operation_id, row.patch_id)) as never
 
-/** All items as read when the dialog opens; later changes do not reach them. */
+/** All items as read when the dialog opens, and those that could not be read; later changes do not reach them. */
 const useCandidates = (rows: Ballot[]) => {
   const [opened] = useState(() => Date.now())
-  const [candidates, setCandidates] = useState<Candidate[]>()
+  const [result, setResult] = useState<{ candidates: Candidate[]; unread: Ballot[] }>()
   const reads = useQueries({
     queries: rows.map((row) => ({ ...readOf(row), staleTime: 0, refetchOnMount: 'always' as const })),
   })
-  const fresh = reads.every(({ data, dataUpdatedAt }) => data !== undefined && dataUpdatedAt >= opened)
+  const answered = reads.every(({ dataUpdatedAt, errorUpdatedAt }) => Math.max(dataUpdatedAt, errorUpdatedAt) >= opened)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the first read is decided on
   useEffect(() => {
-    if (!fresh || candidates !== undefined) return
+    if (!answered || result !== undefined) return
+    const readAt = (at: number) => (reads[at]?.isError ? undefined : reads[at]?.data)
     const read = rows.flatMap((row, at) => {
-      const read = reads[at]?.data
+      const read = readAt(at)
       return read ? [candidateOf(row, read)] : []
     })
-    void Promise.all(read).then(setCandidates)
-  }, [fresh])
-  return { candidates, failed: reads.some(({ isError }) => isError) }
+    const unread = rows.filter((_, at) => readAt(at) === undefined)
+    void Promise.all(read).then((candidates) => setResult({ candidates, unread }))
+  }, [answered])
+  return result
 }
 
-type DecidingProps = { candidates: Candidate[]; alone: Ballot[]; verdict: Together; close: () => void }
+type DecidingProps = {
+  candidates: Candidate[]
+  unread: Ballot[]
+  alone: Ballot[]
+  verdict: Together
+  close: () => void
+}
 
-const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
+const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) => {
   const [{ alike, apart, elsewhere, out }] = useState(() => partOf(candidates))
   const [ticked, setTicked] = useState<ReadonlySet<string>>(() => new Set(alike.map(({ row }) => keyOf(row))))
   const [comment, setComment] = useState('')
@@ -81,7 +89,7 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
   const { results, sending, stale, send, confirmed, begun } = useBatch(verdict)
   const chosen = [...alike, ...apart].filter(({ row }) => ticked.has(keyOf(row)))
   const noun = nounOf(
-    chosen.length > 0 ? chosen.map(({ row }) => row) : [...candidates.map(({ row }) => row), ...alone],
+    chosen.length > 0 ? chosen.map(({ row }) => row) : [...candidates.map(({ row }) => row), ...unread, ...alone],
   )
   const left = chosen.filter(({ row }) => isLeft(results.get(keyOf(row))))
   const commentMissing = verdict === 'reject' && comment.trim() === ''
@@ -107,15 +115,19 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
       ))}
     </ul>
   )
+  /** Closed while it sends, it would hide the outcomes. */
+  const leave = () => {
+    if (!sending) close()
+  }
   const over = begun && !sending && left.length === 0
   return (
     <DialogFrame
       title={words.titles[verdict](chosen.length, noun)}
-      close={close}
+      close={leave}
       wide
       footer={
         <>
-          <button type="button" className="button" onClick={close}>
+          <button type="button" className="button" aria-disabled={sending} onClick={leave}>
             {t.close}
           </button>
           {over || chosen.length === 0 ? null : (
@@ -150,7 +162,7 @@ const Deciding = ({ candidates, alone, verdict, close }: DecidingProps) => {
           {list(apart, true)}
         </section>
       ) : null}
-      <LeftOut alone={alone} verdict={verdict} elsewhere={elsewhere} out={out} />
+      <LeftOut alone={alone} unread={unread} verdict={verdict} elsewhere={elsewhere} out={out} />
       {chosen.length === 0 ? null : (
         <>
           <ReasonField
@@ -258,11 +270,12 @@ const Answer = ({ result }: { result: Result }) => {
   )
 }
 
-type LeftOutProps = { alone: Ballot[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
+type LeftOutProps = { alone: Ballot[]; unread: Ballot[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
 /** Every selected item that is not decided here, and why. */
-const LeftOut = ({ alone, verdict, elsewhere, out }: LeftOutProps) => {
+const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
   const all = [
     ...alone.map((row) => ({ row, why: whyNot(row, verdict) })),
+    ...unread.map((row) => ({ row, why: t.problem.failed })),
     ...elsewhere.map(({ row }) => ({ row, why: words.elsewhere(row.environment ?? t.none) })),
     ...out.map(({ row, out }) => ({ row, why: out === 'differs' ? tDecide.gate.digest_differs : words.moved })),
   ]

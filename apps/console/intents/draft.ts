@@ -47,6 +47,19 @@ export const lockedOf = ({ field_classes: { immutable, read_only, sensitive } }:
   new Set([...immutable, ...read_only, ...sensitive].map((pointer) => pointer.replace(/^\//, '').split('/')[0] ?? ''))
 
 type Values = Readonly<Record<string, unknown>>
+
+/** The value of each field that all targets share; for the others, how many values they have. */
+export const sharedOf = (fields: readonly { name: string }[], states: readonly Values[]) => {
+  const now: Record<string, unknown> = {}
+  const mixed: Record<string, number> = {}
+  for (const { name } of fields) {
+    const values = new Map(states.map((state) => [JSON.stringify(state[name]), state[name]]))
+    if (values.size === 1) now[name] = [...values.values()][0]
+    else if (values.size > 1) mixed[name] = values.size
+  }
+  return { now, mixed }
+}
+
 const changedOf = (fields: readonly SchemaField[], values: Record<string, string>, now: Values) =>
   Object.fromEntries(
     fields.flatMap((field): [string, unknown][] => {

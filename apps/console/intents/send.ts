@@ -6,7 +6,7 @@ import type { When } from '../../shared/contracts/operations/schedules.ts'
 import { type Command, commandSender } from '../api/commands.ts'
 import { fieldsOf } from '../forms/schema.tsx'
 import { resourceTypeQuery, targetsQuery } from '../queries/resources.ts'
-import { lockedOf, type What } from './draft.ts'
+import { lockedOf, sharedOf, type What } from './draft.ts'
 
 /** Creates an intent and its plan, or a schedule for it, and opens the result. A repeated body is the same command. */
 export const useIntent = () => {
@@ -68,14 +68,7 @@ export const useFields = (what: What | undefined, targets: readonly string[]) =>
   }
   const fields = type.data ? fieldsOf(type.data.desired_state_schema, lockedOf(type.data)) : []
   const rows = targets.length > 0 ? (read.data?.items ?? []) : []
-  const states = rows.map((row) => row.desired_state ?? {})
-  const now: Record<string, unknown> = {}
-  const mixed: Record<string, number> = {}
-  for (const { name } of fields) {
-    const values = new Set(states.map((state) => (state as Record<string, unknown>)[name]))
-    if (values.size === 1) now[name] = [...values][0]
-    else if (values.size > 1) mixed[name] = values.size
-  }
   const unread = [type, read].find(({ isError }) => isError) ?? (type.isPending ? type : undefined)
-  return { fields, now, mixed, owners: rows.map(({ field_owners = {} }) => field_owners), unread }
+  const states = rows.map((row) => row.desired_state ?? {})
+  return { fields, ...sharedOf(fields, states), owners: rows.map(({ field_owners = {} }) => field_owners), unread }
 }

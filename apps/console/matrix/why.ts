@@ -4,6 +4,7 @@ import type { GraphStates } from '../graph/states.ts'
 export type Link = { node: GraphNode } | { gate: Graph['gates'][number] }
 
 const DONE: ReadonlySet<string> = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
+const PASSED: ReadonlySet<string> = new Set(['approved', 'bypassed'])
 
 /**
  * Why a node has not begun: the node that it waits for, the one that this waits for, and so on, to the node or gate
@@ -21,7 +22,7 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
       .filter((before) => !DONE.has(states.look(before).word))
       .sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
     if (next === undefined) {
-      const gate = graph.gates.find(({ gate_id, state }) => node.gates.includes(gate_id) && state !== 'approved')
+      const gate = graph.gates.find(({ gate_id, state }) => node.gates.includes(gate_id) && !PASSED.has(state))
       if (gate) chain.push({ gate })
     } else chain.push({ node: next })
     id = next?.node_id

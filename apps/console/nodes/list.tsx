@@ -22,8 +22,7 @@ import { tOperation } from '../words/operation.ts'
 /** Every node with its newest attempt: failed first, then waiting and running, then ended. */
 export const OperationNodesPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
-  const search = useSearch({ from: '/shell/operations/$operation_id/nodes' })
-  const { state, q = '' } = search
+  const { state, q = '' } = useSearch({ from: '/shell/operations/$operation_id/nodes' })
   const navigate = useNavigate({ from: '/operations/$operation_id/nodes' })
   const list = useInfiniteQuery(nodesQuery(operation_id))
   const waiting = useWaitingNodes(operation_id)
@@ -42,9 +41,9 @@ export const OperationNodesPage = () => {
   if (list.isError) return <Failure error={list.error} retry={() => void list.refetch()} />
   const counts = Map.groupBy(all, ({ look }) => look.word)
   const rows = all.filter((shown) => (state === undefined || shown.look.word === state) && holds(shown, q))
-  const show = (change: Partial<typeof search>) =>
+  const show = (change: { state?: string; q?: string }) =>
     void navigate({
-      search: Object.fromEntries(Object.entries({ ...search, ...change }).filter(([, value]) => value)),
+      search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
       replace: true,
     })
   const table = { caption: tOperation.nodes.caption, columns: COLUMNS, rows, keyOf: ({ row }: Shown) => row.node_id }

@@ -175,7 +175,7 @@ const Logs = ({ node, attempt, compare }: LogsProps) => {
       <CompareSwitch node={node} attempt={attempt} other={other} />
       {other === undefined ? (
         <LogView
-          key={attempt.attempt}
+          key={`${node_id} ${attempt.attempt}`}
           operation_id={operation_id}
           node_id={node_id}
           attempt={attempt.attempt}

@@ -49,7 +49,7 @@ export const OperationsPage = () => {
         <SearchField
           label={tOperation.operations.search}
           value={q}
-          search={(text) => void navigate({ search: { tab, q: text, ...span }, replace: true })}
+          search={(text) => void navigate({ search: (before) => ({ ...before, q: text }), replace: true })}
         />
       </div>
       <EndedInRow tab={tab} q={q} {...span} />

@@ -24,8 +24,9 @@ export const useActions = (me: Me | undefined): Item[] => {
   const node = useQuery({ ...nodeQuery(operation_id, node_id), enabled: node_id !== '' }).data
   const may = (object: Acting, action: string) => object !== undefined && mayPress(actionOf(object, action))
   const changes = me?.permissions.includes('intent:create')
-  const action = (text: string, rest: Partial<Item>): Item => ({
-    ...{ key: `action ${text}`, text, aside: palette.action },
+  /** Two gates may ask the same question, so the key names what is opened too. */
+  const action = (text: string, rest: Partial<Item>, of = ''): Item => ({
+    ...{ key: `action ${text} ${of}`, text, aside: palette.action },
     ...rest,
   })
   const params = { operation_id }
@@ -44,14 +45,18 @@ export const useActions = (me: Me | undefined): Item[] => {
       ? [action(tChange.intervene.open, dialog('intervene', node_id))]
       : []),
     ...(operation?.open_gates ?? []).map((open) =>
-      action(`${tOperation.operation.review_gate}: ${open.question}`, {
-        link: { to: '/operations/$operation_id/gates/$gate_id', params: { operation_id, gate_id: open.gate_id } },
-      }),
+      action(
+        `${tOperation.operation.review_gate}: ${open.question}`,
+        { link: { to: '/operations/$operation_id/gates/$gate_id', params: { operation_id, gate_id: open.gate_id } } },
+        open.gate_id,
+      ),
     ),
-    ...(operation?.open_patches ?? []).map(({ patch_id }) =>
-      action(tChange.patch.review, {
-        link: { to: '/operations/$operation_id/patches/$patch_id', params: { operation_id, patch_id } },
-      }),
+    ...(operation?.open_patches ?? []).map(({ patch_id, reason }) =>
+      action(
+        `${tChange.patch.review}: ${reason}`,
+        { link: { to: '/operations/$operation_id/patches/$patch_id', params: { operation_id, patch_id } } },
+        patch_id,
+      ),
     ),
     ...onOperation,
     ...(may(operation, 'propose_patch')

@@ -5,7 +5,7 @@ import type { Patch } from '../api/types.ts'
 import { actionOf } from '../command/allowed.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { isMe } from '../values/person.tsx'
-import { useDigestCheck } from '../votes/digest.ts'
+import { type DigestCheck, useDigestCheck } from '../votes/digest.ts'
 import { DecideBox } from '../votes/panel.tsx'
 import { callOf, changeWords } from '../votes/patch-words.ts'
 import { signed } from '../votes/sign.ts'
@@ -49,6 +49,7 @@ export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: 
         <Suspense fallback={null}>
           <Dialog
             patch={patch}
+            check={check}
             nodeName={nodeName}
             verdict={open}
             own={withdraw !== undefined}
@@ -60,9 +61,18 @@ export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: 
   )
 }
 
-type DialogProps = { patch: Patch; nodeName: (id: string) => string; verdict: Verdict; own: boolean; close: () => void }
+type DialogProps = {
+  patch: Patch
+  check: DigestCheck
+  nodeName: (id: string) => string
+  verdict: Verdict
+  own: boolean
+  close: () => void
+}
 
-const Dialog = ({ patch, nodeName, verdict, own, close }: DialogProps) => {
+const Dialog = ({ patch: now, check, nodeName, verdict, own, close }: DialogProps) => {
+  /** What the person read: a later read of the page must not put another digest below their decision. */
+  const [patch] = useState(now)
   const client = useQueryClient()
   const refresh = () => {
     for (const noun of ['patch', 'patches', 'operation', 'graph', 'nodes'])
@@ -98,6 +108,7 @@ const Dialog = ({ patch, nodeName, verdict, own, close }: DialogProps) => {
         needed,
         missing: tDecide.gate.comment_needed,
       }}
+      blocked={approve ? check !== 'matches' : check === 'differs'}
       consequences={(effect) => <Consequences effect={effect as Effect} approve={approve} />}
       refused={refresh}
       done={refresh}

@@ -62,7 +62,8 @@ export const ResourcesPage = () => {
         {words ? null : <Total list={list} />}
         <Export<FoundResource | ResourceRow>
           name="resources"
-          read={words ? async () => ({ items: found.data?.items ?? [], next_page_token: null }) : resourcesPage(wanted)}
+          read={words ? async () => ({ items: [], ...found.data, next_page_token: null }) : resourcesPage(wanted)}
+          off={words && (found.data === undefined || found.isPlaceholderData)}
           fields={FIELDS}
         />
       </div>

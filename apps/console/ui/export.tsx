@@ -13,7 +13,7 @@ export type Fields<Row> = Readonly<Record<string, (row: Row) => unknown>>
 type ReadPage<Row> = (page: {
   page_size: number
   page_token?: string
-}) => Promise<{ items: Row[]; next_page_token: string | null }>
+}) => Promise<{ items: Row[]; next_page_token: string | null; more?: boolean }>
 
 type ExportProps<Row> = {
   /** The name of the file, without its ending. */
@@ -24,14 +24,23 @@ type ExportProps<Row> = {
   lines?: boolean
   /** Says that more rows exist than a browser should hold. */
   cut?: (rows: number) => string
+  /** The rows of the list are not those that it was asked for last. */
+  off?: boolean
 }
 
 /** Saves all rows of a list as a file, up to the number that a browser should hold. */
-export const Export = <Row,>({ name, read, fields, lines = false, cut = tExport.cut }: ExportProps<Row>) => {
+export const Export = <Row,>({
+  name,
+  read,
+  fields,
+  lines = false,
+  cut = tExport.cut,
+  off = false,
+}: ExportProps<Row>) => {
   const [said, setSaid] = useState<{ words: string } | { problem: Problem }>()
   const [busy, setBusy] = useState(false)
   const save = async (kind: 'csv' | 'jsonl') => {
-    if (busy) return
+    if (busy || off) return
     setBusy(true)
     try {
       const { rows, more } = await allRows(read, (count) => setSaid({ words: tExport.exporting(count) }))
@@ -45,11 +54,11 @@ export const Export = <Row,>({ name, read, fields, lines = false, cut = tExport.
   }
   return (
     <div className="ml-auto flex flex-wrap items-center gap-3">
-      <button type="button" className="button" aria-disabled={busy} onClick={() => void save('csv')}>
+      <button type="button" className="button" aria-disabled={busy || off} onClick={() => void save('csv')}>
         {tExport.csv}
       </button>
       {lines ? (
-        <button type="button" className="button" aria-disabled={busy} onClick={() => void save('jsonl')}>
+        <button type="button" className="button" aria-disabled={busy || off} onClick={() => void save('jsonl')}>
           {tExport.jsonl}
         </button>
       ) : null}
@@ -60,7 +69,7 @@ export const Export = <Row,>({ name, read, fields, lines = false, cut = tExport.
   )
 }
 
-/** All rows of a list up to the limit; `more` if others exist. `tell` receives the number so far. */
+/** All rows of a list up to the limit; `more` if others exist, or the list itself ends before its last row. `tell` receives the number so far. */
 const allRows = async <Row,>(read: ReadPage<Row>, tell: (rows: number) => void) => {
   const rows: Row[] = []
   for (let page_token: string | null = ''; page_token !== null; ) {
@@ -69,6 +78,7 @@ const allRows = async <Row,>(read: ReadPage<Row>, tell: (rows: number) => void) 
     rows.push(...page.items)
     tell(rows.length)
     page_token = page.next_page_token
+    if (page.more) return { rows, more: true }
   }
   return { rows, more: false }
 }

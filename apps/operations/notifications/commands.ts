@@ -63,18 +63,26 @@ const addressOf = (channels: Channels | undefined, { kind, address }: Destinatio
   return { address: url.href, shown: url.origin }
 }
 
-/** Adds a destination. A mail address first gets a code. */
+/**
+ * Adds a destination. A mail address first gets a code. The same address again is the same destination; one that is not
+ * active is replaced, with a new code.
+ */
 export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_run: _, ...body }: DestinationBody) =>
   mutate(deps, mutation, async (tx) => {
     refuseStale(deps, mutation)
     const { address, shown } = addressOf(deps.channels, body)
     await lockOwner(tx, owner)
-    if ((await listDestinations(tx, owner)).length >= MOST_DESTINATIONS)
+    const all = await listDestinations(tx, owner)
+    const same = all.find((one) => one.kind === body.kind && one.shown === shown && isAt(deps, one, address))
+    const effect = { kind: body.kind, address: shown }
+    if (same?.status === 'active') return { effect, keep: async () => ({ status: 201, body: destinationView(same) }) }
+    if (all.length - (same ? 1 : 0) >= MOST_DESTINATIONS)
       throw tooMany(`There are already ${MOST_DESTINATIONS} destinations, the most allowed.`)
     const mail = body.kind === 'email'
     if (mail) await refuseFlood(tx, owner)
     const destination_id = uuidv7()
     const keep = async () => {
+      if (same) await removeRow(tx, same)
       await tellOwner(deps, tx, owner, 'destination.added', { kind: body.kind, shown })
       await insertDestination(tx, {
         ...{ destination_id, owner, kind: body.kind, name: body.name, shown },
@@ -87,8 +95,18 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
       const made = (await getDestination(tx, destination_id)) as Destination
       return { status: 201, body: destinationView(made) }
     }
-    return { effect: { kind: body.kind, address: shown }, keep }
+    return { effect, keep }
   })
+
+/** Whether a destination has this address. One sealed with a key that is gone can be added anew. */
+const isAt = ({ notifyKeys }: Deps, { destination_id, kind, address: sealed }: Destination, address: string) => {
+  if (kind === 'email') return true
+  try {
+    return notifyKeys.open(destination_id, sealed) === address
+  } catch {
+    return false
+  }
+}
 
 /** Whoever holds a stolen session could read decisions elsewhere, or keep notices of the theft from their reader. */
 const refuseStale = ({ clock, config }: Deps, { caller }: Mutation): void => {

@@ -61,7 +61,7 @@ const changeRoutes = (app: Router, deps: Deps) => {
     operationId: 'addNotificationDestination',
     summary: 'Add a destination',
     description:
-      'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again. Needs a recent sign-in; your other destinations are told.',
+      'An email address, which is sent a code to confirm it, or the https URL of a webhook outside private networks. The URL is stored encrypted and never shown again. An active destination of this address is returned as it is. Needs a recent sign-in; your other destinations are told.',
     querystring: NotifyQuery,
     headers: CommandHeaders,
     body: DestinationBody,

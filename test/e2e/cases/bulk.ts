@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
 import { accessibilityOf } from '../../support/browser.ts'
@@ -136,6 +136,54 @@ describe('gates decided together', () => {
       const keys = sent.flatMap(({ key, path }) => (path.includes(lost?.operation_id ?? '-') ? [key] : []))
       expect(keys.length).toBe(2)
       expect(new Set(keys).size).toBe(1)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'leave out, by name, one that cannot be read',
+    async () => {
+      const [, , unread] = await waiting(['read one'], ['read two'], ['read none'])
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      for (const title of ['read one', 'read two', 'read none']) await boxOf(page, title).check()
+      await page.route(`**/api/v1/operations/${unread?.operation_id}/gates/go`, (route) =>
+        route.fulfill({ status: 404, contentType: 'application/problem+json', json: { status: 404 } }),
+      )
+      await press(page, 'Approve selected …')
+      const out = dialogOf(page).getByRole('region', { name: 'Left out' })
+      await out.getByText('read none').waitFor()
+      await out.getByText('This could not be loaded').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
+      await confirm(page, 'Approve 2 gates')
+      await dialogOf(page).getByText('2 of 2 answered.').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'keep their dialog until every answer is shown',
+    async () => {
+      const [held] = await waiting(['held one'], ['held two'])
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      for (const title of ['held one', 'held two']) await boxOf(page, title).check()
+      await press(page, 'Approve selected …')
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
+      const routes: Route[] = []
+      await page.route(`**/operations/${held?.operation_id}/gates/go/approve`, (route) => void routes.push(route))
+      await confirm(page, 'Approve 2 gates')
+      await rowOf(page, 'held two').getByText('Approved').waitFor()
+      await page.keyboard.press('Escape')
+      await dialogOf(page).locator('.button', { hasText: 'Close' }).dispatchEvent('click')
+      for (const route of routes) await route.continue()
+      await dialogOf(page).getByText('2 of 2 answered.').waitFor()
+      await page.keyboard.press('Escape')
+      await dialogOf(page).waitFor({ state: 'detached' })
       await page.close()
     },
     PATIENCE_MS,

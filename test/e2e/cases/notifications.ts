@@ -84,6 +84,46 @@ describe('a person', () => {
   )
 
   it(
+    'adds one destination, however often the button is pressed or the answer is lost',
+    async () => {
+      const { context, page } = await sitDown('olga')
+      await page.goto(`${stack.gateway_url}/settings/notifications`)
+      await page.getByText('You have no destinations.').waitFor()
+      const keys: (string | undefined)[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST' && request.url().endsWith('/destinations'))
+          keys.push(request.headers()['idempotency-key'])
+      })
+      await page.route(
+        '**/v1/notifications/destinations',
+        async (route) => {
+          await route.fetch()
+          await route.abort()
+        },
+        { times: 1 },
+      )
+      await page.getByLabel('Mail address or URL').fill('olga@example.org')
+      const add = page.getByRole('button', { name: 'Add a destination', exact: true })
+      // Two presses in one turn, before the page is redrawn.
+      await add.evaluate((button) => [1, 2].map(() => (button as unknown as { click: () => void }).click()))
+      await page.getByText('The server did not answer.').waitFor()
+      await add.click()
+      await page.getByText('Destination added.').waitFor()
+      expect(keys).toHaveLength(2)
+      expect(keys[1]).toBe(keys[0])
+      await page.getByRole('button', { name: 'Remove olga@example.org' }).click()
+      await page.getByText('You have no destinations.').waitFor()
+      await page.getByLabel('Mail address or URL').fill('olga@example.org')
+      await add.click()
+      await page.getByRole('button', { name: 'Remove olga@example.org' }).waitFor()
+      // Each answer ends its command: the same address later is another one.
+      expect(keys[2]).not.toBe(keys[0])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'with rights over groups sets where and when a group is told, on the same page',
     async () => {
       const page = await tabOf('ada')

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { verifyEvidence } from '../../../apps/shared/evidence/verify.ts'
 import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
 import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, start, tabOf } from '../desk.ts'
 
 describe('changing a running graph', () => {
@@ -113,6 +114,49 @@ describe('changing a running graph', () => {
       await confirm(olga, 'Withdraw')
       await olga.getByText(/^Withdrawn by olga, /).waitFor()
       await Promise.all([eva.close(), olga.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is not approved for what was not read, or does not match its digest',
+    async () => {
+      const { operation_id, url } = await start('patched unread')
+      const { body: proposed } = await people.olga.post<Proposed>(`/v1/operations/${operation_id}/patches`, {
+        ...{ base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 1 }], reason: 'as it was read' },
+      })
+      const page = await tabOf('eva')
+      let forging: object = {}
+      let sent = ''
+      await page.route(`**/api/v1/operations/${operation_id}/patches/${proposed.patch_id}`, async (route) => {
+        const answer = await route.fetch()
+        await route.fulfill({ response: answer, json: { ...(await answer.json()), ...forging } })
+      })
+      page.on('request', (request) => {
+        const body = request.url().endsWith('/approve') ? request.postDataJSON() : { dry_run: true }
+        if (body.dry_run !== true) sent = body.reviewed_digest
+      })
+      await page.clock.install()
+      await page.goto(`${url}/patches/${proposed.patch_id}`)
+      await page.getByText('Digest checked').waitFor()
+      await press(page, 'Approve')
+      const button = dialogOf(page).getByRole('button', { name: 'Approve 1 change' })
+      await button.waitFor()
+      const digest = `sha256:${'0'.repeat(64)}`
+      forging = { digest, reason: 'as it was forged' }
+      await page.clock.fastForward(31_000)
+      await page.locator('h1', { hasText: 'as it was forged' }).waitFor()
+      await until(async () => (await button.getAttribute('aria-disabled')) === 'true', { what: 'the blocked button' })
+      await dialogOf(page).getByRole('heading', { name: 'as it was read' }).waitFor()
+      forging = {}
+      await page.clock.fastForward(31_000)
+      await until(async () => (await button.getAttribute('aria-disabled')) !== 'true', { what: 'the button' })
+      await button.click()
+      await page.getByText(/^Approved by eva, /).waitFor()
+      expect(sent).toMatch(/^sha256:/)
+      expect(sent).not.toBe(digest)
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.close()
     },
     PATIENCE_MS,
   )

@@ -75,6 +75,58 @@ describe('the go-to field', () => {
   )
 })
 
+describe('the actions of the go-to field', () => {
+  it(
+    'are told apart by what they open, however alike they read',
+    async () => {
+      const { operation_id, url } = await start('two patches')
+      for (const reason of ['one by one', 'two by two'])
+        await people.olga.post(`/v1/operations/${operation_id}/patches`, {
+          ...{ base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 1 }], reason },
+        })
+      const page = await tabOf('eva')
+      await page.goto(`${url}/graph`)
+      await page.getByRole('heading', { level: 1, name: 'two patches' }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('>review')
+      await until(async () => (await page.getByRole('option').count()) === 3, { what: 'the gate and two patches' })
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('ArrowDown')
+      await page.getByRole('option', { name: /^Review the patch: two by two/, selected: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'two by two' }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a search field', () => {
+  it(
+    'keeps what is typed while the address follows, and the filters chosen meanwhile',
+    async () => {
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/operations`)
+      const field = page.getByRole('searchbox', { name: 'Search title or ticket' })
+      await field.pressSequentially('web ')
+      await page.waitForURL(/q=web/)
+      await page.getByText('No operations match.').or(page.getByRole('table')).first().waitFor()
+      await field.press('2')
+      expect(await field.inputValue()).toBe('web 2')
+      await page.waitForURL(/q=web(\+|%20)2/)
+      await field.fill('gone')
+      await page.getByRole('link', { name: 'Failed', exact: true }).click()
+      await page.waitForURL(/q=gone/)
+      expect(new URL(page.url()).searchParams.get('tab')).toBe('failed')
+      // A link changes the address for the field too.
+      await page.getByRole('link', { name: 'Clear filters' }).click()
+      await until(async () => (await field.inputValue()) === '', { what: 'the empty field' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('searching for resources', () => {
   const generic = (resource_id: string, over: Record<string, unknown> = {}) => ({
     resource_id,
@@ -127,6 +179,16 @@ describe('searching for resources', () => {
       ])
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'list')
+      // The file of a search that found more says so, as the page does.
+      await page.route('**/api/v1/search?**', async (route) => {
+        const answer = await route.fetch()
+        await route.fulfill({ response: answer, json: { ...(await answer.json()), more: true } })
+      })
+      await field.fill('Ledger')
+      await page.getByText('The best 3 are shown.').waitFor()
+      await page.getByRole('button', { name: 'Export as CSV' }).click()
+      await page.getByText('Saved the first 3 rows.').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
       await field.fill('aa:bb:cc')
       await until(async () => (await rows()).length === 1, { what: 'the one with the address', timeout_ms: 60_000 })
       await field.fill('labels.tier=gold')

@@ -83,4 +83,28 @@ describe('steering a running operation', () => {
     },
     PATIENCE_MS,
   )
+
+  it(
+    'closes its dialog when Back leads to another operation',
+    async () => {
+      const page = await tabOf('olga')
+      const [{ url }] = [await start('the one before'), await start('the one after')]
+      await page.goto(`${url}/graph`)
+      await page.getByRole('heading', { level: 1, name: 'the one before' }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('the one after')
+      await page
+        .getByRole('option', { name: /^the one after/ })
+        .first()
+        .click()
+      await page.getByRole('heading', { level: 1, name: 'the one after' }).waitFor()
+      await press(page, 'Cancel')
+      await dialogOf(page).getByLabel('Reason').fill('that one')
+      await page.goBack()
+      await page.locator('h1', { hasText: 'the one before' }).waitFor()
+      expect(await dialogOf(page).count()).toBe(0)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
 })

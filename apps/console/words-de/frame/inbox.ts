@@ -78,7 +78,6 @@ export const inbox: typeof en.inbox = {
       comment: 'Braucht einen eigenen Kommentar. Bitte öffnen.',
       risk: 'Zu hohes Risiko für gemeinsames Freigeben. Bitte öffnen.',
     },
-    unread: 'Nicht alles war lesbar. Schließen und noch einmal versuchen.',
     counted: 'Stimme gezählt',
     held: 'Noch nicht gesendet',
     progress: (done: number, all: number) => `${done} von ${all} beantwortet.`,

@@ -77,7 +77,6 @@ export const inbox = {
       comment: 'It needs a comment of its own. Open it.',
       risk: 'Its risk is above the limit for bulk approvals. Open it.',
     },
-    unread: 'Not all of them could be read. Close and try again.',
     counted: 'Vote recorded',
     held: 'Not sent yet',
     progress: (done: number, all: number) => `${done} of ${all} answered.`,
