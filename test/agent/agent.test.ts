@@ -88,6 +88,9 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
   await lab.approve(path)
   const node = await lab.reaches(path, 'succeeded')
   expect(node.outputs).toEqual({ greeting: 'eu1', who: 1500 })
+  // It reports by the address at which it asks for work: one outgoing connection is enough.
+  const reported = lab.asked().filter((asked) => asked.startsWith('POST /api/v1/execution-results'))
+  expect(reported.length).toBeGreaterThan(1)
   const log = (await lab.p.as('vic').get(`${path}/nodes/job/logs`)).text
   expect(log).toContain('hello eu1')
   expect(log).not.toContain('SIGNALBOX_TOKEN')

@@ -16,8 +16,8 @@ import { type AgentChannel, bringWork, tellToStop } from './doors.ts'
 
 export type OutsideDeps = {
   pool: pg.Pool
-  /** The internal listener of operations, as agents reach it. */
-  operations_url: string
+  /** Where agents report and fetch artifacts: a path ends it. */
+  agents_url: string
   /** For pools whose agents take work from the stream. */
   agents: AgentChannel
 }
@@ -107,8 +107,8 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     deadline_at,
     heartbeat_s,
     start_before,
-    results_url: `${deps.operations_url}/internal/v1/execution-results`,
-    artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
+    results_url: `${deps.agents_url}/execution-results`,
+    artifacts_url: `${deps.agents_url}/artifacts`,
     ...(trace !== null && { trace }),
     ...(labels !== undefined && { labels }),
     // Last, because others fill these: an agent that reads the first member of a name reads ours.

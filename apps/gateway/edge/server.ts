@@ -20,6 +20,12 @@ import { type ClientAddress, parseTarget, splitBase, type Target } from './targe
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
 const API_BODY = 1_048_576
+/** Agents send logs, and artifacts of up to 256 MiB over a slow link. */
+const AGENT_BODIES: Record<string, number> = {
+  '/api/v1/execution-results': 8_388_608,
+  '/api/v1/artifacts/{sha256}': 268_435_456,
+}
+const UPLOAD_MS = 330_000
 /** How long a connection with a request may be still beyond the time of an answer; streams send something every 15 s. */
 const STILL_MS = 20_000
 
@@ -69,7 +75,8 @@ export const createGateway = (deps: GatewayDeps) => {
     {
       maxHeaderSize: MAX_HEADERS,
       headersTimeout: 10_000,
-      requestTimeout: 30_000,
+      // A slow body of another route is cut by the time of its answer.
+      requestTimeout: UPLOAD_MS,
       keepAliveTimeout: 75_000,
       connectionsCheckingInterval: 5000,
       insecureHTTPParser: false,
@@ -235,7 +242,8 @@ const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
 type Sender = { client: ClientAddress; claims?: AccessClaims; body: Buffer | null | undefined }
 
 const limitOf = ({ upstream, path }: Route): number =>
-  upstream === 'catalog' || upstream === 'operations' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY
+  AGENT_BODIES[path] ??
+  (upstream === 'catalog' || upstream === 'operations' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY)
 
 /** Sends the gateway's own answer, or the upstream's. */
 const serve = async (
@@ -253,6 +261,8 @@ const serve = async (
     return answerJson(deps, exchange, status, own)
   }
   const endless = route.class === 'stream'
+  const works = route.class === 'work'
+  if (works) uncount(deps, exchange)
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
   try {
     const since = performance.now()
@@ -270,6 +280,8 @@ const serve = async (
       }),
       body: body === undefined ? streamOf(req, limitOf(route)) : body,
       endless,
+      apart: endless || works,
+      ...(AGENT_BODIES[route.path] && { reply_ms: UPLOAD_MS }),
       insist: route.kind === 'S',
     }
     await deps.proxy.pass(upstream, request, {

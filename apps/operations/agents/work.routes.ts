@@ -39,6 +39,7 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
     params: PoolParams,
     body: WorkRequest,
     response: { 200: Work, 204: Type.Null() },
+    config: { waits: true },
     preHandler: allow('operation:read', { kind: 'W' }),
     handler: async (req, reply) => {
       const { labels = {}, wait_s = 5, agent } = req.body

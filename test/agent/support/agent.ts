@@ -13,12 +13,14 @@ import { until } from '../../support/until.ts'
 
 /** The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. `refused`: the identity. */
 const startFront = async (p: Platform, times: { shift_ms: number; refused: boolean }) => {
+  const asked: string[] = []
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const refusal = { status: 401, category: 'unauthenticated', code: 'token_invalid', detail: 'Revoked.' }
     if (times.refused)
       return res.writeHead(401, { 'content-type': 'application/problem+json' }).end(JSON.stringify(refusal))
+    asked.push(`${req.method} ${req.url}`)
     const { host: _, connection: __, 'content-length': ___, ...headers } = req.headers
     const gone = new AbortController()
     res.on('close', () => gone.abort())
@@ -30,15 +32,16 @@ const startFront = async (p: Platform, times: { shift_ms: number; refused: boole
     }).catch(() => undefined)
     if (!answer) return res.destroy()
     res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' })
-    const text = answer.status === 204 ? undefined : await answer.text()
+    if (!/json/.test(answer.headers.get('content-type') ?? '')) return res.end(Buffer.from(await answer.arrayBuffer()))
+    const text = await answer.text()
     const shifted = (at: string) => new Date(Date.parse(at) + times.shift_ms).toISOString()
     const later = (_: string, name: string, at: string) => `"${name}":"${shifted(at)}"`
     // As from a control plane that is newer than the agent.
-    const newer = text?.replace(/^\{(?=")/, '{"from_a_later_version":{"v":2},')
-    res.end(newer?.replace(/"(deadline_at|start_before)":"([^"]+)"/g, later))
+    const newer = text.replace(/^\{(?=")/, '{"from_a_later_version":{"v":2},')
+    res.end(newer.replace(/"(deadline_at|start_before)":"([^"]+)"/g, later))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, asked }
 }
 
 /** A node leaves these only by a command, which may be on its way. */
@@ -129,7 +132,7 @@ export const startLab = async (
     )
   const nodeOf = async (path: string, node_id = 'job') => (await p.as('vic').get(`${path}/nodes/${node_id}`)).body
   return {
-    ...{ p, folder, script, times, start, startGraph, startAgent, runner, stranger, nodeOf },
+    ...{ p, folder, script, times, start, startGraph, startAgent, runner, stranger, nodeOf, asked: () => front.asked },
     front_url: front.url,
     write: (name: string, text: string) => writeFileSync(join(folder, name), text),
     linesOf: (name: string) => {
