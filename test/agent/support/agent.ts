@@ -11,16 +11,20 @@ import { type spawnWorker, startWorker } from '../../operations/support/worker.t
 import { CLI } from '../../support/cli.ts'
 import { until } from '../../support/until.ts'
 
-/** The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. `refused`: the identity. */
-const startFront = async (p: Platform, times: { shift_ms: number; refused: boolean }) => {
+/**
+ * The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. `refused`: the
+ * identity. `astray`: reports end at a proxy. */
+const startFront = async (p: Platform, times: { shift_ms: number; refused: boolean; astray: boolean }) => {
   const asked: string[] = []
   const server = createServer(async (req, res) => {
+    asked.push(`${req.method} ${req.url}`)
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const refusal = { status: 401, category: 'unauthenticated', code: 'token_invalid', detail: 'Revoked.' }
-    if (times.refused)
+    const reports = /^\/api\/v1\/(execution-results|artifacts)/.test(req.url ?? '')
+    if (times.astray && reports) return res.writeHead(404, { 'content-type': 'text/html' }).end('<h1>404</h1>')
+    if (times.refused && !reports)
       return res.writeHead(401, { 'content-type': 'application/problem+json' }).end(JSON.stringify(refusal))
-    asked.push(`${req.method} ${req.url}`)
     const { host: _, connection: __, 'content-length': ___, ...headers } = req.headers
     const gone = new AbortController()
     res.on('close', () => gone.abort())
@@ -85,7 +89,7 @@ export const startLab = async (
   const stranger = machine('machine:stranger')
   Object.assign(p.people, { runner, stranger })
   let worker = await bringWorker(p, policy_file)
-  const times = { shift_ms: 0, refused: false }
+  const times = { shift_ms: 0, refused: false, astray: false }
   const front = await startFront(p, times)
   const agents: Agent[] = []
 
