@@ -175,10 +175,21 @@ it('an agent that drains gets no work by a request that waits already', async ()
 it('a message of the stream that is no work is dropped, and holds up no other', async () => {
   const nc = await connectNats(serverUrl('NATS_URL'), 'test')
   // No agent could begin it: it is dropped too.
-  const late = { start_before: '2026-01-01T00:00:00Z', deadline_at: '2026-01-01T00:00:00Z', heartbeat_s: 5, job: 'command' }
+  const late = {
+    start_before: '2026-01-01T00:00:00Z',
+    deadline_at: '2026-01-01T00:00:00Z',
+    heartbeat_s: 5,
+    job: 'command',
+  }
   const ids = { v: 1, operation_id: randomUUID(), node_id: 'late', attempt: 1, generation: 1, fence: 1, key: 'k' }
-  const of = { execution_token: 'exe_x', results_url: 'http://127.0.0.1:9', artifacts_url: 'http://127.0.0.1:9', inputs: {} }
-  for (const text of ['neither', '{"v":1}', '[]', JSON.stringify({ ...ids, ...late, ...of })]) await nc.jetstream().publish(`${lab.p.prefix}.execution.infra`, text)
+  const of = {
+    execution_token: 'exe_x',
+    results_url: 'http://127.0.0.1:9',
+    artifacts_url: 'http://127.0.0.1:9',
+    inputs: {},
+  }
+  for (const text of ['neither', '{"v":1}', '[]', JSON.stringify({ ...ids, ...late, ...of })])
+    await nc.jetstream().publish(`${lab.p.prefix}.execution.infra`, text)
   await nc.close()
   const agent = lab.startAgent(file)
   await lab.reaches(await lab.start(job('effect', 'frames')), 'succeeded')

@@ -102,7 +102,11 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   let beating: Promise<void> = Promise.resolve()
   const beat = async () => {
     const part = partOf(lines)
-    const { status, at, cancel_requested, category, code } = await report('heartbeat', { lines: part }, 1000 * work.heartbeat_s)
+    const { status, at, cancel_requested, category, code } = await report(
+      'heartbeat',
+      { lines: part },
+      1000 * work.heartbeat_s,
+    )
     if (status === 200) {
       heard = at ?? heard
       lines.splice(0, part.length)

@@ -4,9 +4,9 @@ import Type from 'typebox'
 import { ArtifactParams, ArtifactTaken } from '../../shared/contracts/engine/executions.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
+import { type Bringer, bringerOf, giveArtifact, takeArtifact } from './artifacts.ts'
 import { type AgentBase, byItsToken } from './executions.routes.ts'
 import { tokenRefused } from './executions.ts'
-import { type Bringer, bringerOf, giveArtifact, takeArtifact } from './artifacts.ts'
 
 /** A body that stays in the connection until it is read; a schema finds no member in it. */
 class Bytes {

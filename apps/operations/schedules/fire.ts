@@ -32,13 +32,7 @@ const BATCH = 20
 /** After failing for this long, a run is given up. */
 const GIVE_UP_MS = 15 * 60_000
 
-type Run = {
-  schedule_id: string
-  due_at: string
-  begun_at: string
-  targets: string[] | null
-  intent_id: string | null
-}
+type Run = { schedule_id: string; due_at: string; begun_at: string; targets: string[] | null; intent_id: string | null }
 
 /** A pause or an end of the schedule came before the start. */
 class RunOver extends Error {}

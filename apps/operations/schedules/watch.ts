@@ -53,7 +53,12 @@ type Condition = Extract<Schedule['when'], { on: unknown }>['on']
 const judge = async ({ config, db }: Deps, on: Condition) => {
   const unjudged: Unjudged = []
   try {
-    const found = await resolveTargets(db, { targets: [{ selector: on }] }, config.OPERATIONS__LIMITS__TARGETS, unjudged)
+    const found = await resolveTargets(
+      db,
+      { targets: [{ selector: on }] },
+      config.OPERATIONS__LIMITS__TARGETS,
+      unjudged,
+    )
     return { now: found.map((one) => one.resource_id), status_reason: reasonOf(unjudged) }
   } catch (error) {
     if (error instanceof SelectorTooSlow) return { status_reason: IN_VAIN }

@@ -54,7 +54,12 @@ export class SelectorTooSlow extends AppError {
 export type Unjudged = { resource_id: string; message: string }[]
 
 /** Returns all targets of an intent from the projection of the catalog: named, selected, or used by a graph's nodes. */
-export const resolveTargets = async (db: Queryable, request: TargetRequest, most: number, unjudged?: Unjudged): Promise<Target[]> => {
+export const resolveTargets = async (
+  db: Queryable,
+  request: TargetRequest,
+  most: number,
+  unjudged?: Unjudged,
+): Promise<Target[]> => {
   const named: { resource_id: string; pointer: string }[] = []
   const found = new Map<string, Resource>()
   for (const [i, entry] of (request.targets ?? []).entries()) {
@@ -106,7 +111,12 @@ const select = async (
   const candidates = await withPlaces(db, of_type)
   const wanted = limit ?? most + 1
   if (!condition) return candidates.slice(0, wanted)
-  return matchesOf(candidates, (target) => test(condition, target, `${pointer}/when`, unjudged), `${pointer}/when`, wanted)
+  return matchesOf(
+    candidates,
+    (target) => test(condition, target, `${pointer}/when`, unjudged),
+    `${pointer}/when`,
+    wanted,
+  )
 }
 const SCANNED = 20_000
 

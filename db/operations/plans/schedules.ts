@@ -193,11 +193,20 @@ export const leaseRun = (db: Db) => {
 }
 
 /** From here on no later change becomes part of the run. */
-export const noteIntent = (db: Db, { schedule_id, due_at }: { schedule_id: string; due_at: string }, intent_id: string) =>
+export const noteIntent = (
+  db: Db,
+  { schedule_id, due_at }: { schedule_id: string; due_at: string },
+  intent_id: string,
+) =>
   db
     .update(schedule_runs)
     .set({ intent_id })
-    .where(and(equals(schedule_runs, { schedule_id, state: 'begun' }), sql`${schedule_runs.due_at} = ${due_at}::timestamptz`))
+    .where(
+      and(
+        equals(schedule_runs, { schedule_id, state: 'begun' }),
+        sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
+      ),
+    )
 
 /** Ends an open run; `begun` returns it, to be retried after a while. False if it has ended, such as by a pause. */
 export const endRun = async (
