@@ -13,7 +13,7 @@ export type AgentBase = '/v1' | '/internal/v1'
 /** The execution token is checked by these routes themselves. The internal ones are behind no user tokens. */
 export const byItsToken = (base: AgentBase, scope: string) =>
   base === '/v1'
-    ? { 'x-errors': [401], preHandler: allow('none', { kind: 'S' }) }
+    ? { 'x-scope': 'the execution token', preHandler: allow('none', { kind: 'S' }) }
     : { 'x-scope': scope, 'x-permissions': ['bearer'] }
 
 /** A report with its lines is larger than other public bodies. */
