@@ -151,7 +151,7 @@ describe('agents', () => {
 
   it('bring an artifact over a slow link for longer than an answer may take, by the token of their work alone', async () => {
     const artifact = 'x'.repeat(2_000_000)
-    const execution = 'Authorization: Bearer exe_' + 'a'.repeat(43)
+    const execution = `Authorization: Bearer exe_${'a'.repeat(43)}`
     const length = `Content-Length: ${artifact.length}`
     const start = [`PUT /api/v1/artifacts/${'0'.repeat(64)} HTTP/1.1`, 'Host: x', execution, length].join('\r\n')
     const [slow] = await callers(hurried, 1, `${start}\r\nContent-Type: application/octet-stream\r\n\r\n`)

@@ -143,7 +143,9 @@ export const completeDocument = (document: Document, about: Documented, problem:
     ...document,
     servers: [{ url: '/' }],
     components: {
-      securitySchemes: internal ? { service_token: SERVICE_TOKEN } : { access_token: ACCESS_TOKEN, execution_token: EXECUTION_TOKEN },
+      securitySchemes: internal
+        ? { service_token: SERVICE_TOKEN }
+        : { access_token: ACCESS_TOKEN, execution_token: EXECUTION_TOKEN },
       headers: HEADERS,
       schemas: { Problem: problem, ...problemSchemas() },
       responses: refusals(),
