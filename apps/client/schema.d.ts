@@ -2896,6 +2896,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/execution-results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report on work that was handed over
+         * @description Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.
+         */
+        post: operations["reportExecution"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/artifacts/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch an artifact of an earlier attempt
+         * @description The bytes of an artifact of the same operation, by the bearer of an open execution token.
+         */
+        get: operations["fetchArtifact"];
+        /**
+         * Upload the bytes of an artifact
+         * @description Sent as application/octet-stream by the bearer of the execution token whose attempt announced the artifact; on the internal listener also by a service with the scope artifacts:write. Stored only if digest and size match the announcement.
+         */
+        put: operations["uploadArtifact"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/engine/codec/decode": {
         parameters: {
             query?: never;
@@ -3587,6 +3631,12 @@ export interface components {
             items: components["schemas"]["ArtifactView"][];
             next_page_token: string | null;
             as_of: components["schemas"]["AsOf"];
+        };
+        ArtifactTaken: {
+            sha256: string;
+            size: number;
+            /** @description The bytes were already stored. */
+            duplicate: boolean;
         };
         ArtifactView: {
             artifact_id: string;
@@ -4339,6 +4389,70 @@ export interface components {
             /** Format: date-time */
             created_at?: string;
             label?: string;
+        };
+        ExecutionReply: {
+            accepted: boolean;
+            duplicate: boolean;
+            node_state: string;
+            /** @description Stop, and report failed with class cancelled, or the real outcome. */
+            cancel_requested: boolean;
+            next_before: string | null;
+            /** @description Seconds until deadline_at now: it may be extended, and clocks may differ. */
+            left_s?: number;
+        };
+        ExecutionResult: {
+            /**
+             * Format: uuid
+             * @description The same in every retry.
+             */
+            result_id: string;
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            node_id: string;
+            attempt: number;
+            generation: number;
+            fence: number;
+            /** @description Grows by one with each message of an attempt. */
+            sequence: number;
+            /** @enum {unknown} */
+            phase: "started" | "heartbeat" | "progress" | "succeeded" | "failed" | "unknown";
+            /** @description The name of an agent that does not ask for its work, so that GET /v1/agents lists the work. */
+            agent?: string;
+            progress?: {
+                [key: string]: unknown;
+            };
+            outputs?: {
+                [key: string]: unknown;
+            };
+            error?: {
+                class: string;
+                message: string;
+                retryable?: boolean;
+            };
+            /** @description What the attempt has made; the bytes come by PUT /internal/v1/artifacts/{sha256}. */
+            artifacts?: {
+                name: string;
+                kind: string;
+                media_type: string;
+                size: number;
+                sha256: string;
+                /** @description Kept elsewhere. */
+                uri?: string;
+            }[];
+            /** @description Log lines, numbered densely per attempt. */
+            lines?: {
+                seq: number;
+                /** Format: date-time */
+                time: string;
+                /** @enum {unknown} */
+                stream: "stdout" | "stderr" | "log";
+                /** @enum {unknown} */
+                level: "debug" | "info" | "warn" | "error";
+                text: string;
+            }[];
         };
         Expiring: {
             /** @enum {unknown} */
@@ -14989,6 +15103,113 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    reportExecution: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExecutionResult"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    fetchArtifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": unknown;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    uploadArtifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactTaken"];
+                };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];

@@ -54,6 +54,8 @@ export const schema = Type.Object({
   GATEWAY__LIMITS__ENROL: rateSetting('10/60/10'),
   /** Devices that ask to sign in with a code, per address; their polls are charged as exchanges of machines. */
   GATEWAY__LIMITS__DEVICE: rateSetting('10/60/20'),
+  /** Of agents: requests of one machine for work, and per address their reports and artifacts. */
+  GATEWAY__LIMITS__WORK: rateSetting('6000/60/600'),
   GATEWAY__PRESSURE__IN_FLIGHT: settings.integer(2000, 1),
   GATEWAY__PRESSURE__DELAY_MS: settings.integer(250, 10),
   GATEWAY__CONSOLE__DIR: Type.String({ default: '.signalbox/console' }),
@@ -91,6 +93,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
       jwks: parseRate(config.GATEWAY__LIMITS__JWKS),
       enrol: parseRate(config.GATEWAY__LIMITS__ENROL),
       device: parseRate(config.GATEWAY__LIMITS__DEVICE),
+      work: parseRate(config.GATEWAY__LIMITS__WORK),
     },
   }
 }

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { serviceAuth, userAuth } from '../shared/auth/http.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
-import { createHttpApp } from '../shared/http/app.ts'
+import { createHttpApp, type HttpApp } from '../shared/http/app.ts'
 import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
 import { serveHealth } from '../shared/http/health.ts'
 import type { Routes } from '../shared/http/routes.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { artifactsRoutes } from './agents/artifacts.routes.ts'
-import { executionsRoutes } from './agents/executions.routes.ts'
+import { type AgentBase, executionsRoutes } from './agents/executions.routes.ts'
 import { workRoutes } from './agents/work.routes.ts'
 import { freezesRoutes } from './calendar/freezes.routes.ts'
 import { peopleFreezesRoutes } from './calendar/people.routes.ts'
@@ -93,6 +93,7 @@ export const buildApp = async (deps: OperationsDeps) => {
       keyed.refused(code)
     },
     body_limit: PUBLIC_BODY,
+    request_ms: UPLOAD_MS,
     json_limits: LIMITS,
     openapi: {
       title: 'Signalbox operations',
@@ -115,8 +116,14 @@ export const buildApp = async (deps: OperationsDeps) => {
   })
   for (const routes of PUBLIC) await app.register(routes, { deps })
   await app.register(eventsRoutes, { deps, tail })
+  await serveAgents(app, deps, '/v1')
 
   return { app, ...(await buildInternal(deps)) }
+}
+
+const serveAgents = async (app: HttpApp, deps: OperationsDeps, base: AgentBase) => {
+  await app.register(executionsRoutes, { deps, base })
+  await app.register(artifactsRoutes, { deps, base })
 }
 
 /** The internal listener: agents bring their own keys, all others service tokens. */
@@ -135,8 +142,7 @@ const buildInternal = async (deps: OperationsDeps) => {
       listener: 'internal',
     },
   })
-  await internal.register(executionsRoutes, { deps })
-  await internal.register(artifactsRoutes, { deps })
+  await serveAgents(internal, deps, '/internal/v1')
   const health = serveHealth(internal, telemetry, checksOf(deps))
   await internal.register(async (guarded) => {
     const audience = audienceOf('operations')

@@ -41,8 +41,14 @@ export const schema = Type.Object({
   WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: POLICY }),
   WORKER__EXECUTORS__SECRETS_DIR: Type.String({ default: '.signalbox/secrets' }),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
-  /** Where agents send their results. */
   WORKER__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
+  WORKER__AGENTS__URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://.*[^/]$',
+      description:
+        'Where agents other than `signalbox agent` report: the public origin with /api/v1 if they are outside the network; by default the internal listener of operations.',
+    }),
+  ),
   OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 1, 3600),
   OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
 })

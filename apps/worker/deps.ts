@@ -38,7 +38,7 @@ export const createDeps = (config: WorkerConfig, telemetry: Telemetry, signer?: 
     agents: nats.agents,
     executors: createExecutors(policy, {
       pool,
-      operations_url: config.WORKER__OPERATIONS__URL,
+      agents_url: config.WORKER__AGENTS__URL ?? `${config.WORKER__OPERATIONS__URL}/internal/v1`,
       agents: nats.agents,
       env: process.env,
     }),

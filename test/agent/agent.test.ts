@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -88,6 +89,9 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
   await lab.approve(path)
   const node = await lab.reaches(path, 'succeeded')
   expect(node.outputs).toEqual({ greeting: 'eu1', who: 1500 })
+  // It reports by the address at which it asks for work: one outgoing connection is enough.
+  const reported = lab.asked().filter((asked) => asked.startsWith('POST /api/v1/execution-results'))
+  expect(reported.length).toBeGreaterThan(1)
   const log = (await lab.p.as('vic').get(`${path}/nodes/job/logs`)).text
   expect(log).toContain('hello eu1')
   expect(log).not.toContain('SIGNALBOX_TOKEN')
@@ -170,10 +174,26 @@ it('an agent that drains gets no work by a request that waits already', async ()
 
 it('a message of the stream that is no work is dropped, and holds up no other', async () => {
   const nc = await connectNats(serverUrl('NATS_URL'), 'test')
-  for (const text of ['neither', '{"v":1}', '[]']) await nc.jetstream().publish(`${lab.p.prefix}.execution.infra`, text)
+  // No agent could begin it: it is dropped too.
+  const late = {
+    start_before: '2026-01-01T00:00:00Z',
+    deadline_at: '2026-01-01T00:00:00Z',
+    heartbeat_s: 5,
+    job: 'command',
+  }
+  const ids = { v: 1, operation_id: randomUUID(), node_id: 'late', attempt: 1, generation: 1, fence: 1, key: 'k' }
+  const of = {
+    execution_token: 'exe_x',
+    results_url: 'http://127.0.0.1:9',
+    artifacts_url: 'http://127.0.0.1:9',
+    inputs: {},
+  }
+  for (const text of ['neither', '{"v":1}', '[]', JSON.stringify({ ...ids, ...late, ...of })])
+    await nc.jetstream().publish(`${lab.p.prefix}.execution.infra`, text)
   await nc.close()
   const agent = lab.startAgent(file)
   await lab.reaches(await lab.start(job('effect', 'frames')), 'succeeded')
+  expect(agent.said()).not.toContain('late:')
   await ends(agent)
 }, 90_000)
 
@@ -336,6 +356,24 @@ it('an identity that is refused in one slot ends the agent when the others have 
     lab.times.refused = false
   }
   expect(effects('twin').at(-1)).toBe('done')
+}, 90_000)
+
+it('what a proxy on the way answers to a heartbeat interrupts nothing', async () => {
+  const agent = lab.startAgent(file)
+  const path = await lab.start(job('held', 'astray', { timeouts: { run_s: 60, heartbeat_s: 15 } }))
+  await begins('astray')
+  const reports = () => lab.asked().filter((asked) => asked.includes('execution-results')).length
+  lab.times.astray = true
+  const before = reports()
+  try {
+    await until(() => reports() > before + 1, { timeout_ms: 15_000, what: 'two heartbeats that go astray' })
+  } finally {
+    lab.times.astray = false
+  }
+  writeFileSync(join(lab.folder, 'effects/go'), '')
+  await lab.reaches(path, 'succeeded').finally(() => rmSync(join(lab.folder, 'effects/go')))
+  expect(effects('astray')).toEqual(['begun', 'done'])
+  await ends(agent)
 }, 90_000)
 
 it('works as long as the control plane gives it time, whatever its own clock says', async () => {

@@ -116,6 +116,7 @@ it("refuses what the agent's file does not list, before any connection", async (
   const cases: [Record<string, unknown>, RegExp][] = [
     [job('rm', []), /does not name the program "rm"/],
     [job('effect', ['no'], { host: { address: '10.0.0.1' } }), /names no host "10.0.0.1"/],
+    [job('effect', ['no'], { host: { address: '127.0.0.evil.example.org' } }), /names no host/],
     [job('effect', ['no'], { host: { address: '-oProxyCommand=id' } }), /names no host/],
     [job('effect', ['no'], { host: { address: '127x0y0z1' } }), /names no host/],
     [job('effect', ['no'], { host: { user: 'root' } }), /the user "root"/],

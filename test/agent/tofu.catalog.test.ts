@@ -91,7 +91,8 @@ it('outputs and resources of an approved apply are in the catalog, a schedule wr
     intent: { ...action, targets: [{ selector: { type_key: 'delivery.workspace' } }] },
   })
   expect(schedule.upcoming).toHaveLength(5)
-  const look = async () => {
+  let last = ''
+  const look = async (ending?: string) => {
     const path = `/v1/schedules/${schedule.schedule_id}`
     const before = (await olga.get<{ runs: object[] }>(path)).runs.length
     await olga.post(`${path}/run`, {})
@@ -103,10 +104,18 @@ it('outputs and resources of an approved apply are in the catalog, a schedule wr
       },
       { timeout_ms: 60_000, every_ms: 200, what: 'the run of the schedule' },
     )
-    await site.ends(run.operation_id)
+    last = run.operation_id
+    await site.ends(last, ending)
     return resource(id)
   }
   expect(await look()).toMatchObject({ health_status: 'healthy', observed_state: { drift: { status: 'in_sync' } } })
+  // A look that fails, also after its retries, holds no lease: later looks and changes are not held up.
+  const source = site.place('web/source/main.tf')
+  writeFileSync(source, `${moduleOf()}\noutput "lost" { value = local.nowhere }\n`)
+  await look('succeeded_with_exceptions')
+  const { items } = await olga.get<{ items: object[] }>(`/v1/operations/${last}/nodes`)
+  expect(items).toEqual([expect.objectContaining({ state: 'failed', error_class: 'tool_failed', attempt: 3 })])
+  writeFileSync(source, moduleOf())
   // As in the guide of the agent: drift by itself begins the correction, up to its gate.
   const guide = readFileSync('apps/cli/agent/README.md', 'utf8')
   const [, second = ''] = /# signalbox schedule create -f correct\.yaml\n([\s\S]*?)```/.exec(guide) ?? []

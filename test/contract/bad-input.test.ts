@@ -213,7 +213,8 @@ const inTurns = async <T>(items: readonly T[], run: (item: T) => Promise<void>):
 const callOf = (endpoint: Endpoint, { authorization }: Place): Call => {
   const call = exampleCall(endpoint, ids)
   const [security] = (endpoint.operation.security ?? []) as Record<string, string[]>[]
-  const own = security?.service_token?.includes('the execution token') ? bearer(execution_token) : authorization
+  const by_work = security?.execution_token ?? security?.service_token?.includes('the execution token')
+  const own = by_work ? bearer(execution_token) : authorization
   return { ...call, headers: { ...call.headers, ...(security && { authorization: own }) } }
 }
 

@@ -25,7 +25,11 @@ const endpoints = apis.flatMap((api) => api.endpoints.map((endpoint) => ({ api, 
 
 const REDIRECTS = new Set(ROUTES.filter(({ redirects }) => redirects).map(({ method, path }) => `${method} ${path}`))
 /** Only an agent with work in flight may call these: `test/agent` runs them. */
-const AT_WORK = ['POST /v1/pools/{pool}/work', 'GET /internal/v1/artifacts/{sha256}']
+const AT_WORK = [
+  'POST /v1/pools/{pool}/work',
+  ...['PUT', 'GET'].map((act) => `${act} /v1/artifacts/{sha256}`),
+  'GET /internal/v1/artifacts/{sha256}',
+]
 /** These need an authenticator: `test/session/passkeys.test.ts` and `test/session/totp.test.ts` have one. */
 const WITH_PASSKEY = ['POST /v1/users/me/passkeys', 'DELETE /v1/users/me/passkeys/{passkey_id}']
 const WITH_APP = ['PUT /v1/users/me/totp', 'DELETE /v1/users/me/totp']

@@ -218,6 +218,21 @@ const forCommand =
   (resource_id: string): Prepare =>
   async () => ({ ids: { resource_id }, body: { command_id: randomUUID(), idempotency_key: randomUUID() } })
 
+/** The first report of an attempt that was handed over. */
+const reporting: Prepare = async (world, token) => {
+  const { ids } = await atGate(world, token)
+  const secret = `exe_${randomUUID()}`
+  await world.rows(
+    `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
+     attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+       values ($1, 'behind', 1, 1, 7, 'running', 'external', 'x'))
+     insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at)
+     values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h')`,
+    [ids.operation_id, createHash('sha256').update(secret).digest('hex')],
+  )
+  return { body: { operation_id: ids.operation_id, node_id: 'behind' }, headers: bearer(secret) }
+}
+
 /** By the name of the endpoint in its app's document. */
 export const PREPARED: Readonly<Record<string, Prepare>> = {
   'POST /v1/token': async () => ({ body: { username: 'zoe' } }),
@@ -368,19 +383,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     ids: (await forPatch(...given)).ids ?? {},
   }),
   'GET /v1/operations/{operation_id}/patches/{patch_id}': forPatch,
-  'POST /internal/v1/execution-results': async (world, token) => {
-    const { ids } = await atGate(world, token)
-    const secret = `exe_${randomUUID()}`
-    await world.rows(
-      `with node as (update operations.nodes set state = 'running', attempt = 1 where operation_id = $1 and node_id = 'behind'),
-       attempt as (insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
-         values ($1, 'behind', 1, 1, 7, 'running', 'external', 'x'))
-       insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at)
-       values ($2, $1, 'behind', 1, 1, 7, 'default', 30, now() + interval '1 h', now() + interval '1 h')`,
-      [ids.operation_id, createHash('sha256').update(secret).digest('hex')],
-    )
-    return { body: { operation_id: ids.operation_id, node_id: 'behind' }, headers: bearer(secret) }
-  },
+  'POST /v1/execution-results': reporting,
+  'POST /internal/v1/execution-results': reporting,
   'PUT /internal/v1/artifacts/{sha256}': async (world, token) => {
     const { ids } = await atGate(world, token)
     const sha256 = createHash('sha256').update('').digest('hex')

@@ -137,6 +137,34 @@ describe('clients that send slowly', () => {
   })
 })
 
+describe('agents', () => {
+  it('wait for work in any number beside people: a waiting request holds no seat and is not in flight', async () => {
+    upstream.answerWith((req, res) => void (req.url?.endsWith('/work') || res.writeHead(200).end('{}')))
+    const waiting = () => upstream.seen.filter(({ url }) => url === '/v1/pools/infra/work').length
+    await callers(gateway, 60, whole('/api/v1/pools/infra/work', '{}'))
+    await until(() => waiting() === 60, { what: 'all requests at operations' })
+    expect([taken(gateway), await inFlight(gateway)]).toEqual([0, 0])
+    const reads = await callers(gateway, 10, head('GET /api/v1/operations', 'Connection: close'))
+    await until(() => reads.every(({ ended }) => ended), { what: 'the reads' })
+    for (const { read } of reads) expect(read).toMatch(/^HTTP\/1.1 200/)
+  })
+
+  it('bring an artifact over a slow link for longer than an answer may take, by the token of their work alone', async () => {
+    const artifact = 'x'.repeat(2_000_000)
+    const execution = `Authorization: Bearer exe_${'a'.repeat(43)}`
+    const length = `Content-Length: ${artifact.length}`
+    const start = [`PUT /api/v1/artifacts/${'0'.repeat(64)} HTTP/1.1`, 'Host: x', execution, length].join('\r\n')
+    const [slow] = await callers(hurried, 1, `${start}\r\nContent-Type: application/octet-stream\r\n\r\n`)
+    const since = performance.now()
+    await until(() => performance.now() - since > 5000, { what: 'more than the time of an answer' })
+    expect(slow?.ended).toBe(false)
+    slow?.socket.write(artifact)
+    await until(() => slow?.read.startsWith('HTTP/1.1 200'), { what: 'its answer' })
+    expect(upstream.last()).toMatchObject({ url: `/v1/artifacts/${'0'.repeat(64)}`, body: artifact })
+    expect(upstream.last()?.headers.authorization).toBe(execution.split(': ')[1])
+  })
+})
+
 describe('clients that stop reading', () => {
   it.each([
     ['an answer', '/api/v1/resources'],

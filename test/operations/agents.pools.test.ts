@@ -182,6 +182,28 @@ it('work that no agent takes in time fails definitely, and a late agent is refus
   await p.as('olga').post(`${path}/cancel`, { reason })
 }, 90_000)
 
+it('work may lie in the stream while every agent is busy, and ends definitely with the time of its attempt', async () => {
+  const left_s = async (node: Record<string, unknown>) => {
+    const { operation_id } = await p.startOperation({ nodes: [node] })
+    const path = `/v1/operations/${operation_id}`
+    const waits = async () => (await p.as('vic').get(`${path}/nodes/${node.node_id}`)).body
+    await until(async () => (await waits()).attempts[0]?.progress, { what: 'the handover' })
+    const [{ s, ...rest } = { s: 0 }] = await p.query(
+      `select extract(epoch from start_before - created_at)::int as s from operations.executions where operation_id = $1`,
+      [operation_id],
+    )
+    expect(rest).toEqual({})
+    return { path, s, waits }
+  }
+  const busy = await left_s(external('busy', { pool: 'idle', timeouts: { run_s: 3600 } }))
+  expect(busy.s).toBeGreaterThan(800)
+  expect((await busy.waits()).attempts[0].progress.message).toMatch(/^Waiting for an agent of the pool "idle" until /)
+  await p.as('olga').post(`${busy.path}/cancel`, { reason })
+  const over = await left_s(external('over', { pool: 'idle', timeouts: { run_s: 2 } }))
+  await until(async () => (await over.waits()).error_class === 'not_picked_up', { timeout_ms: 30_000 })
+  await p.as('olga').post(`${over.path}/cancel`, { reason })
+}, 90_000)
+
 /** Works silently until told to stop. */
 const stall =
   (heard: string[]): Job =>

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
@@ -51,6 +52,29 @@ describe('a freeze that a person makes', () => {
     )
     expect(audit.map(({ action }) => action)).toEqual(['freeze.put', 'freeze.withdraw'])
     expect(audit.every(({ actor }) => String(actor).startsWith('user:'))).toBe(true)
+    await running.release()
+  })
+
+  it('holds a running operation whose target moves under it, and lets it go when it moves away', async () => {
+    const running = await operationOn(p, 'rack')
+    must(await p.as('olga').post('/v1/freezes', freeze('moving', { applies: "target.scope.region_id == 'us1'" })), 201)
+    const watch = createDriftWatch(p.deps)
+    const moves = async (parent_id: string | null) => {
+      await p.query(
+        `update operations.catalog_resources set parent_id = $2, version = version + 1, change_seq = nextval('operations.catalog_change_seq')
+         where resource_id = $1`,
+        ['rack', parent_id],
+      )
+      await watch()
+    }
+    const [{ parent_id }] = (await p.query(
+      `select parent_id from operations.catalog_resources where resource_id = 'rack'`,
+    )) as [{ parent_id: string | null }]
+    await moves('us1')
+    expect(await running.claim()).toBe('frozen moving')
+    await moves(parent_id)
+    expect(await running.claim()).toBe('granted')
+    must(await p.as('eva').post(end('moving'), {}), 200)
     await running.release()
   })
 

@@ -438,6 +438,68 @@ describe('a schedule', () => {
     expect(await states()).toEqual(['skipped', 'started', 'started'])
   })
 
+  /** A schedule for hosts whose label is on; `look` catches up and fires, and `labels` changes a host. */
+  const watching = async (label: string, more: Record<string, unknown> = {}) => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const on = { type_key: 'fleet.host', when: `target.labels.?${label}.orValue('') == 'yes${number}'` }
+    const { schedule_id } = must(await create({ when: { on }, intent, ...more }), 201).body
+    const look = async () => {
+      await p.deps.projection.catchUp()
+      await fire()
+      const { runs } = await read(schedule_id)
+      return runs.map(({ targets, state }: Record<string, unknown>) => [targets, state])
+    }
+    const labels = (id: string, is_on: boolean) =>
+      catalog.put(id, { parent_id: 'eu1', name: id, labels: { [label]: is_on ? `yes${number}` : 'no' } })
+    return { schedule_id, on, look, labels }
+  }
+
+  it('makes one waiting run of all that happens while its operation runs, and acts only on what still meets it', async () => {
+    const { schedule_id, look, labels } = await watching('flaps', { proceed: 'start' })
+    const [one, two] = hosts as [string, string]
+    labels(one, true)
+    expect(await look()).toEqual([[[one], 'started']])
+    for (const is_on of [false, true, false, true]) {
+      labels(one, is_on)
+      await look()
+    }
+    labels(two, true)
+    expect(await look()).toEqual([
+      [[one, two].sort(), 'begun'],
+      [[one], 'started'],
+    ])
+    labels(one, false)
+    labels(two, false)
+    await p.query(
+      `update operations.operations set ended_at = clock_timestamp() where operation_id in
+       (select operation_id from operations.schedule_runs where schedule_id = $1)`,
+      [schedule_id],
+    )
+    await p.query('update operations.schedule_runs set leased_until = null where schedule_id = $1', [schedule_id])
+    expect((await look())[0]).toEqual([[one, two].sort(), 'skipped'])
+    expect((await runsOf(schedule_id))[0].detail).toBe('Its resources no longer meet the condition.')
+  })
+
+  it('counts a resource that it cannot judge as not met and names it; a broken one holds up no other', async () => {
+    const broken = await watching('broken')
+    const { schedule_id, on, look, labels } = await watching('judged')
+    const [one] = hosts as [string, string]
+    const set = (id: string, when: unknown) =>
+      p.query('update operations.schedules set "when" = $2::jsonb where schedule_id = $1', [
+        id,
+        JSON.stringify({ on: { ...on, when } }),
+      ])
+    await set(broken.schedule_id, 5)
+    await set(schedule_id, `target.labels.judged == 'yes${number}'`)
+    labels(one, true)
+    expect(await look()).toEqual([[[one], 'planned']])
+    expect(await read(schedule_id)).toMatchObject({
+      status: 'active',
+      status_reason: expect.stringMatching(/^The condition cannot be judged on \S+ and \d+ others: /),
+    })
+    await act(broken.schedule_id, 'end')
+  })
+
   it('is created once per key', async () => {
     const key = randomUUID()
     const replies = await Promise.all([1, 2, 3].map(() => create({}, 'olga', { key })))

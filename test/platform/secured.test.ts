@@ -119,6 +119,17 @@ describe('a production installation by TLS', () => {
     await expect(request(url.replace('https', 'http'))).rejects.toThrow()
   })
 
+  it('lets agents report through the gateway, by the token of their work alone', async () => {
+    const token = `exe_${randomBytes(32).toString('base64url')}`
+    const [refused, stranger] = [
+      await send('/api/v1/execution-results', {}, token),
+      await send('/api/v1/execution-results', {}),
+    ]
+    // Operations itself looks for the token: no certificate is asked of an agent.
+    expect([refused.body.code, stranger.body.code]).toEqual(['invalid_token', 'invalid_token'])
+    expect((await send(`/api/v1/artifacts/${'0'.repeat(64)}`, undefined, token)).body.code).toBe('invalid_token')
+  })
+
   it('leaves no password in the log of Postgres, whatever statements it logs', async () => {
     await asOwner("alter system set log_statement = 'ddl'")
     await asOwner('select pg_reload_conf()')

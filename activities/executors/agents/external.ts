@@ -16,13 +16,14 @@ import { type AgentChannel, bringWork, tellToStop } from './doors.ts'
 
 export type OutsideDeps = {
   pool: pg.Pool
-  /** The internal listener of operations, as agents reach it. */
-  operations_url: string
+  /** Where agents report and fetch artifacts: a path ends it. */
+  agents_url: string
   /** For pools whose agents take work from the stream. */
   agents: AgentChannel
 }
 
-const START_S = 60
+/** An agent that is called answers at once. One that takes from the stream may first finish its other work. */
+const START_S = { http: 60, nats: 900 }
 const HEARTBEAT_S = 30
 /** An answer ends the wait at once (the command node_result). This is the longest interval between silence checks. */
 const LOOK_S = 60
@@ -49,11 +50,11 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
         await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
       return closed
     }
-    if (known.overdue && (await close('over'))) return { ...unknown('The agent did not end it in time.'), final: true }
     if (!known.started && known.start_due && (await close('not_started')))
       return known.begun
         ? unknown('An agent was lost, and no other took the work in time.', known)
         : failed('not_picked_up', `${noneOf(known.pool, context.with.labels)} took it in time, so it has no effect.`)
+    if (known.overdue && (await close('over'))) return { ...unknown('The agent did not end it in time.'), final: true }
     if (known.silent && (await close('silent'))) return unknown('The agent was silent for three heartbeats.', known)
     return waiting(known.look_after_s)
   },
@@ -82,9 +83,12 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   const { secrets } = context
   if (typeof job !== 'string' || !isObject(inputs) || !isObject(labels ?? {}))
     return failed('refused', '"job" must be a text; "inputs" and "labels" must be objects.')
-  if (!policy.agentsOf(pool)) return failed('refused', `The pool "${pool}" has no agents.`)
-  const { start_s = START_S, heartbeat_s = HEARTBEAT_S } = timeouts
+  const door = policy.agentsOf(pool)
+  if (!door) return failed('refused', `The pool "${pool}" has no agents.`)
   const left_s = (deadline - Date.now()) / 1000
+  const { heartbeat_s = HEARTBEAT_S } = timeouts
+  // Work that no agent has begun when its time is over has no effect.
+  const start_s = Math.min(timeouts.start_s ?? START_S[door.mode], left_s)
   if (left_s <= 0)
     return known?.begun
       ? { ...unknown('An agent was lost, and there was no time left for another.'), final: true }
@@ -103,8 +107,8 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     deadline_at,
     heartbeat_s,
     start_before,
-    results_url: `${deps.operations_url}/internal/v1/execution-results`,
-    artifacts_url: `${deps.operations_url}/internal/v1/artifacts`,
+    results_url: `${deps.agents_url}/execution-results`,
+    artifacts_url: `${deps.agents_url}/artifacts`,
     ...(trace !== null && { trace }),
     ...(labels !== undefined && { labels }),
     // Last, because others fill these: an agent that reads the first member of a name reads ours.
@@ -118,5 +122,5 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
       ? unknown(`An agent was lost, and no other accepted the work: ${refused}`, known)
       : failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
   // An agent that begins at once and dies at once has then been silent for three heartbeats.
-  return waiting(Math.min(start_s, left_s, 3 * heartbeat_s))
+  return waiting(Math.min(start_s, 3 * heartbeat_s))
 }

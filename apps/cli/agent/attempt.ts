@@ -36,6 +36,9 @@ const TOOLS: Record<string, Tool> = {
 /** The jobs that `signalbox agent` carries out. */
 export const JOBS: readonly string[] = Object.keys(TOOLS)
 
+/** Jobs whose programs change no target. */
+const READS = /\.(preview|lock|drift)$/
+
 /** What a kill and its report may take. */
 const SPARE_MS = 1000
 /** More often than required: the answer to a heartbeat carries a cancellation. */
@@ -99,13 +102,17 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   let beating: Promise<void> = Promise.resolve()
   const beat = async () => {
     const part = partOf(lines)
-    const { status, at, cancel_requested } = await report('heartbeat', { lines: part }, 1000 * work.heartbeat_s)
+    const { status, at, cancel_requested, category, code } = await report(
+      'heartbeat',
+      { lines: part },
+      1000 * work.heartbeat_s,
+    )
     if (status === 200) {
       heard = at ?? heard
       lines.splice(0, part.length)
     }
-    // A refusal means that the attempt is no longer ours.
-    if (status >= 400) lose()
+    // The attempt is no longer ours. What a proxy on the way answers says nothing of that: silence ends it in its time.
+    if (category === 'execution_result_rejected' || code === 'invalid_token') lose()
     else if (cancel_requested) halt('told to stop')
   }
   const halt = (why: string) => {
@@ -142,6 +149,10 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   }
   const signal = AbortSignal.any([stop.signal, told])
   const tool = named(TOOLS, work.job)
+  let acted = false
+  const began = () => {
+    acted ||= !READS.test(work.job)
+  }
   const act = async (): Promise<Verdict> => {
     if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
     if (typeof env === 'string') return refusedBy(env)
@@ -151,12 +162,12 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     const own = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: join(home, 'tmp'), LANG: 'C.UTF-8' }
     for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
     if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
-    const reports = { log, stored, keep, fetch, left_ms, own_ms }
+    const reports = { log, stored, keep, fetch, left_ms, own_ms, began }
     return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, ...reports })
   }
   try {
     const verdict = await act().catch((error: Error) =>
-      error instanceof Ended ? error.verdict : failed('agent_error', error.message),
+      error instanceof Ended ? error.verdict : faultOf(error, acted),
     )
     clearInterval(timer)
     ended = true
@@ -183,6 +194,10 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     }
   }
 }
+
+/** A fault of this agent after a program of an acting job began: nobody knows its effect. */
+const faultOf = ({ message }: Error, acted: boolean): Verdict =>
+  acted ? { status: 'unknown', class: 'agent_error', message } : failed('agent_error', message)
 
 const partOf = <T extends { text: string }>(lines: T[]): T[] => {
   const fit = fitting(

@@ -13,6 +13,7 @@ export type Answer = {
   status: number
   at?: number
   cancel_requested?: boolean
+  category?: string
   left_s?: number
   code?: string
   detail?: string

@@ -13,6 +13,7 @@ import { minute, word } from '../terminal/output.ts'
 import { versionOfClient } from '../version.ts'
 
 const LONGEST_WAIT_MS = 30_000
+/** How long a request for work waits, over all pools. */
 const WAIT_S = 5
 const SWEEP_MS = 60_000
 /** On a busy network it still gets through; a supervisor waits longer than this before it kills. */
@@ -70,17 +71,11 @@ export const agentCommands: Command[] = [
       const sweep = setInterval(() => removeLeft(file), SWEEP_MS)
       context.out.note(`Asking for work of ${file.pools.join(', ')}.`)
       try {
-        const places = values.once === true ? 1 : (file.concurrency ?? 1)
-        const taken = Array.from({ length: places }, (_, at) =>
-          takeTurns(context, { ...file, uid: file.uids[at] ?? file.uid }, values.once === true, stop, kill.signal),
-        )
         let told: Promise<unknown> = Promise.resolve()
         stop.signal.addEventListener('abort', () => {
           told = ask(context, file, file.pools[0], 'draining').catch(() => {})
         })
-        // The others finish their work first: one that is refused must not take their signals away.
-        const refused = (await Promise.allSettled(taken)).find((turn) => turn.status === 'rejected')
-        if (refused) throw refused.reason
+        await takeTurns(context, file, values.once === true, stop, kill.signal)
         const left = told.then(() => ask(context, file, file.pools[0], 'gone')).catch(() => {})
         await Promise.race([left, delay(LAST_WORD_MS, undefined, { ref: false })])
         return EXIT.done
@@ -153,13 +148,23 @@ const ask = ({ api }: Context, file: AgentFile, pool = '', leaves?: 'draining' |
       'agent')
   const body: WorkRequest = {
     labels,
-    wait_s: WAIT_S,
+    wait_s: Math.max(1, Math.floor(WAIT_S / pools.length)),
     agent: { name, version: versionOfClient(), concurrency, pools, ...(leaves && { leaves }) },
   }
   return api.send<Work | undefined>('POST', `/api/v1/pools/${pool}/work`, body)
 }
 
-/** One of the agent's slots: asks each pool in turn and runs the work it gets. A refused identity ends the agent. */
+/** The work as it is reached from here: over the connection by which it came. */
+const fromHere = ({ api: { url } }: Context, work: Work): Work => ({
+  ...work,
+  results_url: `${url}/api/v1/execution-results`,
+  artifacts_url: `${url}/api/v1/artifacts`,
+})
+
+/**
+ * Asks the pools in turn while a place is free, by one request at a time, and runs what it gets. Returns once all of it
+ * has ended. A refused identity ends the agent.
+ */
 const takeTurns = async (
   context: Context,
   file: AgentFile,
@@ -168,30 +173,43 @@ const takeTurns = async (
   kill: AbortSignal,
 ): Promise<void> => {
   const { out } = context
+  const say = (line: string) => out.note(line)
+  const pause = (ms: number) => delay(ms, undefined, { signal: stop.signal }).catch(() => {})
+  const free = Array.from({ length: once ? 1 : (file.concurrency ?? 1) }, (_, at) => file.uids[at] ?? file.uid)
+  const running = new Set<Promise<void>>()
+  const run = async (work: Work, uid: AgentFile['uid']) => {
+    const ended = await carryOut({ ...file, uid }, fromHere(context, work), kill, say).then(
+      () => true,
+      ({ message }: Error) => say(`${work.node_id}: ${message}`),
+    )
+    if (once) stop.abort()
+    // An agent that cannot begin, such as on a full disk, must not take the work of the others.
+    else if (!ended) await pause(LONGEST_WAIT_MS)
+    free.push(uid)
+  }
   let wait = 1000
-  for (let turn = 0; !stop.signal.aborted; turn += 1) {
-    const pool = file.pools[turn % file.pools.length]
-    try {
-      const answer = await ask(context, file, pool)
-      wait = 1000
-      if (answer.status === 204 || !answer.body) continue
-      const say = (line: string) => out.note(line)
-      const { node_id } = answer.body
-      const ended = await carryOut(file, answer.body, kill, say).then(
-        () => true,
-        ({ message }: Error) => say(`${node_id}: ${message}`),
-      )
-      if (once) return stop.abort()
-      // An agent that cannot begin, such as on a full disk, must not take the work of the others.
-      if (!ended) await delay(LONGEST_WAIT_MS, undefined, { signal: stop.signal }).catch(() => {})
-    } catch (error) {
-      if (!(error instanceof CliError) || !(error.passing || error.exit === EXIT.error)) {
-        stop.abort()
-        throw error
+  try {
+    // Agents that start together begin at different pools.
+    for (let turn = Math.floor(Math.random() * file.pools.length); !stop.signal.aborted; turn += 1) {
+      if (free.length === 0) await Promise.race(running)
+      if (stop.signal.aborted) return
+      try {
+        const { status, body } = await ask(context, file, file.pools[turn % file.pools.length])
+        wait = 1000
+        if (status === 204 || !body) continue
+        const work = run(body, free.shift())
+        running.add(work)
+        void work.finally(() => running.delete(work))
+      } catch (error) {
+        if (!(error instanceof CliError) || !(error.passing || error.exit === EXIT.error)) throw error
+        say(`${error.lines[0]?.split('. ')[0]}. Asking again in ${wait / 1000} s.`)
+        await pause(wait)
+        wait = Math.min(wait * 2, LONGEST_WAIT_MS)
       }
-      out.note(`${error.lines[0]?.split('. ')[0]}. Asking again in ${wait / 1000} s.`)
-      await delay(wait, undefined, { signal: stop.signal }).catch(() => {})
-      wait = Math.min(wait * 2, LONGEST_WAIT_MS)
     }
+  } finally {
+    stop.abort()
+    // What runs finishes first, also if the identity was refused.
+    await Promise.all(running)
   }
 }

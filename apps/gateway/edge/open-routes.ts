@@ -26,7 +26,7 @@ export const chargeOpenRoute = async (
   const { guard, limits, nameOf } = deps
   const address = nameOf(`address:${client.key}`)
   if (route.class !== 'none') guard.refuseForeign(exchange.req)
-  const by = (limit: 'refresh' | 'sso' | 'jwks' | 'enrol' | 'machine' | 'device') => ({
+  const by = (limit: 'refresh' | 'sso' | 'jwks' | 'enrol' | 'machine' | 'device' | 'work') => ({
     key: `${limit}:${address}`,
     rate: limits[limit],
   })

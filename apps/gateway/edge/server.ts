@@ -22,6 +22,12 @@ const MAX_HEADERS = 16_384
 const API_BODY = 1_048_576
 /** The graph of an intent may have 5,000 nodes. */
 const OPERATIONS_BODY = 4_194_304
+/** Agents send logs, and artifacts of up to 256 MiB over a slow link. */
+const AGENT_BODIES: Record<string, number> = {
+  '/api/v1/execution-results': 8_388_608,
+  '/api/v1/artifacts/{sha256}': 268_435_456,
+}
+const UPLOAD_MS = 330_000
 /** How long a connection with a request may be still beyond the time of an answer; streams send something every 15 s. */
 const STILL_MS = 20_000
 
@@ -71,7 +77,8 @@ export const createGateway = (deps: GatewayDeps) => {
     {
       maxHeaderSize: MAX_HEADERS,
       headersTimeout: 10_000,
-      requestTimeout: 30_000,
+      // A slow body of another route is cut by the time of its answer.
+      requestTimeout: UPLOAD_MS,
       keepAliveTimeout: 75_000,
       connectionsCheckingInterval: 5000,
       insecureHTTPParser: false,
@@ -237,7 +244,7 @@ const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
 type Sender = { client: ClientAddress; claims?: AccessClaims; body: Buffer | null | undefined }
 
 const limitOf = ({ upstream, path }: Route): number => {
-  if (upstream === 'operations') return OPERATIONS_BODY
+  if (upstream === 'operations') return AGENT_BODIES[path] ?? OPERATIONS_BODY
   return upstream === 'catalog' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY
 }
 
@@ -257,6 +264,8 @@ const serve = async (
     return answerJson(deps, exchange, status, own)
   }
   const endless = route.class === 'stream'
+  const works = route.class === 'work'
+  if (works) uncount(deps, exchange)
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
   try {
     const since = performance.now()
@@ -274,6 +283,8 @@ const serve = async (
       }),
       body: body === undefined ? streamOf(req, limitOf(route)) : body,
       endless,
+      apart: endless || works,
+      ...(AGENT_BODIES[route.path] && { reply_ms: UPLOAD_MS }),
       insist: route.kind === 'S',
     }
     await deps.proxy.pass(upstream, request, {

@@ -113,8 +113,11 @@ export const createGuard = (deps: GuardDeps) => {
   const pass = async (route: Route, claims: AccessClaims): Promise<void> => {
     const { sub: user_id } = claims
     // Stopping has a separate bucket: a user who used up the other one may still stop things.
-    const rate = claims.cm === 'machine' ? limits.machine : limits.api
-    const bucket = { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate }
+    const own = claims.cm === 'machine' ? limits.machine : limits.api
+    const bucket =
+      route.class === 'work'
+        ? { key: `work:${user_id}`, rate: limits.work }
+        : { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate: own }
     if (isEnrolling(claims) && !route.enrols) throw factorRequired()
     if (route.path === '/auth/logout') return charge('api', [bucket])
     if (denylist.has(claims)) throw revoked(deps)

@@ -27,6 +27,10 @@ export type UpstreamRequest = {
   body: Buffer | Readable | null
   /** A stream of events: the time between two pieces is not limited. */
   endless: boolean
+  /** It lasts, so it has a connection of its own: it must not take one that another request waits for. */
+  apart: boolean
+  /** Instead of the usual time until the answer begins. */
+  reply_ms?: number
   /** A stopping act: it is tried even while the breaker of its upstream is open. */
   insist: boolean
 }
@@ -63,8 +67,7 @@ export const createProxy = (
       ]),
     ) as Record<keyof Upstreams, Pool>
   const pools = open(connections)
-  // A stream holds its connection for minutes, so it must not take one that another request waits for.
-  const streams = open(null)
+  const own = open(null)
   const measured = measureSeats(telemetry)
   const seated = Object.fromEntries(
     Object.keys(urls).map((name) => [name, createSeats({ seats, queues, ...measured })]),
@@ -83,16 +86,21 @@ export const createProxy = (
       new Promise((resolve, reject) => {
         // It left while our checks ran: it says so only once.
         if (sink.res.destroyed) return resolve()
-        const { endless, insist, ...options } = request
+        const { endless, apart, insist, reply_ms: longest_ms = reply_ms, ...options } = request
         const dependency = watched[upstream]
         if (!dependency.breaker.allows(insist)) return reject(unavailable(AWAY(upstream), undefined, 'unavailable'))
-        const passing = createPassing({ upstream, endless, reply_ms, dependency, resolve, reject }, sink)
-        ;(endless ? streams : pools)[upstream].dispatch(
-          { ...options, method: options.method as 'GET', ...(endless && { bodyTimeout: 0 }) },
+        const passing = createPassing({ upstream, endless, reply_ms: longest_ms, dependency, resolve, reject }, sink)
+        ;(apart ? own : pools)[upstream].dispatch(
+          {
+            ...options,
+            method: options.method as 'GET',
+            headersTimeout: longest_ms,
+            ...(endless && { bodyTimeout: 0 }),
+          },
           passing,
         )
       }),
-    close: () => Promise.all([pools, streams].flatMap(Object.values<Pool>).map((pool) => pool.destroy())),
+    close: () => Promise.all([pools, own].flatMap(Object.values<Pool>).map((pool) => pool.destroy())),
   }
 }
 export type UpstreamProxy = ReturnType<typeof createProxy>

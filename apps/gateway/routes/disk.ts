@@ -19,6 +19,8 @@ export const isRefused = (
 ): boolean => {
   if (free === undefined || free >= REFUSE_ARMING) return false
   const arming = kind === 'A' || kind === 'W'
+  // What runs must be able to report; without its heartbeats it would be interrupted.
+  if (limit === 'work') return arming
   return free < REFUSE_ALL ? kind !== 'R' || LOGINS.has(limit) : arming
 }
 

@@ -6,7 +6,10 @@ export type Upstream = 'session' | 'identity' | 'token' | 'catalog' | 'operation
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** R read, W write, A arming, S stopping: decides what is still served while a dependency is away (auth.md 6). */
 export type Kind = 'R' | 'W' | 'A' | 'S'
-/** Which limits a request is charged to. `token` is login or refresh, depending on the body; `none` is not charged. */
+/**
+ * Which limits a request is charged to. `token` is login or refresh, depending on the body; `none` is not charged.
+ * `work` is for agents: they wait for work, and for as long as an artifact takes, so they hold nobody's seat.
+ */
 export type LimitClass =
   | 'api'
   | 'stream'
@@ -18,6 +21,7 @@ export type LimitClass =
   | 'enrol'
   | 'machine'
   | 'device'
+  | 'work'
   | 'none'
 
 /** One endpoint of the public API. The service checks `permission`; the gateway only tells `none` from the rest. */
@@ -81,7 +85,7 @@ const BATCH = new Set([
 ])
 
 const priorityOfRow = (name: string, kind: Kind, limit: LimitClass): Priority => {
-  if (limit === 'none' || limit === 'jwks') return 'exempt'
+  if (limit === 'none' || limit === 'jwks' || limit === 'work') return 'exempt'
   if (OPEN.has(limit) || ENTER.has(name)) return 'enter'
   if (BATCH.has(name)) return 'batch'
   if (DECIDE.has(name)) return 'decide'
@@ -269,7 +273,10 @@ const operations = table('operations', '', [
   ['GET', `${OP}/nodes/{node_id}/logs/raw`, 'R', 'log:read'],
   ['GET', '/api/v1/events', 'R', 'operation:read', 'stream'],
   ['GET', '/api/v1/audit', 'R', 'audit:read'],
-  ['POST', '/api/v1/pools/{pool}/work', 'W', 'operation:read'],
+  ['POST', '/api/v1/pools/{pool}/work', 'W', 'operation:read', 'work'],
+  ['POST', '/api/v1/execution-results', 'S', 'none', 'work'],
+  ['PUT', '/api/v1/artifacts/{sha256}', 'S', 'none', 'work'],
+  ['GET', '/api/v1/artifacts/{sha256}', 'S', 'none', 'work'],
   ['POST', '/api/v1/engine/codec/decode', 'R', 'engine:inspect'],
   ['GET', '/api/v1/me', 'R', 'self'],
   ...reads('self', [

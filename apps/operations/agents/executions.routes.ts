@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { isExecutionToken } from '../../../db/operations/agents/artifacts.ts'
+import { allow } from '../../shared/auth/http.ts'
 import { ExecutionReply, ExecutionResult } from '../../shared/contracts/engine/executions.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -7,12 +8,27 @@ import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { takeResult, tokenRefused } from './executions.ts'
 
+/** Where agents report: behind the gateway, or inside the network. */
+export type AgentBase = '/v1' | '/internal/v1'
+/** The execution token is checked by these routes themselves. The internal ones are behind no user tokens. */
+export const byItsToken = (base: AgentBase, scope: string) =>
+  base === '/v1'
+    ? { 'x-scope': 'the execution token', preHandler: allow('none', { kind: 'S' }) }
+    : { 'x-scope': scope, 'x-permissions': ['bearer'] }
+
+/** A report with its lines is larger than other public bodies. */
+const REPORT_BYTES = 8_388_608
+
+type Deps = Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>
+
 /** The endpoint for agents: an execution token is valid for one attempt of one node only. */
-export const executionsRoutes = routes<Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>>('internal', (app, { deps }) => {
+export const executionsRoutes = routes<Deps, { base: AgentBase }>('agents', (app, { deps, base }) => {
   const results = deps.telemetry.counter('signalbox_execution_results_total', 'Messages of agents by result.', [
     'result',
   ])
-  app.post('/internal/v1/execution-results', {
+  app.post(`${base}/execution-results`, {
+    ...byItsToken(base, 'the execution token'),
+    bodyLimit: REPORT_BYTES,
     // Runs before the body is read or validated: a stranger does not learn which members it may hold.
     onRequest: async (req) => {
       const token = tokenOf(req)
@@ -24,8 +40,6 @@ export const executionsRoutes = routes<Uses<'artifacts' | 'db' | 'nats' | 'telem
     summary: 'Report on work that was handed over',
     description:
       'Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
-    'x-scope': 'the execution token',
-    'x-permissions': ['bearer'],
     body: ExecutionResult,
     response: { 200: ExecutionReply },
     handler: async (req) => {

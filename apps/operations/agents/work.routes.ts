@@ -13,6 +13,8 @@ import { refuseAgent, seenOf, takeWork } from './work.ts'
 
 /** The part of a request's time that a wait leaves for the last look at the stream (a second) and the answer. */
 const ANSWER_MS = 1500
+/** A drain concerns requests that wait now, for seconds. The oldest have none. */
+const MOST_DRAINING = 1000
 
 type Deps = Uses<'agentsOf' | 'config' | 'db' | 'nats' | 'telemetry'>
 
@@ -39,6 +41,7 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
     params: PoolParams,
     body: WorkRequest,
     response: { 200: Work, 204: Type.Null() },
+    config: { waits: true },
     preHandler: allow('operation:read', { kind: 'W' }),
     handler: async (req, reply) => {
       const { labels = {}, wait_s = 5, agent } = req.body
@@ -46,8 +49,11 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
       const refused = refuseAgent(deps, req.caller, pool)
       if (refused) throw refused
       const one = seenOf(deps, req.caller.username, pool, req.body)
-      if (agent?.leaves === 'draining') draining.add(one.agent)
-      else draining.delete(one.agent)
+      if (agent?.leaves === 'draining') {
+        draining.add(one.agent)
+        const [oldest] = draining
+        if (draining.size > MOST_DRAINING && oldest !== undefined) draining.delete(oldest)
+      } else draining.delete(one.agent)
       await (agent?.leaves === 'gone' ? seen.gone(one) : seen.note(one))
       if (agent?.leaves) return reply.code(204).send(null)
       // A client that was told of the timeout has gone, though the connection stays.

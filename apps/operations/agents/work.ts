@@ -13,6 +13,8 @@ type WorkDeps = Uses<'config' | 'nats'>
 /** How long before work is offered again that did not fit this agent's labels and went back for others. */
 const OTHERS_MS = 500
 const LEAST_WAIT_MS = 1000
+/** Clocks differ by less than this. */
+const OVERDUE_MS = 60_000
 
 /** Why a caller may take no work of a pool. One answer for all: it does not tell whether the pool exists. */
 export const refuseAgent = (
@@ -61,6 +63,11 @@ export const takeWork = async (
     const work = workIn(message)
     if (!work) {
       message.term('it is no work')
+      continue
+    }
+    // Its attempt ended when its time to begin was over: no agent could begin it.
+    if (Date.parse(work.start_before) + OVERDUE_MS < Date.now()) {
+      message.term('its time to begin is over')
       continue
     }
     const fits = Object.entries((work.labels ?? {}) as object).every(([name, value]) => labels[name] === value)

@@ -5,9 +5,10 @@ import {
   findRunning,
   getSchedule,
   lastEnd,
-  leaseRuns,
+  leaseRun,
   lockDue,
   moveSchedule,
+  noteIntent,
   type RunEnd,
   type Schedule,
 } from '../../../db/operations/plans/schedules.ts'
@@ -31,7 +32,7 @@ const BATCH = 20
 /** After failing for this long, a run is given up. */
 const GIVE_UP_MS = 15 * 60_000
 
-type Run = { schedule_id: string; due_at: string; begun_at: string; targets: string[] | null }
+type Run = { schedule_id: string; due_at: string; begun_at: string; targets: string[] | null; intent_id: string | null }
 
 /** A pause or an end of the schedule came before the start. */
 class RunOver extends Error {}
@@ -53,7 +54,12 @@ export const fireDue = async (deps: OperationsDeps): Promise<number> => {
   })
   await watchConditions(deps)
   let ended = 0
-  for (const run of await leaseRuns(deps.db, BATCH)) if (await makeRun(deps, run)) ended += 1
+  // One at a time: what happens while the others are made becomes part of this one.
+  for (let made = 0; made < BATCH; made += 1) {
+    const run = await leaseRun(deps.db)
+    if (!run) break
+    if (await makeRun(deps, run)) ended += 1
+  }
   return ended
 }
 
@@ -69,7 +75,12 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
       await endRun(deps.db, run, 'begun', { detail: `${running.title} is still running.` })
       return false
     }
-    const state = running ? 'skipped' : await proceed(deps, schedule, run, made)
+    const targets = stillMatching(schedule, run)
+    if (targets?.length === 0) {
+      await endRun(deps.db, run, 'skipped', { detail: 'Its resources no longer meet the condition.' })
+      return true
+    }
+    const state = running ? 'skipped' : await proceed(deps, schedule, { ...run, targets }, made)
     await endRun(
       deps.db,
       run,
@@ -94,6 +105,10 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   }
 }
 
+/** The targets of a run that waited: those that still meet the condition. Once its intent is made they are fixed. */
+const stillMatching = ({ when, matched }: Schedule, { targets, intent_id }: Run): string[] | null =>
+  targets && intent_id === null && 'on' in when ? targets.filter((id) => matched.includes(id)) : targets
+
 /** Creates the intent, plans it, and starts the plan if the schedule says so; each step once, however often tried. */
 const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made: RunEnd) => {
   const caller = await callerFor(deps, schedule)
@@ -108,6 +123,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
   const intent = { ...schedule.intent, ...(targets && { targets }) }
   const { intent_id } = bodyOf<{ intent_id: string }>(await createIntent(deps, step('intent'), intent))
   made.intent_id = intent_id
+  await noteIntent(deps.db, run, intent_id)
   const plan = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
   made.plan_id = plan.plan_id
   if (schedule.proceed === 'plan') return 'planned' as const

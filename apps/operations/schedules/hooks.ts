@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import {
   beginRun,
   getSchedule,
-  isRunWaiting,
+  joinWaiting,
   lockSchedule,
   moveSchedule,
   type Schedule,
@@ -65,7 +65,7 @@ export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: De
     const { is_new, lately } = await saveDelivery(tx, { schedule_id, ...proof, status, detail })
     if (!is_new) return { status: 'duplicate', detail: 'It was delivered before.' }
     if (lately > A_MINUTE) throw overloaded('internal_error')
-    if (status === 'accepted' && !(await isRunWaiting(tx, schedule_id)))
+    if (status === 'accepted' && !(await joinWaiting(tx, schedule_id)))
       await beginRun(tx, schedule_id, deps.clock.now().toISOString())
     return { status, detail }
   })

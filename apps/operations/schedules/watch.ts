@@ -1,33 +1,74 @@
-import type { Tx } from '../../../db/client.ts'
 import { readChangeMark } from '../../../db/operations/history/tail.ts'
-import { beginRun, lockWatching, moveSchedule, type Schedule } from '../../../db/operations/plans/schedules.ts'
+import {
+  beginRun,
+  joinWaiting,
+  listWatching,
+  lockUnchanged,
+  moveSchedule,
+  type Schedule,
+} from '../../../db/operations/plans/schedules.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
-import { resolveTargets } from '../targets/resolve.ts'
+import { resolveTargets, SelectorTooSlow, type Unjudged } from '../targets/resolve.ts'
 
-/** The most resources that may meet one condition. */
-const MOST = 1000
+type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry'>
 
-/** Begins a run for resources that newly meet a schedule's condition; one that stops and begins again counts again. */
-export const watchConditions = (deps: Uses<'clock' | 'db'>): Promise<void> =>
-  deps.db.transaction(async (tx) => {
-    const seen = await readChangeMark(tx)
-    for (const schedule of await lockWatching(tx, seen)) {
-      await look(deps, tx, schedule)
-      await moveSchedule(tx, schedule.schedule_id, { seen })
-    }
-  })
+/** A busy machine must not pause what people rely on. */
+const IN_VAIN = 'The condition could not be judged in time. It is tried again each minute.'
 
-const look = async ({ clock }: Uses<'clock'>, tx: Tx, schedule: Schedule): Promise<void> => {
-  const { schedule_id, when, matched } = schedule
+/**
+ * Begins a run for resources that newly meet a schedule's condition; one that stops and begins again counts again. Each
+ * is judged without a lock, so that a pause waits for none, and a failure of one holds up no other.
+ */
+export const watchConditions = async (deps: Deps): Promise<void> => {
+  const seen = await readChangeMark(deps.db)
+  for (const schedule of await listWatching(deps.db, seen, IN_VAIN))
+    await look(deps, schedule, seen).catch((error: unknown) =>
+      deps.telemetry.log.warn({ err: error, schedule_id: schedule.schedule_id }, 'a condition could not be judged'),
+    )
+}
+
+const look = async (deps: Deps, schedule: Schedule, seen: number): Promise<void> => {
+  const { schedule_id, when, matched, status_reason: before } = schedule
   if (!('on' in when)) return
-  try {
-    const now = (await resolveTargets(tx, { targets: [{ selector: when.on }] }, MOST)).map((one) => one.resource_id)
+  const judged = await judge(deps, when.on)
+  await deps.db.transaction(async (tx) => {
+    // It was paused meanwhile, or another process was faster.
+    if (!(await lockUnchanged(tx, schedule))) return
+    if (!('now' in judged)) return void (await moveSchedule(tx, schedule_id, judged))
+    const { now, status_reason } = judged
     const fresh = now.filter((id) => !matched.includes(id))
-    if (fresh.length > 0) await beginRun(tx, schedule_id, clock.now().toISOString(), { targets: fresh })
-    if (fresh.length > 0 || now.length < matched.length) await moveSchedule(tx, schedule_id, { matched: now })
+    if (fresh.length > 0 && !(await joinWaiting(tx, schedule_id, fresh)))
+      await beginRun(tx, schedule_id, deps.clock.now().toISOString(), { targets: fresh })
+    await moveSchedule(tx, schedule_id, {
+      seen,
+      ...((fresh.length > 0 || now.length < matched.length) && { matched: now }),
+      ...(status_reason !== before && { status_reason }),
+    })
+  })
+}
+
+type Condition = Extract<Schedule['when'], { on: unknown }>['on']
+
+const judge = async ({ config, db }: Deps, on: Condition) => {
+  const unjudged: Unjudged = []
+  try {
+    const found = await resolveTargets(
+      db,
+      { targets: [{ selector: on }] },
+      config.OPERATIONS__LIMITS__TARGETS,
+      unjudged,
+    )
+    return { now: found.map((one) => one.resource_id), status_reason: reasonOf(unjudged) }
   } catch (error) {
+    if (error instanceof SelectorTooSlow) return { status_reason: IN_VAIN }
     if (!(error instanceof AppError) || error.status >= 500) throw error
-    await moveSchedule(tx, schedule_id, { status: 'paused', status_reason: error.message })
+    return { status: 'paused' as const, status_reason: error.message }
   }
 }
+
+/** Resources without a member that the condition asks for do not meet it; its owner should know of them. */
+const reasonOf = ([first, ...others]: Unjudged): string | null =>
+  first
+    ? `The condition cannot be judged on ${first.resource_id}${others.length > 0 ? ` and ${others.length} others` : ''}: ${first.message}`
+    : null

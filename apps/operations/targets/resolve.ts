@@ -38,14 +38,34 @@ export class TargetsMissing extends AppError {
   }
 }
 
+/** All of a selector's time is used up, be it by a slow condition or by a busy machine. */
+export class SelectorTooSlow extends AppError {
+  constructor(pointer: string, resources: number) {
+    const message = `takes more than ${ALL_MS / 1000} s on ${resources} resources; simplify it.`
+    const violations = [{ pointer, code: 'expression_error', message }]
+    super('validation_error', 'expression_error', `${pointer}: ${message}`, { status: 422, violations })
+  }
+}
+
+/**
+ * Resources on which a condition fails, such as by a member that they lack. A caller that passes this list counts them
+ * as not met; for all others the failure is one of the request.
+ */
+export type Unjudged = { resource_id: string; message: string }[]
+
 /** Returns all targets of an intent from the projection of the catalog: named, selected, or used by a graph's nodes. */
-export const resolveTargets = async (db: Queryable, request: TargetRequest, most: number): Promise<Target[]> => {
+export const resolveTargets = async (
+  db: Queryable,
+  request: TargetRequest,
+  most: number,
+  unjudged?: Unjudged,
+): Promise<Target[]> => {
   const named: { resource_id: string; pointer: string }[] = []
   const found = new Map<string, Resource>()
   for (const [i, entry] of (request.targets ?? []).entries()) {
     if ('resource_id' in entry) named.push({ resource_id: entry.resource_id, pointer: `/targets/${i}/resource_id` })
     else
-      for (const resource of await select(db, entry.selector, `/targets/${i}/selector`, most))
+      for (const resource of await select(db, entry.selector, `/targets/${i}/selector`, most, unjudged))
         found.set(resource.resource_id, resource)
   }
   for (const [i, node] of (request.graph?.nodes ?? []).entries())
@@ -74,7 +94,13 @@ export const loadAllTargets = async (db: Queryable): Promise<Target[] | undefine
 
 type Selector = { type_key: string; when?: string; limit?: number }
 
-const select = async (db: Queryable, { type_key, when, limit }: Selector, pointer: string, most: number) => {
+const select = async (
+  db: Queryable,
+  { type_key, when, limit }: Selector,
+  pointer: string,
+  most: number,
+  unjudged: Unjudged | undefined,
+) => {
   const condition = when === undefined ? undefined : compile(when, `${pointer}/when`)
   const of_type = await loadResourcesOfType(db, type_key, SCANNED + 1)
   if (of_type.length > SCANNED)
@@ -84,7 +110,13 @@ const select = async (db: Queryable, { type_key, when, limit }: Selector, pointe
     )
   const candidates = await withPlaces(db, of_type)
   const wanted = limit ?? most + 1
-  return condition ? matchesOf(candidates, condition, `${pointer}/when`, wanted) : candidates.slice(0, wanted)
+  if (!condition) return candidates.slice(0, wanted)
+  return matchesOf(
+    candidates,
+    (target) => test(condition, target, `${pointer}/when`, unjudged),
+    `${pointer}/when`,
+    wanted,
+  )
 }
 const SCANNED = 20_000
 
@@ -92,21 +124,22 @@ const SCANNED = 20_000
 const ALL_MS = 4000
 const TURN_MS = 10
 
-const matchesOf = async (candidates: readonly Target[], condition: CelProgram, pointer: string, wanted: number) => {
+const matchesOf = async (
+  candidates: readonly Target[],
+  meets: (target: Target) => boolean,
+  pointer: string,
+  wanted: number,
+) => {
   const matching: Target[] = []
   let spent_ms = 0
   let turn = performance.now()
   for (const target of candidates) {
     if (matching.length === wanted) break
-    if (test(condition, target, pointer)) matching.push(target)
+    if (meets(target)) matching.push(target)
     const since = performance.now() - turn
     if (since < TURN_MS) continue
     spent_ms += since
-    if (spent_ms > ALL_MS)
-      throw expressionError(
-        pointer,
-        `takes more than ${ALL_MS / 1000} s on ${candidates.length} resources; simplify it.`,
-      )
+    if (spent_ms > ALL_MS) throw new SelectorTooSlow(pointer, candidates.length)
     await setImmediate()
     turn = performance.now()
   }
@@ -124,12 +157,14 @@ const compile = (source: string, pointer: string): CelProgram => {
     throw error
   }
 }
-const test = (condition: CelProgram, target: Target, pointer: string): boolean => {
+const test = (condition: CelProgram, target: Target, pointer: string, unjudged: Unjudged | undefined): boolean => {
   try {
     return condition.test({ target })
   } catch (error) {
-    if (error instanceof CelError) throw expressionError(pointer, `${target.resource_id}: ${error.message}`)
-    throw error
+    if (!(error instanceof CelError)) throw error
+    if (!unjudged) throw expressionError(pointer, `${target.resource_id}: ${error.message}`)
+    unjudged.push({ resource_id: target.resource_id, message: error.message })
+    return false
   }
 }
 

@@ -8,11 +8,14 @@ import {
   repin,
 } from '../../../db/operations/leases/drift.ts'
 import { uuidv5 } from '../../shared/ids.ts'
+import { calendarSteps, lookAtCalendar } from '../calendar/change.ts'
 import { type Command, ownCommand } from '../command/command.ts'
 import { acceptUnlessEnded } from '../command/run.ts'
 import type { AcceptDeps, PlanningDeps, PolicyDeps } from '../deps.ts'
 import { driftSteps } from '../operations/control.ts'
 import { driftOf } from '../operations/drift.ts'
+
+type Deps = AcceptDeps & PlanningDeps & PolicyDeps
 
 /**
  * Checks running operations when the projection of the catalog has moved (operations.md 3.4). An operation whose nodes
@@ -20,7 +23,7 @@ import { driftOf } from '../operations/drift.ts'
  * checks the changes since the previous call; the first checks all. What fails for one operation is reported, and all
  * are looked at again. Returns how many operations it paused.
  */
-export const createDriftWatch = (deps: AcceptDeps & PlanningDeps & PolicyDeps) => {
+export const createDriftWatch = (deps: Deps) => {
   let seen = 0
   let seen_mark = 0
   return async (cannot: (error: unknown) => void = rethrow): Promise<number> => {
@@ -47,9 +50,10 @@ export const rethrow = (error: unknown): never => {
   throw error
 }
 
-const look = async (deps: AcceptDeps & PlanningDeps & PolicyDeps, running: Drifting): Promise<boolean> => {
+const look = async (deps: Deps, running: Drifting): Promise<boolean> => {
   const { operation_id, pins, looked, constraints, control } = running
   const { drifted, pins: fresh } = await driftOf(deps.db, deps, running)
+  await followCalendar(deps, running, { ...pins, ...fresh })
   const ids = new Set(drifted.map(({ resource_id }) => resource_id))
   const silent = Object.entries(fresh).filter(([id]) => !ids.has(id) || constraints.on_drift === 'ignore')
   if (silent.length > 0) await repin(deps.db, operation_id, pins, Object.fromEntries(silent))
@@ -61,20 +65,25 @@ const look = async (deps: AcceptDeps & PlanningDeps & PolicyDeps, running: Drift
   return paused
 }
 
-const pauseFor = async (
-  deps: AcceptDeps & PlanningDeps & PolicyDeps,
-  operation_id: string,
-  news: [string, number][],
-): Promise<boolean> => {
-  const command = commandOf(operation_id, news)
+/** A target that moves may come under a freeze or a window, or leave it; claims use the calendar of the operation. */
+const followCalendar = async (deps: Deps, running: Drifting, pins: Record<string, number>): Promise<void> => {
+  const { operation_id } = running
+  if (!(await lookAtCalendar(deps.db, deps, running, [])).changed) return
+  const command = commandOf('calendar_changed', operation_id, `calendar ${JSON.stringify(pins)}`)
+  await acceptUnlessEnded(deps, command, calendarSteps(deps, command))
+}
+
+const pauseFor = async (deps: Deps, operation_id: string, news: [string, number][]): Promise<boolean> => {
+  const command = commandOf('catalog_drift', operation_id, `drift ${JSON.stringify(news)}`)
   const resource_ids = news.map(([id]) => id)
   return acceptUnlessEnded(deps, command, driftSteps(deps, command, resource_ids))
 }
 
-const commandOf = (operation_id: string, news: [string, number][]): Command => {
-  const command_id = uuidv5(operation_id, `drift ${JSON.stringify(news)}`)
+const commandOf = (kind: 'catalog_drift' | 'calendar_changed', operation_id: string, name: string): Command => {
+  const command_id = uuidv5(operation_id, name)
+  const is_stop = kind === 'catalog_drift'
   return ownCommand({
-    ...{ kind: 'catalog_drift', class: 'stop', operation_id, command_id, actor: SYSTEM, request_id: command_id },
+    ...{ kind, class: is_stop ? 'stop' : 'edit', operation_id, command_id, actor: SYSTEM, request_id: command_id },
     instance: '/drift',
     request: { caller: SYSTEM.id, route: 'drift', key: command_id, fingerprint: Buffer.from(command_id) },
   })

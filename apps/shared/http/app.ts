@@ -303,6 +303,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** A stream that stays open, or an upload of any length: no time limit, and not a request in flight. */
     endless?: boolean
+    /** It mostly waits, so it is not counted as a request in flight; it has the time of every other. */
+    waits?: boolean
   }
 }
 

@@ -143,7 +143,9 @@ export const completeDocument = (document: Document, about: Documented, problem:
     ...document,
     servers: [{ url: '/' }],
     components: {
-      securitySchemes: internal ? { service_token: SERVICE_TOKEN } : { access_token: ACCESS_TOKEN },
+      securitySchemes: internal
+        ? { service_token: SERVICE_TOKEN }
+        : { access_token: ACCESS_TOKEN, execution_token: EXECUTION_TOKEN },
       headers: HEADERS,
       schemas: { Problem: problem, ...problemSchemas() },
       responses: refusals(),
@@ -164,8 +166,15 @@ const SERVICE_TOKEN = {
   description: 'A token that the calling service signs itself; x-scope names the scope it must hold.',
 }
 
+const EXECUTION_TOKEN = {
+  type: 'http',
+  scheme: 'bearer',
+  description: 'The token that an agent gets with a piece of work, for that work alone.',
+}
+
 const securityOf = ({ 'x-permissions': permissions = [], 'x-scope': scope }: Operation, internal: boolean) => {
   if (internal) return scope === undefined ? [] : [{ service_token: [scope] }]
+  if (scope !== undefined) return [{ execution_token: [] }]
   return permissions.length === 0 || permissions.includes('none') ? [] : [{ access_token: [] }]
 }
 

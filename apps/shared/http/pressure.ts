@@ -156,9 +156,9 @@ export const createPressure = (
 export const shedLoad = (target: FastifyInstance, telemetry: Telemetry, codes: EdgeCodes) => {
   const pressure = createPressure(telemetry, loadBounds())
   target.addHook('onRequest', (req, reply, done) => {
-    const { authorization, endless } = req.routeOptions.config
+    const { authorization, endless, waits } = req.routeOptions.config
     if (!authorization) return done()
-    if (!endless) {
+    if (!endless && !waits) {
       pressure.enter()
       reply.raw.once('close', pressure.leave)
     }

@@ -61,14 +61,18 @@ export type NewExecution = AttemptRef & {
 /** `trace`: the trace context of the start, for the executor of the work. */
 type Handover = { start_before: string; deadline_at: string; trace: string | null }
 
-/** Records a handover before the agent learns of it; closes every earlier one of the attempt. */
+/** Records a handover before the agent learns of it, and that the attempt waits; closes every earlier one of the attempt. */
 export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<Handover> => {
   const { rows } = await pool.query<Handover>({
     name: 'execution_insert',
     text: `
 with earlier as (
   update operations.executions set closed_at = clock_timestamp()
-  where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11 and fence < $6 and closed_at is null)
+  where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11 and fence < $6 and closed_at is null),
+waits as (
+  update operations.node_attempts set progress = jsonb_build_object('message',
+    format('Waiting for an agent of the pool "%s" until %s.', $7::text, operations.iso(date_trunc('second', clock_timestamp() + make_interval(secs => $9)))))
+  where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11)
 insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role, lines_before)
 values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10), $11,
   (select coalesce(max(last_seq), 0) from operations.operation_job_log_index where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11))

@@ -80,9 +80,10 @@ export const noteMessage = async (
   await tx.execute(sql`
     update operations.executions set sequence = ${sequence}, heartbeat_at = clock_timestamp(),
       started_at = ${started ? sql`clock_timestamp()` : sql`started_at`} where token_sha256 = ${token_sha256}`)
+  // Until it starts, the progress is that it waits for an agent.
   await tx.execute(sql`
     update operations.node_attempts set heartbeat_at = clock_timestamp(),
-      progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, progress) where ${ofAttempt(key)}`)
+      progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, ${started ? sql`null` : sql`progress`}) where ${ofAttempt(key)}`)
 }
 
 /** No chunk of an agent's log is longer: the lines of a message, and the one that says where the log was cut. */

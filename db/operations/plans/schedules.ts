@@ -3,7 +3,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { lockOwner } from '../../locks.ts'
-import { iso, type Newest, olderThan } from '../expressions.ts'
+import { iso, type Newest, olderThan, textArray } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
 export type Schedule = NonNullable<Awaited<ReturnType<typeof getSchedule>>>
@@ -77,13 +77,31 @@ export const lockDue = (tx: Tx, now: string, limit: number) =>
     .limit(limit)
     .for('update', { skipLocked: true })
 
-/** Active conditional schedules that have not seen the projection at this mark, locked; skips those held elsewhere. */
-export const lockWatching = (tx: Tx, mark: number) =>
-  tx
+/**
+ * Active conditional schedules that have not seen the projection at this mark. One with this reason was judged in vain:
+ * it is tried again after a minute.
+ */
+export const listWatching = (db: Queryable, mark: number, in_vain: string) =>
+  db
     .select(columns)
     .from(schedules)
-    .where(and(eq(schedules.status, 'active'), ne(schedules.seen, mark), sql`${schedules.when} ? 'on'`))
+    .where(
+      and(
+        eq(schedules.status, 'active'),
+        ne(schedules.seen, mark),
+        sql`${schedules.when} ? 'on'`,
+        sql`(${schedules.status_reason} is distinct from ${in_vain} or ${schedules.updated_at} < clock_timestamp() - interval '1 min')`,
+      ),
+    )
+
+/** Locks a schedule that is still as it was read; undefined if it has changed, or another process holds it. */
+export const lockUnchanged = (tx: Tx, { schedule_id, updated_at }: Pick<Schedule, 'schedule_id' | 'updated_at'>) =>
+  tx
+    .select(pick(schedules, 'schedule_id'))
+    .from(schedules)
+    .where(and(eq(schedules.schedule_id, schedule_id), eq(iso(schedules.updated_at), updated_at)))
     .for('update', { skipLocked: true })
+    .then(first)
 
 /**
  * Begins the run for a due time, once; returns false if it exists. Deletes old runs that no later run depends on.
@@ -107,21 +125,18 @@ export const beginRun = async (
   return begun.length > 0
 }
 
-/** Whether an untaken run waits: later changes become part of it. */
-export const isRunWaiting = async (tx: Tx, schedule_id: string): Promise<boolean> =>
-  (
-    await tx
-      .select(pick(schedule_runs, 'schedule_id'))
-      .from(schedule_runs)
-      .where(
-        and(
-          eq(schedule_runs.schedule_id, schedule_id),
-          eq(schedule_runs.state, 'begun'),
-          sql`${schedule_runs.intent_id} is null and (${schedule_runs.leased_until} is null or ${schedule_runs.leased_until} < clock_timestamp() + interval '11 s')`,
-        ),
-      )
-      .limit(1)
-  ).length > 0
+/** Makes a later change, with its targets, part of a run that waits untaken; returns false if none does. */
+export const joinWaiting = async (tx: Tx, schedule_id: string, targets: readonly string[] = []): Promise<boolean> => {
+  const joined = await tx.execute(sql`
+    update operations.schedule_runs set targets = case when targets is null then null
+      else (select array_agg(distinct one order by one) from unnest(targets || ${textArray(targets)}) as one) end
+    where (schedule_id, due_at) in (
+      select schedule_id, due_at from operations.schedule_runs
+      where schedule_id = ${schedule_id} and state = 'begun' and intent_id is null
+        and (leased_until is null or leased_until < clock_timestamp() + interval '11 s')
+      order by due_at desc limit 1 for update skip locked)`)
+  return joined.rowCount === 1
+}
 
 /** Records a delivery. `is_new` is false for a repeat; `lately` counts the schedule's deliveries of the last minute. */
 export const saveDelivery = async (tx: Tx, delivery: typeof schedule_deliveries.$inferInsert) => {
@@ -160,21 +175,38 @@ export const pruneHookDeliveries = async (db: Db): Promise<void> => {
           - case when ${schedules.previous_until} > now() then 1 else 0 end)`)
 }
 
-/** Leases runs that no process is working on, the oldest first. */
-export const leaseRuns = (db: Db, limit: number) => {
+/** Leases a run that no process is working on; one that was tried already comes after those that waited longer. */
+export const leaseRun = (db: Db) => {
   const open = sql`(select schedule_id, due_at from operations.schedule_runs
     where state = 'begun' and (leased_until is null or leased_until < clock_timestamp())
-    order by due_at limit ${limit} for update skip locked)`
+    order by coalesce(leased_until, due_at) limit 1 for update skip locked)`
   return db
     .update(schedule_runs)
     .set({ leased_until: sql`clock_timestamp() + make_interval(secs => ${LEASE_S})` })
     .where(sql`(${schedule_runs.schedule_id}, ${schedule_runs.due_at}) in ${open}`)
     .returning({
-      ...pick(schedule_runs, 'schedule_id', 'targets'),
+      ...pick(schedule_runs, 'schedule_id', 'targets', 'intent_id'),
       due_at: iso(schedule_runs.due_at),
       begun_at: iso(schedule_runs.begun_at),
     })
+    .then(first)
 }
+
+/** From here on no later change becomes part of the run. */
+export const noteIntent = (
+  db: Db,
+  { schedule_id, due_at }: { schedule_id: string; due_at: string },
+  intent_id: string,
+) =>
+  db
+    .update(schedule_runs)
+    .set({ intent_id })
+    .where(
+      and(
+        equals(schedule_runs, { schedule_id, state: 'begun' }),
+        sql`${schedule_runs.due_at} = ${due_at}::timestamptz`,
+      ),
+    )
 
 /** Ends an open run; `begun` returns it, to be retried after a while. False if it has ended, such as by a pause. */
 export const endRun = async (

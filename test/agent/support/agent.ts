@@ -11,13 +11,19 @@ import { type spawnWorker, startWorker } from '../../operations/support/worker.t
 import { CLI } from '../../support/cli.ts'
 import { until } from '../../support/until.ts'
 
-/** The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. `refused`: the identity. */
-const startFront = async (p: Platform, times: { shift_ms: number; refused: boolean }) => {
+/**
+ * The public API as a gateway would expose it: under /api. `shift_ms`: of the times of handed-out work. `refused`: the
+ * identity. `astray`: reports end at a proxy. */
+const startFront = async (p: Platform, times: { shift_ms: number; refused: boolean; astray: boolean }) => {
+  const asked: string[] = []
   const server = createServer(async (req, res) => {
+    asked.push(`${req.method} ${req.url}`)
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const refusal = { status: 401, category: 'unauthenticated', code: 'token_invalid', detail: 'Revoked.' }
-    if (times.refused)
+    const reports = /^\/api\/v1\/(execution-results|artifacts)/.test(req.url ?? '')
+    if (times.astray && reports) return res.writeHead(404, { 'content-type': 'text/html' }).end('<h1>404</h1>')
+    if (times.refused && !reports)
       return res.writeHead(401, { 'content-type': 'application/problem+json' }).end(JSON.stringify(refusal))
     const { host: _, connection: __, 'content-length': ___, ...headers } = req.headers
     const gone = new AbortController()
@@ -30,15 +36,16 @@ const startFront = async (p: Platform, times: { shift_ms: number; refused: boole
     }).catch(() => undefined)
     if (!answer) return res.destroy()
     res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' })
-    const text = answer.status === 204 ? undefined : await answer.text()
+    if (!/json/.test(answer.headers.get('content-type') ?? '')) return res.end(Buffer.from(await answer.arrayBuffer()))
+    const text = await answer.text()
     const shifted = (at: string) => new Date(Date.parse(at) + times.shift_ms).toISOString()
     const later = (_: string, name: string, at: string) => `"${name}":"${shifted(at)}"`
     // As from a control plane that is newer than the agent.
-    const newer = text?.replace(/^\{(?=")/, '{"from_a_later_version":{"v":2},')
-    res.end(newer?.replace(/"(deadline_at|start_before)":"([^"]+)"/g, later))
+    const newer = text.replace(/^\{(?=")/, '{"from_a_later_version":{"v":2},')
+    res.end(newer.replace(/"(deadline_at|start_before)":"([^"]+)"/g, later))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, asked }
 }
 
 /** A node leaves these only by a command, which may be on its way. */
@@ -82,7 +89,7 @@ export const startLab = async (
   const stranger = machine('machine:stranger')
   Object.assign(p.people, { runner, stranger })
   let worker = await bringWorker(p, policy_file)
-  const times = { shift_ms: 0, refused: false }
+  const times = { shift_ms: 0, refused: false, astray: false }
   const front = await startFront(p, times)
   const agents: Agent[] = []
 
@@ -129,7 +136,7 @@ export const startLab = async (
     )
   const nodeOf = async (path: string, node_id = 'job') => (await p.as('vic').get(`${path}/nodes/${node_id}`)).body
   return {
-    ...{ p, folder, script, times, start, startGraph, startAgent, runner, stranger, nodeOf },
+    ...{ p, folder, script, times, start, startGraph, startAgent, runner, stranger, nodeOf, asked: () => front.asked },
     front_url: front.url,
     write: (name: string, text: string) => writeFileSync(join(folder, name), text),
     linesOf: (name: string) => {

@@ -84,14 +84,14 @@ export const startSite = async (
     },
     approve: (operation_id: string, { gate_id, digest, round }: Gate) =>
       eva.post(`${gatesOf(operation_id)}/${gate_id}/approve`, { reviewed_digest: digest, round }),
-    ends: (operation_id: string) =>
+    ends: (operation_id: string, ending = 'succeeded') =>
       until(
         async () => {
           const { status } = await olga.get<{ status: string }>(`/v1/operations/${operation_id}`)
           if (status === 'failed') throw new Error('it failed')
-          return status === 'succeeded'
+          return status === ending
         },
-        { timeout_ms: 90_000, every_ms: 200, what: `${operation_id} succeeded` },
+        { timeout_ms: 90_000, every_ms: 200, what: `${operation_id} ${ending}` },
       ),
     stop: async () => {
       if (agent.exitCode === null) {

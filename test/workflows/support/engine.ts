@@ -164,7 +164,7 @@ export const createEngine = async (
     agents: nats.agents,
     executors: createExecutors(policy, {
       pool: linked?.pool ?? pool,
-      operations_url: 'http://127.0.0.1:9',
+      agents_url: 'http://127.0.0.1:9',
       agents: nats.agents,
       env: {},
     }),

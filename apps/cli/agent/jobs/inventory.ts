@@ -1,5 +1,5 @@
 import { isObject } from '../../../shared/data/pointer.ts'
-import { fits } from '../tools/file.ts'
+import { namesHost } from '../tools/file.ts'
 import { ADDRESS, hostKeysOf } from '../tools/host.ts'
 import { type Job, refusal } from '../tools/types.ts'
 
@@ -50,7 +50,7 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
     if (!HOST.test(name)) refuse(`"${name}" is not a host name.`)
     const { address = name, port = 22, user, host_keys = [], vars = {} } = (given ?? {}) as Record<string, unknown>
     if (typeof address !== 'string' || !ADDRESS.test(address)) return refuse(`The host "${name}" has no valid address.`)
-    if (!allowed.some((one) => fits(one, address))) refuse(`The agent's file names no host "${address}" for playbooks.`)
+    if (!namesHost(allowed, address)) refuse(`The agent's file names no host "${address}" for playbooks.`)
     if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
       refuse(`The port of "${name}" is not valid.`)
     if (user !== undefined && !USER.test(String(user))) refuse(`The user of "${name}" is not valid.`)

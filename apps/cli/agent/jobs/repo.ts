@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path'
-import { fits, named } from '../tools/file.ts'
+import { matcherOf } from '../../../shared/data/pattern.ts'
+import { named } from '../tools/file.ts'
 import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 
@@ -37,7 +38,7 @@ export const branchOf = (job: Job, name: string, allowed?: 'push' | 'merge'): st
   const branch = (job.work.inputs as Record<string, unknown>)[name]
   if (typeof branch !== 'string' || !BRANCH.test(branch)) throw refusal(`"${name}" must be the name of a branch.`)
   const { repo } = repoOf(job)
-  if (allowed && !repo[allowed]?.some((pattern) => fits(pattern, branch))) {
+  if (allowed && !repo[allowed]?.some((pattern) => matcherOf(pattern)(branch))) {
     const does = allowed === 'push' ? 'push' : 'merge into'
     throw refusal(`The agent's file does not allow jobs to ${does} "${branch}".`)
   }

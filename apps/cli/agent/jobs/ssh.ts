@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { fits } from '../tools/file.ts'
+import { namesHost } from '../tools/file.ts'
 import { ADDRESS, hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
 import { failed, type Job, refusedBy, runTool, type Tool, type Verdict } from '../tools/types.ts'
 
@@ -79,7 +79,7 @@ const askedOf = (job: Job): Asked | Verdict => {
   const inputs = job.work.inputs as Record<string, unknown>
   const { program: called, args = [], stdin = '', exit_codes = [0], timeout_s } = inputs
   const { address, port = 22, user, host_keys } = (inputs.host ?? {}) as Record<string, unknown>
-  if (typeof address !== 'string' || !ADDRESS.test(address) || !rules.hosts.some((one) => fits(one, address)))
+  if (typeof address !== 'string' || !ADDRESS.test(address) || !namesHost(rules.hosts, address))
     return refusedBy(`The agent's file names no host "${address}".`)
   if (!Number.isInteger(port) || Number(port) < 1 || Number(port) > 65_535)
     return refusedBy('"host.port" must be a port.')

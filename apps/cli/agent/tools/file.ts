@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { Closed } from '../../../shared/contracts/shapes.ts'
+import { matcherOf } from '../../../shared/data/pattern.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
 import { readDocument } from '../../command.ts'
 import { usageError } from '../../errors.ts'
@@ -140,9 +142,12 @@ const usersOf = ({ uid, concurrency = 1, tofu }: Given): number[] => {
   return uid
 }
 
-/** Whether a text matches a pattern of the agent's file, in which * is any text. */
-export const fits = (pattern: string, text: string): boolean =>
-  new RegExp(`^${pattern.replace(/[^A-Za-z0-9*]/g, '\\$&').replaceAll('*', '.*')}$`).test(text)
+/** A pattern of numbers matches IP addresses only: anyone may own a name that begins like one. */
+const NUMERIC = /^[0-9.*]*[0-9][0-9.*]*$|:/
+
+/** Whether the agent's file names a host: * in one of its patterns stands for any run of characters. */
+export const namesHost = (patterns: readonly string[], address: string): boolean =>
+  patterns.some((one) => matcherOf(one)(address) && (!NUMERIC.test(one) || isIP(address) !== 0))
 
 /** A member that the agent's file names, not one that every object has, such as "constructor". */
 export const named = <T>(members: Record<string, T> | undefined, name: unknown): T | undefined =>

@@ -33,6 +33,8 @@ export type Job = {
   left_ms: () => number
   /** Milliseconds until another agent may get the work: no end, unless this one is lost. */
   own_ms: () => number
+  /** A program of the job begins, and may have an effect from here on. */
+  began: () => void
 }
 export type Tool = (job: Job) => Promise<Verdict>
 
@@ -93,6 +95,7 @@ export const runTool = (
   const spare_ms = grace_ms + Math.min(2000, left_ms / 10)
   const end = Date.now() + (timeout_s ?? Infinity) * 1000
   const as = uid ?? job.file.uid
+  job.began()
   return runProcess({
     ...{ path: run.path, args: run.args, cwd: run.cwd, stdin: run.stdin ?? '', env: { ...job.env, ...env } },
     left_ms: () => Math.min(job.left_ms() - spare_ms, end - Date.now()),
