@@ -66,7 +66,11 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
   })
 
   describe('rotate.md', () => {
-    const [renew = '', next = '', use = '', passwords = '', leaked = ''] = blocksOf('rotate.md', 'servers', 'all')
+    const [renew = '', next = '', use = '', accounts = '', roles = '', leaked = ''] = blocksOf(
+      'rotate.md',
+      'servers',
+      'all',
+    )
     const authority = () => readFileSync(join(out, 'tls/ca.key'), 'utf8')
 
     it('changes every key and the authority in two steps, and apps of both steps understand each other', async () => {
@@ -101,7 +105,8 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
     }, 240_000)
 
     it('changes the passwords of the servers', async () => {
-      await typed(passwords)
+      await typed(accounts)
+      await typed(roles)
       const { text } = await doctor()
       // Postgres has the new ones; Redis and NATS get them from the files.
       expect(text).not.toContain('postgres')
