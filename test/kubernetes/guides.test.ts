@@ -49,7 +49,8 @@ const type = (block: string) =>
   typeBlock(block, {
     PATH: `${join(folder, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
     ...{ HOME: folder, KUBECONFIG: kube.kubeconfig, CONFIG: join(folder, 'config') },
-    ...{ VALUES: join(folder, 'values.yaml'), OWNER: 'owner:s%263%7Cc%23t' },
+    ...{ VALUES: join(folder, 'values.yaml'), OWNER: 'owner:s%263%7Cc%23t', SITE: join(folder, 'site') },
+    SMTP_PASSWORD: 'of the mail server',
   })
 const follow = async (guide: string) => {
   for (const block of blocksOf(guide, 'cluster', 'all')) await type(block)
@@ -74,6 +75,34 @@ it('install: Secrets with the owner, claims, a migration before the apps', async
   expect(await namesOf('api/v1', 'persistentvolumeclaims')).toEqual(['signalbox-anchors', 'signalbox-artifacts'])
   expect(finished).toEqual(['signalbox-migrate'])
   expect(await imageOf('gateway')).toBe('signalbox:v1')
+}, 120_000)
+
+it('files: a file of a setting in its Secret, and folders in the apps that read them', async () => {
+  const site = { 'sso/providers.yaml': 'providers: []', 'sso/secrets/corp': 's3cret', 'policy/hard.cedar': '' }
+  for (const [name, text] of Object.entries({ ...site, 'policy/gates/two.yaml': 'gates: []' })) {
+    mkdirSync(dirname(join(folder, 'site', name)), { recursive: true })
+    writeFileSync(join(folder, 'site', name), text)
+  }
+  await follow('files.md')
+  const { data } = await kube.get(`/api/v1${BASE}/secrets/signalbox-operations-files`)
+  expect(Buffer.from(data['keys.smtp'], 'base64').toString()).toBe('of the mail server\n')
+  const mountsOf = async (app: string) => {
+    const { containers, volumes } = (await deployment(app)).spec.template.spec
+    return containers[0].volumeMounts.flatMap(({ name, mountPath }: Any) => {
+      const { secret, configMap } = volumes.find((one: Any) => one.name === name)
+      return name.startsWith('own') ? [[mountPath, secret?.secretName ?? configMap.name]] : []
+    })
+  }
+  expect(await mountsOf('session')).toEqual([
+    ['/run/sso', 'site-sso'],
+    ['/run/sso/secrets', 'site-sso-secrets'],
+  ])
+  expect(await mountsOf('identity')).toEqual([['/run/sso', 'site-sso']])
+  expect(await mountsOf('operations')).toEqual([
+    ['/run/policy', 'site-policy'],
+    ['/run/policy/gates', 'site-gates'],
+  ])
+  expect(await imageOf('session')).toBe('signalbox:v1')
 }, 120_000)
 
 it('scale: more workers, fewer workers, then autoscalers, which begin with the replicas that run', async () => {

@@ -212,7 +212,11 @@ describe('an NKEY', () => {
       writeProduction({
         ...{ out: dir, at: dir, data: home, hosts: '127.0.0.1', listen: '127.0.0.1', namespace: 'signalbox' },
         // No one listens at these ports.
-        ...{ origin: 'https://signalbox.example.com', postgres: 'postgres://127.0.0.1:9', redis: 'rediss://127.0.0.1:9' },
+        ...{
+          origin: 'https://signalbox.example.com',
+          postgres: 'postgres://127.0.0.1:9',
+          redis: 'rediss://127.0.0.1:9',
+        },
         ...{ nats: `tls://127.0.0.1:${port}`, temporal: 'tls://127.0.0.1:9', authority: undefined, kubernetes: false },
       })
     await write()
@@ -221,7 +225,10 @@ describe('an NKEY', () => {
     await write()
     const config = join(dir, 'nats/here.conf')
     const tls = `tls { cert_file: "${join(dir, 'tls/nats.pem')}", key_file: "${join(dir, 'tls/nats.key')}" }`
-    fs.writeFileSync(config, `host: 127.0.0.1\nport: ${port}\nhttp_port: ${watched}\njetstream { store_dir: "${home}/jetstream" }\n${tls}\ninclude "accounts.conf"\n`)
+    fs.writeFileSync(
+      config,
+      `host: 127.0.0.1\nport: ${port}\nhttp_port: ${watched}\njetstream { store_dir: "${home}/jetstream" }\n${tls}\ninclude "accounts.conf"\n`,
+    )
     const program = await locateNats(silentScreen)
     const command = () => ({ command: program, args: ['-c', config] })
     const nats = createProcess({ name: 'nats', command, probe: () => answers(port, '', /INFO/) }, home)
