@@ -191,6 +191,7 @@ it('uninstall: none of our objects is left', async () => {
     ['apis/apps/v1', 'deployments'],
     ['api/v1', 'services'],
     ['api/v1', 'secrets'],
+    ['api/v1', 'configmaps'],
     ['apis/batch/v1', 'jobs'],
     ['apis/networking.k8s.io/v1', 'networkpolicies'],
   ] as const)
