@@ -46,11 +46,11 @@ export const inTurn =
   }
 
 /**
- * One process of each of these apps dies, then each of Temporal, the primary of Postgres, that of Redis, and the leader of
+ * One process of each app dies, then each of Temporal, the primary of Postgres, that of Redis, and the leader of
  * a stream.
  */
-export const deaths = (cluster: Cluster, apps: readonly string[] = APPS): Fault[] => [
-  ...apps.map((app) => ({ name: `kill ${app}`, act: () => again(cluster.apps.get(app)?.[0] as Managed) })),
+export const deaths = (cluster: Cluster): Fault[] => [
+  ...APPS.map((app) => ({ name: `kill ${app}`, act: () => again(cluster.apps.get(app)?.[0] as Managed) })),
   ...cluster.engine.map((one) => ({ name: `kill ${one.name}`, act: () => again(one) })),
   { name: 'kill postgres', act: () => failOver(cluster) },
   { name: 'kill redis', act: () => loseRedis(cluster) },

@@ -13,18 +13,17 @@ import { followGuide } from './guide.ts'
 import { startSite } from './site.ts'
 
 /**
- * `npm run test:cluster -- [--quick] [--only WORDS] [--seed N] [--from REVISION]`: two of each app, Postgres with a
+ * `npm run test:cluster -- [--only WORDS] [--seed N] [--from REVISION]`: two of each app, Postgres with a
  * synchronous standby, three NATS, Redis with two replicas and Sentinels. If Go is on PATH, Temporal's server is built
  * once, and each of its roles is a process on that Postgres; without Go, its development server runs. It begins with an
  * earlier build (the one before the newest migration). Operations run and people sign in throughout. All apps roll to
  * this build, back, and here again. Then one of each app and each server is killed, the network and the relays fail
  * for a while, and a build of the worker is drained. Prints what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated.
- * `--quick` stays with this build and the development server, and kills five. `--only` stays with this build and does
+ * `--only` stays with this build and does
  * the faults of that name, such as "kill temporal|postgres" or "build". `--guide` carries out the guide "On one machine" instead.
  */
 const { values } = parseArgs({
   options: {
-    quick: { type: 'boolean', default: false },
     guide: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     from: { type: 'string' },
@@ -47,10 +46,11 @@ const report = (
 if (values.guide) process.exit(await followGuide())
 console.log(`seed ${values.seed}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`)
 const dir = scratchFolder()
-const earlier = values.quick || values.only ? undefined : earlierBuild(dir, values.from)
-const programs = values.quick ? undefined : await findEngine()
-const why = values.quick ? '--quick' : 'Go, which builds the server, is not on PATH'
-const engine = programs ? ENGINE : `Temporal's development server, a single process (${why})`
+const earlier = values.only ? undefined : earlierBuild(dir, values.from)
+const programs = await findEngine()
+const engine = programs
+  ? ENGINE
+  : "Temporal's development server, a single process: Go, which builds the server, is not on PATH"
 console.log(`engine: ${engine}`)
 const began = performance.now()
 const cluster = await startSite(earlier?.root, programs)
@@ -60,23 +60,18 @@ process.exitCode = 1
 try {
   const counts = createCounts()
   const here = { name: 'this build', root: ROOT }
+  const every = [...deaths(cluster), ...troubles(cluster), ...drains(cluster)]
   const faults = earlier
     ? [
         roll(cluster, here),
         roll(cluster, { name: `build ${earlier.commit}`, root: earlier.root }),
         roll(cluster, { ...here, name: 'this build again' }),
-        ...deaths(cluster),
-        ...troubles(cluster),
-        ...drains(cluster),
+        ...every,
       ]
-    : values.only
-      ? [...deaths(cluster), ...troubles(cluster), ...drains(cluster)].filter(({ name }) =>
-          new RegExp(values.only ?? '').test(name),
-        )
-      : deaths(cluster, ['operations', 'relay'])
+    : every.filter(({ name }) => new RegExp(values.only ?? '').test(name))
   const outcome = await wreak(cluster.site, {
     seed: Number(values.seed),
-    harm: inTurn(faults, counts, values.quick ? 1000 : 5000),
+    harm: inTurn(faults, counts, 5000),
     at_once: 2,
     print: (line) => console.log(line),
     refused: counts.count,

@@ -59,9 +59,12 @@ const SETS: Record<string, object> = {
     apps: {
       operations: { env: { NOTIFY__ENABLED: true } },
       worker: { egress: [{ to: [{ ipBlock: { cidr: '10.1.0.0/16' } }], ports: [{ port: 443 }] }] },
+      session: { mounts: [{ secret: 'corp', at: '/run/sso' }] },
     },
   },
 }
+/** Secrets of a person, which the values name. */
+const OWN_SECRETS = ['corp']
 let secrets: Awaited<ReturnType<typeof writeSecrets>>
 beforeAll(async () => {
   secrets = await writeSecrets()
@@ -125,6 +128,7 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
           expect(secrets.get(valueFrom.secretKeyRef.name)).toHaveProperty([valueFrom.secretKeyRef.key])
       }
       for (const { secret } of spec.volumes.filter((one: Any) => one.secret && !one.secret.optional)) {
+        if (OWN_SECRETS.includes(secret.secretName)) continue
         expect([...secrets.keys()]).toContain(secret.secretName)
         for (const { key } of secret.items ?? []) expect(secrets.get(secret.secretName)).toHaveProperty([key])
       }
@@ -150,7 +154,8 @@ describe.each(Object.entries(SETS))('an installation %s', (_name, values) => {
     expect(new Set(deployments.map(({ spec }) => JSON.stringify(spec.selector))).size).toBe(deployments.length)
     for (const { spec } of [...of('HorizontalPodAutoscaler'), ...of('ScaledObject')]) {
       const scaled = deployments.find(({ metadata }) => metadata.name === spec.scaleTargetRef.name)
-      expect(scaled.spec.replicas).toBeUndefined()
+      // The server puts 1 in the place of a number that is left out.
+      expect(scaled.spec.replicas).toBe(spec.minReplicas ?? spec.minReplicaCount)
     }
   })
 
@@ -275,6 +280,29 @@ describe('a value', () => {
     const { env: told } = container(render({ apps: { operations: { env } } }), 'signalbox-operations')
     const wanted = Object.entries(env).map(([name, value]) => ({ name, value: String(value) }))
     expect(told).toEqual(wanted)
+  })
+
+  it('mounts Secrets and ConfigMaps of a person in one app alone, which only reads them', () => {
+    const mounts = [
+      { secret: 'corp', at: '/run/sso/secrets' },
+      { configMap: 'rules', at: '/run/policy' },
+    ]
+    const objects = render({ apps: { session: { mounts } } })
+    const specOf = (app: string) =>
+      objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === `signalbox-${app}`).spec.template
+        .spec
+    const mounted = specOf('session').containers[0].volumeMounts.filter(({ name }: Any) => name.startsWith('own'))
+    expect(mounted).toEqual([
+      { name: 'own-0', mountPath: '/run/sso/secrets', readOnly: true },
+      { name: 'own-1', mountPath: '/run/policy', readOnly: true },
+    ])
+    expect(specOf('session').volumes).toEqual(
+      expect.arrayContaining([
+        { name: 'own-0', secret: expect.objectContaining({ secretName: 'corp' }) },
+        { name: 'own-1', configMap: expect.objectContaining({ name: 'rules' }) },
+      ]),
+    )
+    expect(JSON.stringify(specOf('identity'))).not.toContain('own-')
   })
 
   it('that is misspelt is refused with its place', () => {

@@ -99,6 +99,15 @@ describe('values', () => {
     ['/apps/worker', (values) => Object.assign(values.apps.worker, { replicsa: 3 })],
     ['/apps/worker/memory', (values) => Object.assign(values.apps.worker, { memory: 'much' })],
     ['/apps/gateway/env', (values) => Object.assign(values.apps.gateway, { env: { 'not a name': 'x' } })],
+    ['/apps/session/mounts/0', (values) => Object.assign(values.apps.session, { mounts: [{ at: '/run/sso' }] })],
+    [
+      '/apps/session/mounts/0',
+      (values) => Object.assign(values.apps.session, { mounts: [{ secret: 'a', configMap: 'b', at: '/run/sso' }] }),
+    ],
+    [
+      '/apps/session/mounts/0/at',
+      (values) => Object.assign(values.apps.session, { mounts: [{ secret: 'a', at: '/etc/signalbox/sso' }] }),
+    ],
     ['/image/digest', (values) => Object.assign(values.image, { digest: 'latest' })],
     ['/builds/0', (values) => Object.assign(values, { builds: [{ id: 'b1' }] })],
     ['/edge/kind', (values) => Object.assign(values.edge, { kind: 'NodePort' })],

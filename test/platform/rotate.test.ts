@@ -4,11 +4,18 @@ import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { nkeys } from 'nats'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createPorts } from '../../apps/platform/base/ports.ts'
+import { answers } from '../../apps/platform/base/probes.ts'
+import { createProcess } from '../../apps/platform/base/process.ts'
+import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { writeProduction } from '../../apps/platform/deploy/production.ts'
 import { endRotation, type Rotation, rotate } from '../../apps/platform/deploy/rotate.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { locateNats } from '../../apps/platform/servers/nats.ts'
 import { filesBelow, NAMES } from './support/installation.ts'
+import { runVerb } from './support/verb.ts'
 
 /** Each step of a rotation, killed at its writes, then run again as its user would. */
 vi.setConfig({ testTimeout: 300_000 })
@@ -215,5 +222,46 @@ describe('an NKEY', () => {
     const nkeyOf = (lines: string[]) => lines.join().match(/nkey: \w+/)?.[0]
     expect(nkeyOf(users())).toMatch(/nkey: U/)
     expect(nkeyOf(users())).not.toBe(nkeyOf(first))
+  })
+
+  it('of the relay is the one by which repairs sign in, whichever apps have one', async () => {
+    const dir = join(home, 'repairs')
+    const ports = createPorts()
+    const [port, watched] = [await ports.take('nats', 0), await ports.take('its monitoring', 0)]
+    const write = () =>
+      writeProduction({
+        ...{ out: dir, at: dir, data: home, hosts: '127.0.0.1', listen: '127.0.0.1', namespace: 'signalbox' },
+        // No one listens at these ports.
+        ...{
+          origin: 'https://signalbox.example.com',
+          postgres: 'postgres://127.0.0.1:9',
+          redis: 'rediss://127.0.0.1:9',
+        },
+        ...{ nats: `tls://127.0.0.1:${port}`, temporal: 'tls://127.0.0.1:9', authority: undefined, kubernetes: false },
+      })
+    await write()
+    for (const app of ['identity', 'relay'])
+      fs.appendFileSync(join(dir, `env/${app}.env`), `SIGNALBOX__NATS__NKEY_FILE=${join(dir, `keys/${app}.nk`)}\n`)
+    await write()
+    const config = join(dir, 'nats/here.conf')
+    const tls = `tls { cert_file: "${join(dir, 'tls/nats.pem')}", key_file: "${join(dir, 'tls/nats.key')}" }`
+    fs.writeFileSync(
+      config,
+      `host: 127.0.0.1\nport: ${port}\nhttp_port: ${watched}\njetstream { store_dir: "${home}/jetstream" }\n${tls}\ninclude "accounts.conf"\n`,
+    )
+    const program = await locateNats(silentScreen)
+    const command = () => ({ command: program, args: ['-c', config] })
+    const nats = createProcess({ name: 'nats', command, probe: () => answers(port, '', /INFO/) }, home)
+    await nats.start()
+    try {
+      const verb = runVerb('ops', ['accept-restore', '--dry-run', '--env', dir])
+      expect([await verb.ended, verb.text()]).toEqual([1, expect.stringContaining('Postgres does not answer')])
+      const answer = await fetch(`http://127.0.0.1:${watched}/connz?auth=true&state=closed`)
+      const { connections } = (await answer.json()) as { connections: { name: string; authorized_user: string }[] }
+      const users = connections.filter(({ name }) => name === 'ops').map((one) => one.authorized_user)
+      expect(users).toEqual([nkeys.fromSeed(readFileSync(join(dir, 'keys/relay.nk'))).getPublicKey()])
+    } finally {
+      await nats.stop()
+    }
   })
 })

@@ -71,12 +71,13 @@ const statusAs = async (app: string, url: string) => {
 }
 
 /** A command in the container of an app. */
-const inImage = (app: string, ...args: string[]) =>
+const inImage = (app: string, args: string[], input = '') =>
   new Promise<{ status: number; text: string }>((resolve) => {
     const options = { cwd: image.root, env: { PATH: process.env.PATH, ...image.env } }
-    execFile(image.program, [...envFilesOf(app), ...args], options, (error, stdout, stderr) =>
+    const child = execFile(image.program, [...envFilesOf(app), ...args], options, (error, stdout, stderr) =>
       resolve({ status: Number(error?.code ?? 0), text: `${stdout}${stderr}` }),
     )
+    child.stdin?.end(input)
   })
 
 /** One of each class that a password needs. */
@@ -478,6 +479,12 @@ describe('npm run doctor -- --production', () => {
       'a proxy that may be anyone',
       'GATEWAY__HTTP__TRUSTED_PROXIES trusts everyone',
       () => edit('env/gateway.env', (text) => `${text}GATEWAY__HTTP__TRUSTED_PROXIES='["0.0.0.0/0"]'\n`),
+    ],
+    [
+      5,
+      'a proxy that no setting names',
+      'GATEWAY__HTTP__TRUSTED_PROXIES is empty',
+      env('gateway.env', /^GATEWAY__HTTP__TRUSTED_PROXIES=.*\n/m, ''),
     ],
   ]
   it.each([...Map.groupBy(planted, ([round]) => round)])('names each weakness of round %i', async (_round, cases) => {

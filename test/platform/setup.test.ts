@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, createServer } from 'node:tls'
+import { parseEnv } from 'node:util'
 import 'reflect-metadata' // needed by tsyringe, below x509
 import * as x509 from '@peculiar/x509'
 import { afterAll, describe, expect, it, vi } from 'vitest'
@@ -131,6 +132,14 @@ describe('the set-up of production', () => {
     expect(keyUsage).toEqual(uses.map((use) => x509.ExtendedKeyUsage[use]))
   })
 
+  it('has the gateway believe the proxy whose networks it is given', async () => {
+    const dir = join(home, 'proxied')
+    const args = ['production', '--out', dir, '--origin', ORIGIN, '--proxies', '10.0.0.0/8,fd00::/8']
+    expect((await verb('deploy/setup', ...args)).status).toBe(0)
+    const { GATEWAY__HTTP__TRUSTED_PROXIES } = parseEnv(readFileSync(join(dir, 'env/gateway.env'), 'utf8'))
+    expect(GATEWAY__HTTP__TRUSTED_PROXIES).toBe('["10.0.0.0/8","fd00::/8"]')
+  })
+
   it('gives a server with an IPv6 address a certificate for it', async () => {
     const dir = join(home, 'six')
     const [listen, hosts] = ['::', '127.0.0.1']
@@ -217,10 +226,50 @@ describe('the set-up of production', () => {
     ],
     [['production', '--out', home, '--origin', ORIGIN, '--temporal', 'a:b:c'], '--temporal is not a URL'],
     [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format must be files or kubernetes'],
+    [
+      ['production', '--out', home, '--origin', ORIGIN, '--format', 'kubernetes', '--data', '/srv'],
+      '--data must be /var/lib/signalbox with --format kubernetes',
+    ],
+    [['production', '--out', home, '--origin', ORIGIN, '--proxies', 'proxy.local'], '--proxies takes networks'],
     [['production', '--out', home, '--origin', ORIGIN, '--ca', 'none.pem,none.key'], '--ca names two files'],
   ])('refuses %j', async (args, why) => {
     const { status, text } = await verb('deploy/setup', ...args)
     expect([status, text]).toEqual([2, expect.stringContaining(why)])
+  })
+})
+
+describe('the Secrets of the chart', () => {
+  const dir = join(home, 'cluster')
+  const again = () => verb('deploy/setup', 'production', '--out', dir)
+  const edited = async (app: string, line: string) => {
+    const file = join(dir, `env/${app}.env`)
+    const before = readFileSync(file, 'utf8')
+    appendFileSync(file, `${line}\n`)
+    const said = await again()
+    writeFileSync(file, before)
+    return said
+  }
+  const secretsText = () => readFileSync(join(dir, 'secrets.yaml'), 'utf8')
+
+  it('have files that settings name; a folder is for the executors alone, and others are mounted', async () => {
+    await verb('deploy/setup', 'production', '--out', dir, '--origin', ORIGIN, '--format', 'kubernetes')
+    for (const folder of ['policy', 'executors']) mkdirSync(join(dir, folder))
+    writeFileSync(join(dir, 'smtp'), 'of the mail server')
+    expect((await edited('operations', 'NOTIFY__SMTP__PASSWORD_FILE=/etc/signalbox/smtp')).status).toBe(0)
+    expect(secretsText()).toContain('smtp: of the mail server')
+    expect((await edited('worker', 'WORKER__EXECUTORS__SECRETS_DIR=/etc/signalbox/executors')).status).toBe(0)
+    expect(secretsText()).toContain('WORKER__EXECUTORS__SECRETS_DIR: /run/signalbox/executors')
+    const { status, text } = await edited('operations', 'OPERATIONS__POLICY__DIR=/etc/signalbox/policy')
+    expect([status, text]).toEqual([1, expect.stringMatching(/OPERATIONS__POLICY__DIR .*apps\.operations\.mounts/)])
+  })
+
+  it('cannot have the secrets beside a file of providers, so these are mounted too', async () => {
+    const line = 'AUTH__PROVIDERS__FILE=/etc/signalbox/providers.yaml'
+    writeFileSync(join(dir, 'providers.yaml'), 'format: signalbox/providers@1\nproviders: []\n')
+    expect((await edited('session', line)).status).toBe(0)
+    appendFileSync(join(dir, 'providers.yaml'), '# client_secret: secret://file/corp\n')
+    const { status, text } = await edited('session', line)
+    expect([status, text]).toEqual([1, expect.stringMatching(/AUTH__PROVIDERS__FILE .*apps\.session\.mounts/)])
   })
 })
 

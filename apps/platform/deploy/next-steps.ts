@@ -102,7 +102,8 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    A start names every setting that is missing or wrong.
 7. The first administrator: \`node --env-file=${at}/env/identity.env --env-file=${at}/env/identity.secret.env
    apps/platform/bootstrap.mjs admin identity bootstrap-admin --username NAME\`.
-8. A proxy with a public certificate before the gateway: it ends TLS. Set GATEWAY__HTTP__TRUSTED_PROXIES to its address.
+8. A proxy with a public certificate before the gateway: it ends TLS. Name its networks
+   by \`--proxies\` of the set-up, or in GATEWAY__HTTP__TRUSTED_PROXIES of \`env/gateway.env\`.
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
 10. Backups of Postgres, of Temporal's databases, of this folder and of the relay's anchor file; Redis and NATS need
     none. An alert on the certificates, which live for 90 days: run the set-up again

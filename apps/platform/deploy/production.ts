@@ -29,6 +29,8 @@ export type Production = {
   /** The host name of an app for the others; `{app}` is its name. */
   hosts: string
   listen: string
+  /** The networks of the proxy before the gateway. */
+  proxies?: string[] | undefined
   postgres: string
   redis: string
   nats: string
@@ -166,9 +168,10 @@ const contextOf = (asked: Production, keys: Keys): AppContext => {
 }
 
 /** What production says and development does not. */
-const ownOf = ({ name: app, uses }: App, { origin, out }: Production): Record<string, string> => ({
+const ownOf = ({ name: app, uses }: App, { origin, out, proxies }: Production): Record<string, string> => ({
   NODE_ENV: 'production',
   GATEWAY__HTTP__PUBLIC_ORIGIN: origin,
+  ...(proxies && { GATEWAY__HTTP__TRUSTED_PROXIES: JSON.stringify(proxies) }),
   AUTH__TOKENS__ISSUER: origin,
   GATEWAY__CONSOLE__ENVIRONMENT: new URL(origin).hostname,
   GATEWAY__CONSOLE__TIER: 'prod',

@@ -18,7 +18,7 @@ const secret = (name: string, stringData: Record<string, string>) => ({
 
 /**
  * The Secrets that the chart takes, from the folder that the setup wrote for `MOUNTED`. An app gets its own settings
- * and the files that they name. The migration gets only the accounts of the database, and a place for the owner's.
+ * and the files that they name; a setting that needs a folder is refused. The migration gets only the accounts of the database, and a place for the owner's.
  */
 export const kubernetesSecrets = (out: string, apps: readonly string[], postgres: string): string => {
   const text = (file: string) => readFileSync(join(out, file), 'utf8')
@@ -29,7 +29,13 @@ export const kubernetesSecrets = (out: string, apps: readonly string[], postgres
       name,
       value.replaceAll(/\/etc\/signalbox\/([\w./-]+)/g, (whole, file: string) => {
         if (!existsSync(join(out, file))) return whole
-        if (statSync(join(out, file)).isDirectory()) return EXECUTORS
+        const is_folder = statSync(join(out, file)).isDirectory()
+        if (is_folder && name === 'WORKER__EXECUTORS__SECRETS_DIR') return EXECUTORS
+        // The secrets of providers are in a folder beside their file.
+        if (is_folder || (name === 'AUTH__PROVIDERS__FILE' && text(file).includes('secret://file/')))
+          throw new Error(
+            `${name} of ${app} needs a folder, ${whole}, and a Secret has none. Mount it by apps.${app}.mounts of the chart, and name its path there: guides/files.md has the steps.`,
+          )
         files[flat(file)] = text(file)
         return `${MOUNTED}/${flat(file)}`
       }),

@@ -15,9 +15,10 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
 
   --format NAME       files, or kubernetes: also the Secrets of the chart, in secrets.yaml (files)
   --at PATH           where the folder will be on the hosts (DIR; /etc/signalbox with kubernetes)
-  --data PATH         where apps keep files of their own (/var/lib/signalbox)
+  --data PATH         where apps keep files of their own (/var/lib/signalbox; with kubernetes always there)
   --hosts PATTERN     where an app is reached by the others ({app}; signalbox-{app} with kubernetes)
   --listen ADDRESS    the address that apps listen on (0.0.0.0)
+  --proxies CIDR,CIDR the networks of the proxy before the gateway, which names the addresses of clients
   --postgres URL      the server, without account (postgres://TO_FILL:5432?sslmode=verify-full)
   --redis URL         (rediss://TO_FILL:6379)
   --nats URL          (tls://TO_FILL:4222)
@@ -59,6 +60,7 @@ const read = () => {
         format: text,
         hosts: text,
         listen: text,
+        proxies: text,
         postgres: text,
         redis: text,
         nats: text,
@@ -84,13 +86,16 @@ const options: typeof given = {
   ...(existsSync(options_file) && JSON.parse(readFileSync(options_file, 'utf8'))),
   ...given,
 }
-const { origin = '', ca, at, format, hosts, ...rest } = { ...DEFAULTS, ...options }
+const { origin = '', ca, at, format, hosts, proxies, ...rest } = { ...DEFAULTS, ...options }
 const kubernetes = format === 'kubernetes'
 // Browsers name an origin in exactly this form.
 const exact = origin.startsWith('https:') ? URL.parse(origin)?.origin : undefined
 if (origin !== exact) refuse(`--origin must be an https origin, such as ${exact ?? 'https://signalbox.example.com'}.`)
 if (!kubernetes && format !== 'files') refuse(`--format must be files or kubernetes, not ${format}.`)
 if (kubernetes && at !== undefined && at !== MOUNTED) refuse(`--at must be ${MOUNTED} with --format kubernetes.`)
+if (kubernetes && rest.data !== DEFAULTS.data) refuse(`--data must be ${DEFAULTS.data} with --format kubernetes.`)
+if (proxies?.split(',').some((one) => !/^[\da-fA-F.:]+\/\d+$/.test(one)))
+  refuse(`--proxies takes networks, such as 10.0.0.0/8,fd00::/8, not ${proxies}.`)
 if (!rest.temporal.includes('://')) rest.temporal = `tls://${rest.temporal}`
 for (const name of ['postgres', 'redis', 'nats', 'temporal'] as const)
   if (!URL.canParse(rest[name])) refuse(`--${name} is not a URL: ${rest[name]}`)
@@ -106,6 +111,7 @@ const asked: Production = {
   origin,
   out: folder,
   at: at ?? (kubernetes ? MOUNTED : folder),
+  proxies: proxies?.split(','),
   hosts: hosts ?? (kubernetes ? 'signalbox-{app}' : '{app}'),
   kubernetes,
   temporal_api_key: api_key_file && readFileSync(api_key_file, 'utf8'),

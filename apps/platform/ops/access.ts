@@ -14,9 +14,12 @@ import { APP_NAMES } from '../run/apps.ts'
 /** A problem that a person can fix from its message, which is printed as one line. */
 export class OpsError extends Error {}
 
-/** Uses the settings of that folder; the environment takes precedence. */
+/**
+ * Uses the settings of that folder; the environment takes precedence. Those that apps share are the relay's: NATS and
+ * Temporal are reached in its name.
+ */
 export const takeProduction = (dir: string): void => {
-  const found = APP_NAMES.flatMap((app) => Object.entries(productionEnv(dir, app) ?? {}))
+  const found = ['relay', ...APP_NAMES].flatMap((app) => Object.entries(productionEnv(dir, app) ?? {}))
   if (found.length === 0) throw new OpsError(`${dir} has no settings. Name the folder of the set-up with --env.`)
   for (const [name, value] of found) process.env[name] ??= value
   // The internal listeners of apps require a certificate; any of ours will do.

@@ -7,7 +7,15 @@ import { type PrivateKey, readKeyFile } from '../../shared/service/keys.ts'
 import { settingOf } from './access.ts'
 
 /** Anchors of one place; its first entry that lacks the relay's signature, and those that a crash or full disk cut off. */
-export type Anchors = { place: string; lines: string[]; anchors: Anchor[]; torn: string[]; forged?: string }
+export type Anchors = {
+  place: string
+  lines: string[]
+  anchors: Anchor[]
+  torn: string[]
+  forged?: string
+  /** A file that is not there: not one without anchors. */
+  missing?: boolean
+}
 
 /** The key of the relay, and earlier ones that a rotation left beside it as `audit.<time>.json`. */
 const anchorKeys = (): PrivateKey[] => {
@@ -43,7 +51,8 @@ const isJson = (line: string): boolean => {
 /** The anchors of the relay's file. */
 export const anchorsOfFile = (): Anchors => {
   const file = settingOf('relay', 'AUDIT__ANCHOR_FILE')
-  const text = existsSync(file) ? readFileSync(file, 'utf8').trimEnd() : ''
+  if (!existsSync(file)) return { place: file, lines: [], anchors: [], torn: [], missing: true }
+  const text = readFileSync(file, 'utf8').trimEnd()
   return read(file, text === '' ? [] : text.split('\n'), (n) => `${file}, line ${n}`)
 }
 

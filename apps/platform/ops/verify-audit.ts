@@ -101,7 +101,10 @@ const readChain = async (
 export const auditKeysOf = (app: string): Buffer[] =>
   secretKeysOf(JSON.parse(settingOf(app, 'SECRET__KEYS'))).map((key) => deriveKey(key, 'audit'))
 
-/** `verify-audit`: checks all audit logs. Exits 3 if a row or an anchor is not as it was written. */
+/**
+ * `verify-audit`: checks all audit logs. Exits 3 if a row or an anchor is not as it was written, or, in production, if the
+ * relay's file is not here: without it, a tail that was cut off is missed.
+ */
 export const verifyAudit = async (): Promise<number> => {
   const file = anchorsOfFile()
   const stream = await anchorsOfStream().catch((error: Error) => error)
@@ -125,18 +128,21 @@ export const verifyAudit = async (): Promise<number> => {
     )
   for (const torn of places.flatMap((place) => place.torn))
     console.log(`${torn}: it was cut off as it was written, and names no rows`)
-  for (const place of places)
-    console.log(
-      place.forged
-        ? `${place.forged}: this anchor was not signed by the key of the relay`
-        : `anchors in ${place.place}: ${place.anchors.length}, the last at ${place.anchors.at(-1)?.at ?? 'no time'}`,
-    )
+  for (const place of places) console.log(summaryOf(place))
   if (stream instanceof Error) console.log(`the stream AUDIT could not be read: ${stream.message}`)
   for (const { at, restored } of anchors)
     if (restored)
       console.log(
         `restore accepted at ${at} (epoch ${restored.epoch}): anchored rows lost with it: ${restored.lost.length}`,
       )
-  if (places.some(({ forged }) => forged) || verdicts.some(({ fault }) => fault)) return 3
+  const is_missing = file.missing && process.env.NODE_ENV === 'production'
+  if (is_missing || places.some(({ forged }) => forged) || verdicts.some(({ fault }) => fault)) return 3
   return stream instanceof Error ? 1 : 0
+}
+
+const summaryOf = ({ place, anchors, forged, missing }: Anchors): string => {
+  if (forged) return `${forged}: this anchor was not signed by the key of the relay`
+  if (missing)
+    return `no anchor file ${place}: copy the relay's, and name the copy in RELAY__AUDIT__ANCHOR_FILE (guides/restore.md)`
+  return `anchors in ${place}: ${anchors.length}, the last at ${anchors.at(-1)?.at ?? 'no time'}`
 }

@@ -18,7 +18,7 @@ type Given = {
   typed: (block: string, env?: NodeJS.ProcessEnv, account?: Account) => Promise<string>
   doctor: () => Promise<{ status: number; text: string }>
   readings: () => Promise<(number | string)[][]>
-  inImage: (app: string, ...args: string[]) => Promise<{ status: number; text: string }>
+  inImage: (app: string, args: string[], input?: string) => Promise<{ status: number; text: string }>
 }
 /** Each in its own describe, because something has to happen between their commands. */
 const APART = ['backup.md', 'rotate.md', 'uninstall.md']
@@ -49,10 +49,27 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       const [, app = '', command = ''] =
         /exec deployment\/signalbox-(\w+) -- \\\n\s*node (.*)/.exec(guideText('install.md')) ?? []
       // The first one exists, so it refuses; a wrong path, setting or right would fail before that.
-      expect(await inImage(app, ...command.split(' '))).toEqual({
+      expect(await inImage(app, command.split(' '))).toEqual({
         status: 1,
         text: expect.stringContaining('an administrator'),
       })
+    })
+
+    it('copies the anchors out of a pod, and a line into it, by commands of the image', async () => {
+      const scripts = [...guideText('restore.md').matchAll(/deployment\/signalbox-relay -- node -e \\\n\s*'(.+?)'/g)]
+      const [out_of = '', into = ''] = scripts.map(([, script]) => script)
+      const before = await inImage('relay', ['-e', out_of])
+      expect([before.status, before.text]).toEqual([0, expect.stringMatching(/^\{.*\}\n$/s)])
+      const last = `${before.text.trimEnd().split('\n').at(-1)}\n`
+      expect(await inImage('relay', ['-e', into], last)).toEqual({ status: 0, text: '' })
+      const after = await inImage('relay', ['-e', out_of])
+      expect([after.text.startsWith(before.text), after.text.split(last).length]).toEqual([true, 3])
+    })
+
+    it('verifies no audit log without its anchors', async () => {
+      const [verify = ''] = blocksOf('roll-back.md', 'servers')
+      const away = typed(verify, { RELAY__AUDIT__ANCHOR_FILE: join(home, 'nowhere') })
+      await expect(away).rejects.toThrow(/no anchor file .*nowhere/)
     })
 
     it('leaves a support bundle that the apps answered', async () => {
@@ -66,7 +83,11 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
   })
 
   describe('rotate.md', () => {
-    const [renew = '', next = '', use = '', passwords = '', leaked = ''] = blocksOf('rotate.md', 'servers', 'all')
+    const [renew = '', next = '', use = '', accounts = '', roles = '', leaked = ''] = blocksOf(
+      'rotate.md',
+      'servers',
+      'all',
+    )
     const authority = () => readFileSync(join(out, 'tls/ca.key'), 'utf8')
 
     it('changes every key and the authority in two steps, and apps of both steps understand each other', async () => {
@@ -101,7 +122,8 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
     }, 240_000)
 
     it('changes the passwords of the servers', async () => {
-      await typed(passwords)
+      await typed(accounts)
+      await typed(roles)
       const { text } = await doctor()
       // Postgres has the new ones; Redis and NATS get them from the files.
       expect(text).not.toContain('postgres')

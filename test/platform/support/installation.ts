@@ -193,7 +193,7 @@ export const startInstallation = async (
   const key_file = join(home, 'temporal.key')
   writeFileSync(key_file, api_key)
   const made = await setUp(
-    ...['--temporal-api-key', key_file],
+    ...['--temporal-api-key', key_file, '--proxies', '10.0.0.0/8'],
     ...['--hosts', '127.0.0.1', '--data', data, '--namespace', identity.namespace],
     ...['--postgres', `postgres://localhost:${postgres}`, '--redis', `rediss://127.0.0.1:${redis}`],
     ...['--nats', `tls://127.0.0.1:${nats}`, '--temporal', `127.0.0.1:${temporal}`],

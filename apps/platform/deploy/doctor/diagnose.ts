@@ -70,6 +70,11 @@ const weakTogether = (envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] =
     }
     if (/\/0"/.test(env.GATEWAY__HTTP__TRUSTED_PROXIES ?? ''))
       tell('GATEWAY__HTTP__TRUSTED_PROXIES trusts everyone to name the address of a client', 'Name your proxy alone')
+    if (app === 'gateway' && /^(\[\s*\])?$/.test(env.GATEWAY__HTTP__TRUSTED_PROXIES ?? ''))
+      tell(
+        'GATEWAY__HTTP__TRUSTED_PROXIES is empty: all people have the address of your proxy, and share its limits',
+        'Run the set-up with --proxies and the networks of the proxy',
+      )
     const [key, registry] = [env[`${app.toUpperCase()}__SERVICE__KEY_FILE`] ?? '', env.AUTH__SERVICES__FILE ?? '']
     if (existsSync(key) && existsSync(registry) && !isRegistered(app, key, registry))
       tell(`${registry} does not have its key`, 'Run the set-up again, and bring the file to every host')
