@@ -131,6 +131,7 @@ const apply = async (
     reason: kept.has(user_id) ? 'last_admin' : null,
     before: { groups: leave, roles: revoke.map(({ role }) => role) },
     after: { groups: join, roles: grant },
+    details: { joined: join, left: leave, granted: grant, revoked: revoke.map(({ role }) => role) },
     request_id,
   }))
   await appendAuditTo(tx, user_events, deps.keys.audit, rows)
