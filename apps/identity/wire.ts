@@ -19,8 +19,8 @@ import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
-import { noteEnding } from './machines/ending.ts'
 import { revokeUngiven } from './federation/rights.ts'
+import { noteEnding } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 import { alignNext, reportStranded } from './scim/aligning.ts'
@@ -54,8 +54,10 @@ export const createDeps = (
   const stopping = new AbortController()
   /** People keep rights from a provider only while the file gives them, however they sign in. */
   const revoke = () =>
-    void repeatUntilDone(() => revokeUngiven({ db, keys, providers }), stopping.signal, (err) =>
-      telemetry.log.warn({ err }, 'rights that no provider gives any more cannot be revoked'),
+    void repeatUntilDone(
+      () => revokeUngiven({ db, keys, providers }),
+      stopping.signal,
+      (err) => telemetry.log.warn({ err }, 'rights that no provider gives any more cannot be revoked'),
     )
   const providers = providersOf(config, telemetry, revoke)
   revoke()

@@ -33,7 +33,13 @@ export const rightsAtSignIn = async (
 }
 
 /** A right that a provider gave: a membership, or a grant with its id and role. */
-export type Ungiven = { giver: string; user_id: string; group_key: string | null; id: string | null; role: string | null }
+export type Ungiven = {
+  giver: string
+  user_id: string
+  group_key: string | null
+  id: string | null
+  role: string | null
+}
 
 /** A provider's longest session, 30 days: a person without one since may have left it. */
 const LONGEST_SESSION = sql`interval '30 days'`

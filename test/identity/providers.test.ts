@@ -144,7 +144,14 @@ describe('rights that a provider gave', () => {
     const id = await signedIn()
     const ago = new Date(Date.now() - 31 * 86_400_000).toISOString()
     await db().update(external_identities).set({ proved_at: ago }).where(eq(external_identities.user_id, id))
-    const kept = { id, provider: 'corp', type: 'User' as const, external_id: 's-mia', name: 'mia', folded: 'mia' } as const
+    const kept = {
+      id,
+      provider: 'corp',
+      type: 'User' as const,
+      external_id: 's-mia',
+      name: 'mia',
+      folded: 'mia',
+    } as const
     await db().insert(scim_resources).values(kept)
     await revokeUngiven(sso.identity_deps)
     expect(await held(id)).toEqual({ groups: ['netops'], roles: ['approver'] })
@@ -157,7 +164,14 @@ describe('rights that a provider gave', () => {
     const everyone = await db().select().from(grants).where(eq(grants.role, 'admin'))
     sso.configure({ ...noc, max_role: 'admin', groups: { claim: 'groups', map: { noc: { roles: ['admin'] } } } })
     await sso.browser().signIn('s-mia')
-    await db().delete(grants).where(inArray(grants.id, everyone.map(({ id }) => id)))
+    await db()
+      .delete(grants)
+      .where(
+        inArray(
+          grants.id,
+          everyone.map(({ id }) => id),
+        ),
+      )
     sso.configure(none)
     await revokeUngiven(sso.identity_deps)
     expect((await held(await idOf('mia'))).roles).toEqual(['admin'])

@@ -147,25 +147,28 @@ describe('audit rows sent to a log system by https', () => {
     return (table: string) => [value('signalbox_siem_behind', table), value('signalbox_siem_oldest_seconds', table)]
   }
 
-  it.each([400, 413, 422])('leave a stub in place of one row that it answers with %s; the others arrive', async (status) => {
-    await allTurns(siemTo(url))
-    told = []
-    const news = await say(9)
-    poison = { text: `"${news[4]}"`, status }
-    await allTurns(siemTo(url))
-    const stubs = told.filter(({ object }) => object === undefined)
-    expect(told.flatMap(({ object }) => object ?? []).sort()).toEqual(news.filter((_, at) => at !== 4).sort())
-    expect(stubs).toEqual([
-      {
-        ...{ log: expect.any(String), seal_seq: expect.any(String), seal_hash: expect.any(String) },
-        ...{ mac: expect.any(String), refused: true },
-      },
-    ])
-    expect(refused).toMatchObject([{ seal_seq: stubs[0]?.seal_seq }])
-    const again = await say(1)
-    await allTurns(siemTo(url))
-    expect(told.at(-1)?.object).toBe(again[0])
-  })
+  it.each([400, 413, 422])(
+    'leave a stub in place of one row that it answers with %s; the others arrive',
+    async (status) => {
+      await allTurns(siemTo(url))
+      told = []
+      const news = await say(9)
+      poison = { text: `"${news[4]}"`, status }
+      await allTurns(siemTo(url))
+      const stubs = told.filter(({ object }) => object === undefined)
+      expect(told.flatMap(({ object }) => object ?? []).sort()).toEqual(news.filter((_, at) => at !== 4).sort())
+      expect(stubs).toEqual([
+        {
+          ...{ log: expect.any(String), seal_seq: expect.any(String), seal_hash: expect.any(String) },
+          ...{ mac: expect.any(String), refused: true },
+        },
+      ])
+      expect(refused).toMatchObject([{ seal_seq: stubs[0]?.seal_seq }])
+      const again = await say(1)
+      await allTurns(siemTo(url))
+      expect(told.at(-1)?.object).toBe(again[0])
+    },
+  )
 
   it('of one log wait if even the stub is refused, and hold up no other log; the figures say so', async () => {
     await allTurns(siemTo(url))

@@ -188,9 +188,10 @@ describe('a person who lost every passkey', () => {
     expect(await rightsFrom(eva.id)).toMatchObject([{ role: 'approver' }])
     const id = await recovered(eva.id)
     expect(await rightsFrom(eva.id)).toEqual([])
-    await until(async () => (await send(`${url}/api/v1/users/me/passkeys`, { headers: thief.headers })).status === 401, {
-      what: 'the session of the identity to end',
-    })
+    await until(
+      async () => (await send(`${url}/api/v1/users/me/passkeys`, { headers: thief.headers })).status === 401,
+      { what: 'the session of the identity to end' },
+    )
     expect((await enrol(await linkOf(id))).status).toBe(204)
     expect((await bySubject(sub)).id).not.toBe(eva.id)
     const rows = await auth.identity_deps.db

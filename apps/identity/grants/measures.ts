@@ -21,7 +21,8 @@ export const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }
 })
 
 /** For the audit log: who holds which role, and where. */
-export const detailsOf = (row: GrantRow) => pick(viewOf(row), 'subject_type', 'subject_id', 'role', 'scope', 'expires_at')
+export const detailsOf = (row: GrantRow) =>
+  pick(viewOf(row), 'subject_type', 'subject_id', 'role', 'scope', 'expires_at')
 
 type Wanted = Pick<GrantRow, 'subject_type' | 'subject_id' | 'role'>
 const sameRole = (of: Wanted) =>
@@ -63,7 +64,14 @@ export const grantMeasure: Measure<'grant.create'> = async ({ deps, tx, req, req
       if (!row) throw grantExists()
       await rolesChanged(tx, req, accounts)
       const after = viewOf(row)
-      return { status: 201, body: after, action: 'grant.created', object: `grant:${row.id}`, after, details: detailsOf(row) }
+      return {
+        status: 201,
+        body: after,
+        action: 'grant.created',
+        object: `grant:${row.id}`,
+        after,
+        details: detailsOf(row),
+      }
     },
   }
 }

@@ -60,7 +60,10 @@ export const createSiem = ({ pool, url, headers, tls, log }: SiemDeps) => {
       }
       await send(lines.map(stubOf))
       const { seal_seq, seal_hash } = lines[0] as Line
-      log.error({ err: error, table, seal_seq, seal_hash }, 'the log system refuses an audit row: it has a stub instead')
+      log.error(
+        { err: error, table, seal_seq, seal_hash },
+        'the log system refuses an audit row: it has a stub instead',
+      )
     }
     await moveOn(pool, table, lines)
   }
