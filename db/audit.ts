@@ -70,6 +70,8 @@ export type AuditEntry = {
   reason?: string | null
   before?: unknown
   after?: unknown
+  /** The change in words that a reader of the log needs, at most 1 KiB; never a secret. Only the signed body has it. */
+  details?: Readonly<Record<string, unknown>> | undefined
   request_id?: string | null
   command_id?: string | null
 }
@@ -100,7 +102,7 @@ export const appendAuditTo = async (
   key: Uint8Array,
   entries: AuditEntry | readonly AuditEntry[],
 ): Promise<void> => {
-  const rows = [entries].flat().map(({ before, after, roles = [], ...rest }) => {
+  const rows = [entries].flat().map(({ before, after, details, roles = [], ...rest }) => {
     const columns = {
       ...rest,
       at: new Date().toISOString(),
@@ -108,9 +110,22 @@ export const appendAuditTo = async (
       before_hash: before === undefined ? null : digest(before),
       after_hash: after === undefined ? null : digest(after),
     }
-    return { ...columns, ...signAudit(logOf(table), key, columns) }
+    const signed = { ...columns, ...(details && { details: shortened(details) }) }
+    return { ...columns, ...signAudit(logOf(table), key, signed) }
   })
   for (let at = 0; at < rows.length; at += MOST_ROWS) await tx.insert(table).values(rows.slice(at, at + MOST_ROWS))
+}
+
+const MOST_DETAILS = 1024
+
+/** Leaves out the members that do not fit, and says so. */
+const shortened = (details: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const kept: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(details)) {
+    const fits = Buffer.byteLength(canonicalJson({ ...kept, [name]: value ?? null, cut: true })) <= MOST_DETAILS
+    Object.assign(kept, fits ? { [name]: value ?? null } : { cut: true })
+  }
+  return kept
 }
 
 const logOf = (table: AuditTable): string => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
-import { appendAuditTo } from '../../db/audit.ts'
+import { type AuditEntry, appendAuditTo } from '../../db/audit.ts'
 import type { Tx } from '../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../db/command/keys.ts'
 import { keysIn, runAnswered } from '../../db/command/run.ts'
@@ -20,6 +20,7 @@ export type Change<T> = {
   reason?: string | null
   before?: unknown
   after?: unknown
+  details?: AuditEntry['details']
 }
 
 /** The author of a change, as rows and events name it. */

@@ -12,13 +12,14 @@ import { secretKeysOf } from '../shared/config.ts'
 import { Credential } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
 import { measurePool } from '../shared/process/pool.ts'
-import { startLoop } from '../shared/process/repeat.ts'
+import { repeatUntilDone, startLoop } from '../shared/process/repeat.ts'
 import { createRpcClient } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
+import { revokeUngiven } from './federation/rights.ts'
 import { noteEnding } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
@@ -50,7 +51,16 @@ export const createDeps = (
     page: deriveKey(secret, 'page'),
   }
   const registry = registryOf(config, telemetry)
-  const providers = providersOf(config, telemetry)
+  const stopping = new AbortController()
+  /** People keep rights from a provider only while the file gives them, however they sign in. */
+  const revoke = () =>
+    void repeatUntilDone(
+      () => revokeUngiven({ db, keys, providers }),
+      stopping.signal,
+      (err) => telemetry.log.warn({ err }, 'rights that no provider gives any more cannot be revoked'),
+    )
+  const providers = providersOf(config, telemetry, revoke)
+  revoke()
   const stopPruning = startPruning(
     [
       () => pruneKeys(db, idempotency),
@@ -58,6 +68,7 @@ export const createDeps = (
       () => pruneAssertions(db),
       () => noteEnding({ db, clock, keys }),
       () => reportStranded({ db, providers, telemetry }),
+      () => revokeUngiven({ db, keys, providers }),
     ],
     (err) => telemetry.log.warn({ err }, 'old rows cannot be removed, or an expiry cannot be published'),
   )
@@ -92,6 +103,7 @@ export const createDeps = (
       timeout_ms: PASSWORD_MS,
     }),
     close: async () => {
+      stopping.abort()
       stopPruning()
       await aligning.stop()
       jwks.close()

@@ -3,6 +3,7 @@ import { AUDIT_LOGS } from '../../db/audit.ts'
 import { UNDELIVERED } from '../../db/operations/commands/undelivered.ts'
 import { type Measured, type MeasuredGauge, measure } from '../shared/process/measured.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
+import { placeOf } from './audit/siem.ts'
 
 const SCHEMAS = ['identity', 'credential', 'token', 'catalog', 'operations']
 const CONSUMING = ['catalog', 'operations']
@@ -19,6 +20,8 @@ const GAUGES: readonly MeasuredGauge[] = [
   ['signalbox_dead_letters', 'Events that a consumer set aside; a person decides.', 'consumer'],
   ['signalbox_held_aggregates', 'Aggregates blocked behind an event that was set aside.', 'consumer'],
   ['signalbox_audit_unsealed_oldest_seconds', 'Age of the oldest audit row without a seal.', 'schema'],
+  ['signalbox_siem_behind', 'Sealed audit rows that the log system has not taken; 0 without one.', 'log'],
+  ['signalbox_siem_oldest_seconds', 'Age of the oldest of these rows.', 'log'],
 ]
 
 const age = (column: string) => `coalesce(extract(epoch from clock_timestamp() - min(${column})), 0)`
@@ -53,24 +56,39 @@ const lettersOf = (schema: string): string => `
 const unsealedOf = ({ app, table }: { app: string; table: string }): string =>
   `select 'signalbox_audit_unsealed_oldest_seconds', array['${app}'], ${age('at')} from ${table} where seal_seq is null`
 
-const BACKLOG = [
-  ...SCHEMAS.map(ofSchema),
-  COMMANDS,
-  WITHDRAWN,
-  ...CONSUMING.map(lettersOf),
-  ...AUDIT_LOGS.map(unsealedOf),
-].join('\nunion all ')
+/** By its ends, not by a count: a log may have millions of rows when its export begins. */
+const unsentOf = ({ table }: { table: string }): string => `
+  select v.name, array['${table}'], v.value from (
+    select coalesce((select next from operations.relay_state where name = '${placeOf(table)}'), 1) as next) p,
+    lateral (values
+      ('signalbox_siem_behind', (select greatest(0, coalesce(max(seal_seq), 0) - p.next + 1) from ${table})),
+      ('signalbox_siem_oldest_seconds', coalesce(extract(epoch from clock_timestamp()
+        - (select at from ${table} where seal_seq >= p.next order by seal_seq limit 1)), 0))) v(name, value)`
 
-const readBacklog = async (pool: pg.Pool): Promise<Measured[]> => {
-  const { rows } = await pool.query<Measured>(BACKLOG)
+const noneOf = ({ table }: { table: string }): string => `
+  select name, array['${table}'], 0 from (values ('signalbox_siem_behind'), ('signalbox_siem_oldest_seconds')) v(name)`
+
+const backlogOf = (siem: boolean): string =>
+  [
+    ...SCHEMAS.map(ofSchema),
+    COMMANDS,
+    WITHDRAWN,
+    ...CONSUMING.map(lettersOf),
+    ...AUDIT_LOGS.map(unsealedOf),
+    ...AUDIT_LOGS.map(siem ? unsentOf : noneOf),
+  ].join('\nunion all ')
+
+const readBacklog = async (pool: pg.Pool, backlog: string): Promise<Measured[]> => {
+  const { rows } = await pool.query<Measured>(backlog)
   return rows.map((row) => ({ ...row, value: Number(row.value) }))
 }
 
-/** Reports the relay's backlog and what is stuck, as metrics and in GET /v1/platform/health. */
-export const createLags = (pool: pg.Pool, telemetry: Telemetry) => {
-  measure(telemetry, GAUGES, () => readBacklog(pool))
+/** Reports the relay's backlog and what is stuck, as metrics and in GET /v1/platform/health. `siem`: rows are exported. */
+export const createLags = (pool: pg.Pool, telemetry: Telemetry, { siem = false }: { siem?: boolean } = {}) => {
+  const query = backlogOf(siem)
+  measure(telemetry, GAUGES, () => readBacklog(pool, query))
   return async (): Promise<Record<string, number>> => {
-    const backlog = await readBacklog(pool)
+    const backlog = await readBacklog(pool, query)
     const sum = (name: string) => backlog.reduce((total, one) => total + (one.name === name ? one.value : 0), 0)
     return {
       events_unpublished: sum('signalbox_outbox_unpublished'),

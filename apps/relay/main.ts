@@ -21,7 +21,7 @@ await runApp('relay', async () => {
       redis_url: config.RELAY__REDIS__URL,
       prefix: config.AUTH__REDIS__PREFIX,
       read: health.read,
-      lags: createLags(deps.pool, deps.telemetry),
+      lags: createLags(deps.pool, deps.telemetry, { siem: config.RELAY__SIEM__URL !== undefined }),
     },
     stop: async () => {
       await health.drain()

@@ -158,7 +158,7 @@ const startSiem = ({ config, telemetry, pool }: RelayDeps): Record<string, Loop>
     cert: read('RELAY__SIEM__CERT_FILE'),
     key: read('RELAY__SIEM__KEY_FILE'),
   }
-  const siem = createSiem({ pool, url, headers, tls })
+  const siem = createSiem({ pool, url, headers, tls, log: telemetry.log })
   const loop = startLoop('siem', telemetry.log, SIEM_MS, siem.turn)
   return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }
 }

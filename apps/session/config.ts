@@ -72,7 +72,7 @@ export const schema = Type.Object({
   SESSION__SECOND_FACTOR__ROLES: Type.Array(RoleName, {
     default: [],
     description:
-      'A JSON array of roles whose holders need a second factor after their password; without one they may only set one up.',
+      'A JSON array of roles whose holders need a second factor after their password, or after a provider without require_amr; without one they may only set one up.',
   }),
   SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], { default: 'ua' }),
   SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], { default: 'signal' }),

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { giverOf, type Provider } from '../../apps/shared/auth/providers.ts'
 import type { Queryable } from '../client.ts'
 import { external_identities, type GrantRow, grants, group_members, groups, scim_resources } from './tables.ts'
 
@@ -29,6 +30,51 @@ export const rightsAtSignIn = async (
   const [found] = rows
   if (!found) throw new Error('a question without conditions had no answer')
   return found
+}
+
+/** A right that a provider gave: a membership, or a grant with its id and role. */
+export type Ungiven = {
+  giver: string
+  user_id: string
+  group_key: string | null
+  id: string | null
+  role: string | null
+}
+
+/** A provider's longest session, 30 days: a person without one since may have left it. */
+const LONGEST_SESSION = sql`interval '30 days'`
+
+/**
+ * The rights of these people, or of all, that providers gave and that no entry of the maps gives now; and all that one
+ * gave to people whom neither its directory maintains nor it has signed in since.
+ */
+export const listUngiven = async (
+  db: Queryable,
+  providers: readonly Pick<Provider, 'id' | 'groups'>[],
+  user_ids?: readonly string[],
+): Promise<Ungiven[]> => {
+  const given = providers.flatMap(({ id, groups: { map = {} } = {} }) =>
+    Object.values(map).flatMap(({ groups = [], roles = [] }) => [
+      ...groups.map((group_key) => ({ giver: giverOf(id), group_key })),
+      ...roles.map((role) => ({ giver: giverOf(id), role })),
+    ]),
+  )
+  const { rows } = await db.execute<Ungiven>(sql`
+    with given as materialized
+      (select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g (giver text, group_key text, role text))
+    select r.* from (
+      select added_by as giver, user_id, group_key, null::uuid as id, null as role
+        from ${group_members} where added_by like 'provider:%'
+      union all
+      select created_by, subject_id::uuid, null, id, role
+        from ${grants} where subject_type = 'user' and created_by like 'provider:%') r
+    where ${user_ids ? sql`r.user_id = any(${sql.param(user_ids)}::uuid[])` : sql`true`}
+      and (not exists (select from given g where g.giver = r.giver and (g.group_key = r.group_key or g.role = r.role))
+        or not exists (select from ${scim_resources} s where s.id = r.user_id and 'provider:' || s.provider = r.giver)
+          and not exists (select from ${external_identities} e where e.user_id = r.user_id
+            and 'provider:' || e.provider = r.giver
+            and coalesce(e.proved_at, e.created_at) > clock_timestamp() - ${LONGEST_SESSION}))`)
+  return rows
 }
 
 /** The people and groups that a provider's directory maintains by SCIM, and when it last changed one. */

@@ -1,9 +1,24 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { eq, inArray } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { run } from '../../apps/cli/run.ts'
+import type { IdentityConfig } from '../../apps/identity/config.ts'
+import { revokeUngiven } from '../../apps/identity/federation/rights.ts'
+import { createDeps } from '../../apps/identity/wire.ts'
 import type { ProviderView } from '../../apps/shared/contracts/identity/providers.ts'
+import {
+  external_identities,
+  grants,
+  group_members,
+  groups,
+  scim_resources,
+  user_events,
+  users,
+} from '../../db/identity/tables.ts'
 import { bearer, PASSWORD, send } from '../session/support/auth.ts'
 import { type Sso, startSso } from '../session/support/sso.ts'
+import { until } from '../support/until.ts'
 
 let sso: Sso
 let ada: Record<string, string>
@@ -64,4 +79,105 @@ it('a provider that is switched off stays listed, and a file that cannot be used
   expect(told.join('')).toContain(fault)
   sso.configure()
   expect((await list()).fault).toBeNull()
+})
+
+describe('rights that a provider gave', () => {
+  const { noc, none } = {
+    noc: { groups: { claim: 'groups', map: { noc: { groups: ['netops'], roles: ['approver'] } } }, require_amr: [] },
+    none: { groups: { claim: 'groups', map: {} }, require_amr: [] },
+  }
+  const db = () => sso.identity_deps.db
+  const idOf = async (name: string) => (await db().select().from(users).where(eq(users.username, name)))[0]?.id ?? ''
+  const held = async (id: string) => ({
+    groups: (await db().select().from(group_members).where(eq(group_members.user_id, id))).map((row) => row.group_key),
+    roles: (await db().select().from(grants).where(eq(grants.subject_id, id))).map(({ role }) => role),
+  })
+  const becomes = (id: string, wanted: Awaited<ReturnType<typeof held>>) =>
+    until(async () => JSON.stringify(await held(id)) === JSON.stringify(wanted), { what: JSON.stringify(wanted) })
+  const signedIn = async () => {
+    sso.configure(noc)
+    expect((await sso.browser().signIn('s-mia')).status).toBe(303)
+    const id = await idOf('mia')
+    expect(await held(id)).toEqual({ groups: ['netops'], roles: ['approver'] })
+    return id
+  }
+  beforeAll(async () => {
+    await db().insert(groups).values({ group_key: 'netops', name: 'Network operations' })
+  })
+
+  it('end when the file no longer gives them, and the log says so; other rights and a faulty file change none', async () => {
+    const id = await signedIn()
+    const own = { id: randomUUID(), subject_type: 'user' as const, subject_id: id, role: 'viewer' }
+    await db()
+      .insert(grants)
+      .values({ ...own, created_by: 'user:ada' })
+    const before = (await db().select().from(users).where(eq(users.id, id)))[0]?.version ?? 0
+    writeFileSync(sso.file, 'providers: 7\n')
+    sso.identity_deps.providers.reread()
+    await revokeUngiven(sso.identity_deps)
+    expect(await held(id)).toMatchObject({ groups: ['netops'] })
+    sso.configure({ ...noc, groups: { claim: 'groups', map: { noc: { groups: ['netops'] } } } })
+    await becomes(id, { groups: ['netops'], roles: ['viewer'] })
+    expect((await db().select().from(users).where(eq(users.id, id)))[0]?.version).toBeGreaterThan(before)
+    sso.configure({ ...noc, enabled: false })
+    await becomes(id, { groups: [], roles: ['viewer'] })
+    const events = await db()
+      .select()
+      .from(user_events)
+      .where(eq(user_events.object, `user:${id}`))
+    expect(events.at(-1)).toMatchObject({ actor: 'provider:corp', action: 'user.provider_rights', outcome: 'done' })
+    await db().delete(grants).where(eq(grants.id, own.id))
+  })
+
+  it('end at the start if the file lost its provider while this app was down', async () => {
+    const id = await signedIn()
+    const { AUTH__PROVIDERS__FILE: _, ...config } = sso.identity_deps.config
+    const other = createDeps(config as IdentityConfig)
+    try {
+      await becomes(id, { groups: [], roles: [] })
+    } finally {
+      await other.close()
+    }
+  })
+
+  it('end thirty days after it last signed the person in, unless its directory maintains them', async () => {
+    const id = await signedIn()
+    const ago = new Date(Date.now() - 31 * 86_400_000).toISOString()
+    await db().update(external_identities).set({ proved_at: ago }).where(eq(external_identities.user_id, id))
+    const kept = {
+      id,
+      provider: 'corp',
+      type: 'User' as const,
+      external_id: 's-mia',
+      name: 'mia',
+      folded: 'mia',
+    } as const
+    await db().insert(scim_resources).values(kept)
+    await revokeUngiven(sso.identity_deps)
+    expect(await held(id)).toEqual({ groups: ['netops'], roles: ['approver'] })
+    await db().delete(scim_resources).where(eq(scim_resources.id, id))
+    await revokeUngiven(sso.identity_deps)
+    expect(await held(id)).toEqual({ groups: [], roles: [] })
+  })
+
+  it('stay with the last administrator', async () => {
+    const everyone = await db().select().from(grants).where(eq(grants.role, 'admin'))
+    sso.configure({ ...noc, max_role: 'admin', groups: { claim: 'groups', map: { noc: { roles: ['admin'] } } } })
+    await sso.browser().signIn('s-mia')
+    await db()
+      .delete(grants)
+      .where(
+        inArray(
+          grants.id,
+          everyone.map(({ id }) => id),
+        ),
+      )
+    sso.configure(none)
+    await revokeUngiven(sso.identity_deps)
+    expect((await held(await idOf('mia'))).roles).toEqual(['admin'])
+    await db().insert(grants).values(everyone)
+    await revokeUngiven(sso.identity_deps)
+    expect((await held(await idOf('mia'))).roles).toEqual([])
+    sso.configure()
+  })
 })

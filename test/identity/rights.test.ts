@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { Code } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { type Permission, permissionsOf, ROLES } from '../../apps/shared/auth/permissions.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { Identity, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
-import { outbox } from '../../db/identity/tables.ts'
+import { appendAuditTo } from '../../db/audit.ts'
+import { outbox, user_events } from '../../db/identity/tables.ts'
 import { counted } from '../session/support/auth.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
@@ -28,6 +30,40 @@ const newGroup = async () => {
 }
 const rolesOf = async (user: { get: (url: string) => Promise<{ body: Record<string, unknown> }> }) =>
   (await user.get('/v1/users/me')).body.roles
+
+/** The signed details of the rows about this object, by action. */
+const saidOf = async (object: string) => {
+  const rows = await p.deps.db.select().from(user_events).where(eq(user_events.object, object))
+  return Object.fromEntries(rows.map(({ action, body }) => [action, JSON.parse(body).details]))
+}
+
+describe('the audit log', () => {
+  it('says who got and lost which right where, in bodies that verify beside rows without', async () => {
+    const { user_id } = await p.newUser(ada, ['viewer'])
+    const { id } = (await grant(user_id, 'engineer')).body
+    expect((await ada.send('DELETE', `/v1/admin/grants/${id}`)).status).toBe(204)
+    const right = { subject_type: 'user', subject_id: user_id, role: 'engineer', scope: {}, expires_at: null }
+    expect(await saidOf(`grant:${id}`)).toEqual({ 'grant.created': right, 'grant.deleted': right })
+    const group_key = await newGroup()
+    for (const act of ['PUT', 'DELETE'])
+      expect((await ada.send(act, `/v1/admin/groups/${group_key}/members/${user_id}`)).status).toBe(204)
+    const [added, removed] = ['group.member_added', 'group.member_removed']
+    expect(await saidOf(`group:${group_key}`)).toMatchObject({
+      'group.created': { name: 'A group' },
+      ...{ [added]: { user_id }, [removed]: { user_id } },
+    })
+    const entry = { actor: 'system', action: 'test', object: 'test:1', outcome: 'done' as const }
+    await p.deps.db.transaction((tx) =>
+      appendAuditTo(tx, user_events, p.deps.keys.audit, [
+        entry,
+        { ...entry, action: 'long', details: { long: 'x'.repeat(1100), short: 1 } },
+      ]),
+    )
+    expect(await saidOf('test:1')).toEqual({ test: undefined, long: { cut: true, short: 1 } })
+    const verdict = await verifyLog(p.deps.db, 'identity.user_events', [p.deps.keys.audit])
+    expect(verdict).not.toHaveProperty('fault')
+  })
+})
 
 /** A body that fits the schema of the route, so that the permission decides. */
 const bodyOf = (method: string, url: string): unknown => {

@@ -90,6 +90,8 @@ it('reports waiting rows, their age and stalled ones; nothing at all while the d
   expect(value('signalbox_held_aggregates', 'consumer="catalog",')).toBe(1)
   expect(value('signalbox_audit_unsealed_oldest_seconds', 'schema="token",')).toBeCloseTo(50, -1.5)
 
+  expect(value('signalbox_siem_behind', 'log="token.key_events",')).toBe(0)
+
   await pool.end()
   const away = createTelemetry('away', { level: 'silent' })
   createLags(pool, away)

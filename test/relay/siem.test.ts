@@ -5,6 +5,8 @@ import { createServer as createTls } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sealAudit } from '../../apps/relay/audit/seal.ts'
 import { createSiem } from '../../apps/relay/audit/siem.ts'
+import { createLags } from '../../apps/relay/lags.ts'
+import { createTelemetry, type Logger } from '../../apps/shared/telemetry.ts'
 import { type AuditTable, appendAuditTo } from '../../db/audit.ts'
 import { createDb } from '../../db/client.ts'
 import { user_events } from '../../db/identity/tables.ts'
@@ -19,7 +21,7 @@ const { cert, key } = authority.issue('localhost')
 let database: Awaited<ReturnType<typeof testDatabase>>
 let opened: ReturnType<typeof createDb>
 beforeAll(async () => {
-  database = await testDatabase('identity', 'session', 'token', 'catalog', 'operations')
+  database = await testDatabase('identity', 'credential', 'session', 'token', 'catalog', 'operations')
   opened = createDb(database.url, { app: 'test' })
 })
 afterAll(async () => {
@@ -48,8 +50,13 @@ const listening = async (server: Server, host = 'localhost') => {
   return (server.address() as AddressInfo).port
 }
 let authorization = 'Bearer secret'
+let refused: object[] = []
+const log = { error: (fields: object) => void refused.push(fields) } as unknown as Logger
 const siemTo = (url: string, ca = authority.ca, own: { cert?: string; key?: string } = {}) =>
-  createSiem({ pool: opened.pool, url, headers: () => ({ authorization }), tls: { ca, cert: own.cert, key: own.key } })
+  createSiem({
+    ...{ pool: opened.pool, url, headers: () => ({ authorization }), log },
+    tls: { ca, cert: own.cert, key: own.key },
+  })
 const allTurns = async (siem: ReturnType<typeof siemTo>) => {
   while (await siem.turn());
 }
@@ -59,11 +66,13 @@ describe('audit rows sent to a log system by https', () => {
   let told: Told[] = []
   /** The answers to the next requests; later ones get 200. */
   let answers: (number | 'cut' | 'taken and cut')[] = []
+  /** Bodies with this text are answered with this status. */
+  let poison: { text: string; status: number } | undefined
   const server = createHttps({ cert, key }, (req, res) => {
     let body = ''
     req.on('data', (chunk) => (body += chunk))
     req.on('end', () => {
-      const answer = answers.shift() ?? 200
+      const answer = answers.shift() ?? (poison && body.includes(poison.text) ? poison.status : 200)
       expect(req.headers.authorization).toBe(authorization)
       if (answer === 200 || answer === 'taken and cut')
         for (const line of body.trimEnd().split('\n')) told.push(JSON.parse(line))
@@ -78,6 +87,8 @@ describe('audit rows sent to a log system by https', () => {
   beforeEach(() => {
     told = []
     answers = []
+    poison = undefined
+    refused = []
   })
   afterAll(() => void server.close())
 
@@ -125,6 +136,54 @@ describe('audit rows sent to a log system by https', () => {
       expect(told.at(-1)?.object).toBe(news[0])
     }
     authorization = 'Bearer secret'
+  })
+
+  const behind = async () => {
+    const telemetry = createTelemetry('test', { level: 'silent' })
+    createLags(opened.pool, telemetry, { siem: true })
+    const text = await telemetry.metrics.metrics()
+    const value = (name: string, table: string) =>
+      Number(new RegExp(`^${name}\\{log="${table}",app="test"\\} (\\S+)$`, 'm').exec(text)?.[1])
+    return (table: string) => [value('signalbox_siem_behind', table), value('signalbox_siem_oldest_seconds', table)]
+  }
+
+  it.each([400, 413, 422])(
+    'leave a stub in place of one row that it answers with %s; the others arrive',
+    async (status) => {
+      await allTurns(siemTo(url))
+      told = []
+      const news = await say(9)
+      poison = { text: `"${news[4]}"`, status }
+      await allTurns(siemTo(url))
+      const stubs = told.filter(({ object }) => object === undefined)
+      expect(told.flatMap(({ object }) => object ?? []).sort()).toEqual(news.filter((_, at) => at !== 4).sort())
+      expect(stubs).toEqual([
+        {
+          ...{ log: expect.any(String), seal_seq: expect.any(String), seal_hash: expect.any(String) },
+          ...{ mac: expect.any(String), refused: true },
+        },
+      ])
+      expect(refused).toMatchObject([{ seal_seq: stubs[0]?.seal_seq }])
+      const again = await say(1)
+      await allTurns(siemTo(url))
+      expect(told.at(-1)?.object).toBe(again[0])
+    },
+  )
+
+  it('of one log wait if even the stub is refused, and hold up no other log; the figures say so', async () => {
+    await allTurns(siemTo(url))
+    told = []
+    const news = await say(6)
+    poison = { text: 'identity.user_events', status: 400 }
+    await expect(siemTo(url).turn()).rejects.toThrow('400')
+    expect(told.map(({ log }) => log)).toEqual(Array(3).fill('operations.audit'))
+    const of = await behind()
+    expect(of('identity.user_events')).toEqual([3, expect.any(Number)])
+    expect(of('identity.user_events')[1]).toBeGreaterThan(0)
+    expect(of('operations.audit')).toEqual([0, 0])
+    poison = undefined
+    await allTurns(siemTo(url))
+    expect(told.map(({ object }) => object).sort()).toEqual(news.sort())
   })
 
   it('never go to a receiver of another authority', async () => {

@@ -5,16 +5,17 @@ import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { grants } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { codeAt } from '../support/totp.ts'
-import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
+import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
+import { bearerOf, type Sso, startSso } from './support/sso.ts'
 
 /** auth.md 3.2: what a session may do before its second factor, and which tokens a fresh proof ends. */
 
 const SITE = { origin: ORIGIN, rp_id: 'console.test' }
-let auth: Auth
+let auth: Sso
 let url: string
 beforeAll(async () => {
-  auth = await startAuth({ SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
-  url = (await auth.addGateway()).url
+  auth = await startSso({}, { SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
+  url = auth.gateway.url
 })
 afterAll(() => auth?.stop())
 
@@ -153,6 +154,69 @@ describe('a session that still needs a second factor', () => {
     const strong = await token({ grant_type: 'passkey', assertion: key.assert(await challenge()) })
     expect((await read(strong.body.access_token)).status).toBe(200)
     expect((await read((await signIn((await person(['viewer'])).username)).access_token)).status).toBe(200)
+  })
+})
+
+describe('a sign-in through a provider', () => {
+  const signInAtCorp = async (sub = 's-mia') => {
+    const browser = auth.browser()
+    expect((await browser.signIn(sub)).status).toBe(303)
+    const headers = await bearerOf(browser)
+    return { browser, headers, claims: claimsOf(headers.authorization.split(' ')[1]) }
+  }
+  const readBy = (headers: Record<string, string>) => send(`${url}/api/v1/users/me`, { headers })
+  const named = (amr: string[]) => {
+    auth.state.amend = (claims) => ({ ...claims, amr })
+  }
+
+  it('counts as one factor, whatever the provider states, unless require_amr asked for more (ASVS 6.3.3, 6.8.4)', async () => {
+    named(['pwd', 'mfa'])
+    const single = await signInAtCorp()
+    expect(single.claims).toMatchObject({ scope: ['enrolment'], amr: ['fed'] })
+    expect(await readBy(single.headers)).toMatchObject(LIMITED)
+    // Nova holds no such role.
+    expect((await readBy((await signInAtCorp('s-new')).headers)).status).toBe(200)
+    auth.configure({ require_amr: ['mfa'] })
+    const both = await signInAtCorp()
+    expect(both.claims.amr).toEqual(['fed', 'mfa'])
+    expect((await readBy(both.headers)).status).toBe(200)
+    auth.configure()
+  })
+
+  it('changes no factor of an account that has one, until it proves that one or the provider did', async () => {
+    auth.configure({ require_amr: ['mfa'] })
+    named(['mfa'])
+    const { headers, claims } = await signInAtCorp()
+    const key = createAuthenticator(SITE)
+    const add = async (by: Record<string, string>, one = createAuthenticator(SITE)) => {
+      const body = { name: 'phone', attestation: one.attest(await challenge(), claims.sub) }
+      return send(`${url}/api/v1/users/me/passkeys`, { body, headers: { ...by, 'idempotency-key': randomUUID() } })
+    }
+    expect((await add(headers, key)).status).toBe(201)
+    expect((await add((await signInAtCorp()).headers)).status).toBe(201)
+    auth.configure()
+    const single = await signInAtCorp()
+    expect(await add(single.headers)).toMatchObject(LIMITED)
+    const confirmed = await single.browser.go('/v1/token/reauth', {
+      method: 'POST',
+      headers: { ...single.headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ assertion: key.assert(await challenge()) }),
+    })
+    expect((await add({ ...single.headers, ...bearer(confirmed.body.access_token) })).status).toBe(201)
+  })
+
+  it('adds the methods of a confirmation there to the session', async () => {
+    const browser = auth.browser()
+    await browser.signIn('s-new')
+    auth.configure({ require_amr: ['mfa'] })
+    named(['mfa'])
+    const headers = { ...(await bearerOf(browser)), 'content-type': 'application/json' }
+    const body = JSON.stringify({ purpose: 'reauth', return_to: '/inbox' })
+    const { body: started } = await browser.go('/v1/sso/corp/start', { method: 'POST', headers, body })
+    await browser.go((await browser.go(`${started.location}&person=s-new`)).location)
+    const after = await bearerOf(browser)
+    expect(claimsOf(after.authorization.split(' ')[1]).amr).toEqual(['fed', 'mfa'])
+    auth.configure()
   })
 })
 

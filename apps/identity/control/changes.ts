@@ -238,6 +238,7 @@ const note = (
     reason,
     before,
     after,
+    details,
     on_behalf_of,
   }: Omit<Change<unknown>, 'status' | 'body'> & { on_behalf_of?: string },
 ) =>
@@ -250,6 +251,7 @@ const note = (
     reason: reason ?? null,
     before,
     after,
+    details,
     ...(on_behalf_of && { on_behalf_of }),
     request_id: req ? String(req.id) : null,
   })

@@ -1,7 +1,7 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { rightsAtSignIn } from '../../../db/identity/external.ts'
+import { listUngiven, rightsAtSignIn, type Ungiven } from '../../../db/identity/external.ts'
 import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
@@ -79,8 +79,45 @@ export const alignIn = async (
   stated: Stated,
   request_id: string | null,
 ): Promise<void> => {
-  const giver = giverOf(provider.id)
-  const differences = await differencesOf(tx, provider, stated)
+  await apply(deps, tx, giverOf(provider.id), await differencesOf(tx, provider, stated), request_id)
+}
+
+/** How many people's rights follow in one transaction: it holds the lock on all rights, and a request ends in time. */
+export const MOST_AT_ONCE = 2000
+
+/**
+ * Revokes the rights that providers gave earlier and that no entry of the file gives now, for anyone who signs in by
+ * other means would keep them: the entry or the provider was removed or switched off, or the provider has not signed the
+ * person in for as long as its longest session.
+ */
+export const revokeUngiven = async (deps: Uses<'db' | 'keys' | 'providers'>): Promise<void> => {
+  const holders = [...new Set((await listUngiven(deps.db, deps.providers.list())).map(({ user_id }) => user_id))]
+  for (let at = 0; at < holders.length; at += MOST_AT_ONCE)
+    await deps.db.transaction(async (tx) => {
+      await lockControl(deps, tx)
+      const rows = await listUngiven(tx, deps.providers.list(), holders.slice(at, at + MOST_AT_ONCE))
+      for (const [giver, given] of Map.groupBy(rows, (row) => row.giver)) {
+        const byUser = Map.groupBy(given, ({ user_id }) => user_id)
+        const differences = new Map([...byUser].map(([user_id, rights]) => [user_id, lossOf(rights)]))
+        await apply(deps, tx, giver, differences, null)
+      }
+    })
+}
+
+const lossOf = (rights: Ungiven[]): Difference => ({
+  join: [],
+  leave: rights.flatMap(({ group_key }) => group_key ?? []),
+  grant: [],
+  revoke: rights.flatMap(({ id, role }) => (id && role ? [{ id, role }] : [])),
+})
+
+const apply = async (
+  deps: Uses<'keys'>,
+  tx: Tx,
+  giver: string,
+  differences: Map<string, Difference>,
+  request_id: string | null,
+): Promise<void> => {
   if (differences.size === 0) return
   const kept = await take(tx, giver, differences)
   await give(tx, giver, differences)
@@ -94,6 +131,7 @@ export const alignIn = async (
     reason: kept.has(user_id) ? 'last_admin' : null,
     before: { groups: leave, roles: revoke.map(({ role }) => role) },
     after: { groups: join, roles: grant },
+    details: { joined: join, left: leave, granted: grant, revoked: revoke.map(({ role }) => role) },
     request_id,
   }))
   await appendAuditTo(tx, user_events, deps.keys.audit, rows)

@@ -2,6 +2,7 @@ import { and, eq, lte, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import { membersOf, usersByIds } from '../../../db/identity/queries.ts'
 import { type GrantRow, grants } from '../../../db/identity/tables.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
@@ -18,6 +19,10 @@ export const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }
   scope,
   expires_at: expires_at && new Date(expires_at).toISOString(),
 })
+
+/** For the audit log: who holds which role, and where. */
+export const detailsOf = (row: GrantRow) =>
+  pick(viewOf(row), 'subject_type', 'subject_id', 'role', 'scope', 'expires_at')
 
 type Wanted = Pick<GrantRow, 'subject_type' | 'subject_id' | 'role'>
 const sameRole = (of: Wanted) =>
@@ -59,7 +64,14 @@ export const grantMeasure: Measure<'grant.create'> = async ({ deps, tx, req, req
       if (!row) throw grantExists()
       await rolesChanged(tx, req, accounts)
       const after = viewOf(row)
-      return { status: 201, body: after, action: 'grant.created', object: `grant:${row.id}`, after }
+      return {
+        status: 201,
+        body: after,
+        action: 'grant.created',
+        object: `grant:${row.id}`,
+        after,
+        details: detailsOf(row),
+      }
     },
   }
 }

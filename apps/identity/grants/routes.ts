@@ -16,7 +16,7 @@ import { perform } from '../control/changes.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
 import type { ChangeDeps } from '../deps.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
-import { grantMeasure, viewOf } from './measures.ts'
+import { detailsOf, grantMeasure, viewOf } from './measures.ts'
 
 /** Grants give roles to users and groups, everywhere or in a scope. They are the only source of roles. */
 export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
@@ -73,7 +73,8 @@ const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
       : []
     if (!row) throw notFound('grant', grant_id, 'not_found')
     await rolesChanged(tx, req, row.subject_type === 'user' ? [row.subject_id] : await membersOf(tx, row.subject_id))
-    return { status: 204, body: undefined, action: 'grant.deleted', object: `grant:${row.id}`, before: viewOf(row) }
+    const said = { before: viewOf(row), details: detailsOf(row) }
+    return { status: 204, body: undefined, action: 'grant.deleted', object: `grant:${row.id}`, ...said }
   })
 
 const RolesReply = Type.Object({

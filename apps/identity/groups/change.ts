@@ -55,7 +55,8 @@ export const createGroup = (
       .returning()
     if (!group) throw new AppError('version_conflict', 'group_exists', `The group ${group_key} already exists.`)
     const view = await groupView(tx, group)
-    return { status: 201, body: view, action: 'group.created', object: `group:${group_key}`, after: view }
+    const said = { after: view, details: { name } }
+    return { status: 201, body: view, action: 'group.created', object: `group:${group_key}`, ...said }
   })
 
 export const updateGroup = (deps: ChangeDeps, req: FastifyRequest, group_key: string, texts: Texts) =>
@@ -66,7 +67,8 @@ export const updateGroup = (deps: ChangeDeps, req: FastifyRequest, group_key: st
     const set = { name, description, version: before.version + 1 }
     const [group] = await tx.update(groups).set(set).where(eq(groups.group_key, group_key)).returning()
     const view = await groupView(tx, group ?? before)
-    return { status: 200, body: view, action: 'group.changed', object: `group:${group_key}`, before, after: view }
+    const said = { before, after: view, details: { name, was: before.name } }
+    return { status: 200, body: view, action: 'group.changed', object: `group:${group_key}`, ...said }
   })
 
 export const deleteGroup = (deps: ChangeDeps, req: FastifyRequest, group_key: string) =>
@@ -82,7 +84,8 @@ export const deleteGroup = (deps: ChangeDeps, req: FastifyRequest, group_key: st
       await tx.delete(groups).where(eq(groups.group_key, group_key))
     })
     await rolesChanged(tx, req, members)
-    return { status: 204, body: undefined, action: 'group.deleted', object: `group:${group_key}`, before }
+    const said = { before, details: { name: group.name, members: members.length } }
+    return { status: 204, body: undefined, action: 'group.deleted', object: `group:${group_key}`, ...said }
   })
 
 export const removeMember = (
@@ -97,6 +100,6 @@ export const removeMember = (
     const membership = and(eq(group_members.group_key, group_key), eq(group_members.user_id, user_id))
     const removed = await keepingAnAdmin(tx, () => tx.delete(group_members).where(membership).returning())
     if (removed.length > 0) await rolesChanged(tx, req, [user_id])
-    const before = { user_id }
-    return { status: 204, body: undefined, action: 'group.member_removed', object: `group:${group_key}`, before }
+    const said = { before: { user_id }, details: { user_id } }
+    return { status: 204, body: undefined, action: 'group.member_removed', object: `group:${group_key}`, ...said }
   })

@@ -46,6 +46,7 @@ export const memberMeasure: Measure<'member.add'> = async ({ deps, tx, req, requ
         action: 'group.member_added',
         object: `group:${group_key}`,
         after: { user_id },
+        details: { user_id },
       }
     },
   }

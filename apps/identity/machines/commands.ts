@@ -81,5 +81,6 @@ export const addOwner = (deps: IdentityDeps, req: FastifyRequest, machine_id: st
       action: 'machine.owner_added',
       object: `user:${machine.id}`,
       after: { user_id },
+      details: { user_id },
     }
   })

@@ -16,7 +16,7 @@ import type { IdentityDeps } from '../deps.ts'
 import { announce, changeOnce, ENDED_CREDENTIAL } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
 import { makeKey } from './key-format.ts'
-import { credentialMeasure, credentialView, lockMachine, noteShown } from './measures.ts'
+import { credentialMeasure, credentialView, detailsOf, lockMachine, noteShown } from './measures.ts'
 
 const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string, hint: string) =>
   new AppError('validation_error', code, detail, { status: 422, hint })
@@ -200,5 +200,6 @@ export const revokeCredential = (
       action: 'machine.credential_revoked',
       object: `user:${machine.id}`,
       before: credentialView(row),
+      details: detailsOf(row),
     }
   })

@@ -21,6 +21,10 @@ export const credentialView = (row: MachineCredentialRow) => ({
   last_address: row.last_address,
 })
 
+/** For the audit log: which rights it carries, and how long. */
+export const detailsOf = (row: MachineCredentialRow) =>
+  pick(credentialView(row), 'id', 'kind', 'name', 'expires_at', 'scope', 'permissions', 'networks')
+
 /** How many credentials of a kind may be valid at once: rotation needs two. */
 const MOST = { key: 10, jwk: 4, trust: 10 } as const
 
@@ -86,6 +90,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
         action: old ? 'machine.credential_rotated' : 'machine.credential_created',
         object: `user:${machine.id}`,
         after,
+        details: detailsOf(made),
       }
     },
   }

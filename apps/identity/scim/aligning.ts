@@ -1,10 +1,7 @@
 import { countStranded, dropUnaligned, listUnaligned, scimGroupNames } from '../../../db/identity/scim.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
-import { alignIn } from '../federation/rights.ts'
-
-/** How many people's rights follow in one transaction: it holds the lock on all rights, and a request ends in time. */
-export const MOST_AT_ONCE = 2000
+import { alignIn, MOST_AT_ONCE } from '../federation/rights.ts'
 
 const directoriesOf = ({ providers }: Uses<'providers'>) => providers.list().filter(({ scim }) => scim)
 

@@ -27,6 +27,7 @@ export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
         action: 'user.created',
         object: `user:${user.id}`,
         after: detail,
+        details: { username: detail.username, roles: detail.roles, groups: detail.groups },
         user_id: user.id,
       }
     },

@@ -42,13 +42,13 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   const destinations = (await listDestinations(deps.db, owner)).filter(({ status }) => status === 'active')
   if (destinations.length === 0) return
   const view = await viewOf(owner, (user_id) => deps.trust.principals.get(user_id))
-  const now = deps.clock.now().getTime()
+  const silent_until = quietUntil(rules.quiet, deps.clock.now().getTime())
   for (const destination of destinations) {
     if (destination.kind === 'push') await closeShown(deps, destination, view)
     const after_s = afterOf(rules, destination, destinations)
     if (!view || after_s === undefined) continue
     const waiting = await listWaiting(deps.db, view, untold(destination.destination_id, rules, after_s))
-    const notices = waiting.flatMap((one) => noticeOf(rules, one, now))
+    const notices = waiting.flatMap((one) => noticeOf(one, silent_until))
     if (notices.length === 0) continue
     await deps.db.transaction(async (tx) => {
       const locked = await lockDestination(tx, destination.destination_id)
@@ -83,10 +83,9 @@ const closeShown = async ({ db }: Deps, destination: Destination, view: View | u
   }
 }
 
-/** The notice about a decision, unless quiet hours hold it back now. */
-const noticeOf = ({ quiet }: NotifyRules, one: Waiting, now: number) => {
+/** The notice about a decision, unless quiet hours that end then hold it back. */
+const noticeOf = (one: Waiting, silent_until: number | undefined) => {
   const { operation_id, object, round, escalation, event } = one
-  const silent_until = quietUntil(quiet, now)
   const urgent = isUrgent(one, silent_until)
   return silent_until !== undefined && !urgent ? [] : [{ operation_id, object, round, escalation, event, urgent }]
 }

@@ -5,6 +5,7 @@ import { connect } from 'node:tls'
 import type pg from 'pg'
 import { Agent, request } from 'undici'
 import { AUDIT_LOGS } from '../../../db/audit.ts'
+import type { Logger } from '../../shared/telemetry.ts'
 import { bareHost } from '../../shared/web/addresses.ts'
 
 export type SiemDeps = {
@@ -15,10 +16,18 @@ export type SiemDeps = {
   headers: () => Record<string, string>
   /** PEM of the receiver's certificate authority (undefined: the system's authorities), and our own certificate. */
   tls: { ca: string | undefined; cert: string | undefined; key: string | undefined }
+  log: Pick<Logger, 'error'>
 }
 
 /** A sealed row as sent: its signed body, and its place in the chain, by which receivers drop repeats. */
-type Line = { log: string; seal_seq: string; denied: boolean; at: string; json: string }
+type Line = { log: string; seal_seq: string; seal_hash: string; mac: string | null } & {
+  denied: boolean
+  at: string
+  json: string
+}
+/** The receiver has read the rows and wants none like them: too large, or not in its form. */
+class Refused extends Error {}
+const REFUSALS = [400, 413, 422]
 
 const BATCH = 200
 const TIMEOUT_MS = 10_000
@@ -26,9 +35,10 @@ const TIMEOUT_MS = 10_000
 /**
  * Sends the rows of all audit logs to the company's own log system, from the first row on. Each log is sent in the
  * order of its chain. A position moves when the receiver has taken the rows: after a crash or an outage they are sent
- * again, and none is lost. Runs one turn; returns true if there may be more.
+ * again, and none is lost. A row that the receiver refuses is replaced by a stub that names it, and a log that fails
+ * holds up no other. Runs one turn; returns true if there may be more.
  */
-export const createSiem = ({ pool, url, headers, tls }: SiemDeps) => {
+export const createSiem = ({ pool, url, headers, tls, log }: SiemDeps) => {
   const { protocol, hostname: name, port } = new URL(url)
   const host = bareHost(name)
   const connect = { ...tls, timeout: TIMEOUT_MS }
@@ -37,16 +47,41 @@ export const createSiem = ({ pool, url, headers, tls }: SiemDeps) => {
     protocol === 'https:'
       ? (lines: readonly Line[]) => post(agent, url, headers(), lines)
       : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, ...tls }, lines)
+  /** Sends these rows, and finds a refused one by halves. */
+  const deliver = async (table: string, lines: readonly Line[]): Promise<void> => {
+    try {
+      await send(lines)
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      const half = lines.length >> 1
+      if (half > 0) {
+        await deliver(table, lines.slice(0, half))
+        return deliver(table, lines.slice(half))
+      }
+      await send(lines.map(stubOf))
+      const { seal_seq, seal_hash } = lines[0] as Line
+      log.error(
+        { err: error, table, seal_seq, seal_hash },
+        'the log system refuses an audit row: it has a stub instead',
+      )
+    }
+    await moveOn(pool, table, lines)
+  }
   return {
     turn: async (): Promise<boolean> => {
       let more = false
+      const failures: unknown[] = []
       for (const { table } of AUDIT_LOGS) {
-        const lines = await nextLines(pool, table)
-        if (lines.length === 0) continue
-        await send(lines)
-        await moveOn(pool, table, lines)
-        more ||= lines.length === BATCH
+        try {
+          const lines = await nextLines(pool, table)
+          if (lines.length === 0) continue
+          await deliver(table, lines)
+          more ||= lines.length === BATCH
+        } catch (error) {
+          failures.push(error)
+        }
       }
+      if (failures.length > 0) throw failures[0]
       return more
     },
     close: () => agent.close(),
@@ -54,7 +89,7 @@ export const createSiem = ({ pool, url, headers, tls }: SiemDeps) => {
 }
 
 /** The name under which a log's position is stored, in the relay's state in the schema of operations. */
-const placeOf = (table: string) => `siem ${table}`
+export const placeOf = (table: string) => `siem ${table}`
 
 const nextLines = async (pool: pg.Pool, table: string): Promise<Line[]> => {
   const { rows } = await pool.query<{
@@ -72,8 +107,15 @@ const nextLines = async (pool: pg.Pool, table: string): Promise<Line[]> => {
   return rows.map(({ body, mac, seal_seq, seal_hash, at }) => {
     const told = JSON.parse(body) as { outcome?: string }
     const json = JSON.stringify({ ...told, log: table, seal_seq, seal_hash, mac })
-    return { log: table, seal_seq, denied: told.outcome === 'denied', at: new Date(at).toISOString(), json }
+    const line = { log: table, seal_seq, seal_hash, mac, json }
+    return { ...line, denied: told.outcome === 'denied', at: new Date(at).toISOString() }
   })
+}
+
+/** Its place in the chain, for a row that the receiver refuses: the row itself stays in the database. */
+const stubOf = (line: Line): Line => {
+  const { log, seal_seq, seal_hash, mac } = line
+  return { ...line, json: JSON.stringify({ log, seal_seq, seal_hash, mac, refused: true }) }
 }
 
 /** Another relay may have moved the position meanwhile; it never goes back. */
@@ -99,7 +141,9 @@ const post = async (
     body: lines.map(({ json }) => `${json}\n`).join(''),
   })
   await body.dump()
-  if (statusCode < 200 || statusCode > 299) throw new Error(`the log system answered ${statusCode}`)
+  const fault = `the log system answered ${statusCode}`
+  if (REFUSALS.includes(statusCode)) throw new Refused(fault)
+  if (statusCode < 200 || statusCode > 299) throw new Error(fault)
 }
 
 type Receiver = SiemDeps['tls'] & { host: string; port: number }

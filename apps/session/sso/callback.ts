@@ -7,6 +7,7 @@ import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
 import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
+import type { Method } from '../store/store.ts'
 import { openFederated } from '../token/code.ts'
 import type { TokenPair } from '../token/issue.ts'
 import { type Claims, exchangeCode, refusedToken } from './foreign.ts'
@@ -83,6 +84,9 @@ const refuseMethods = ({ title, require_amr }: Provider, { amr }: Claims): void 
     throw refused('provider_factor_missing', `${title} did not ask for a second factor.`)
 }
 
+/** `refuseMethods` has checked the claims. The word of a provider that no one told to require a factor counts for none. */
+const vouchesForTwo = ({ require_amr }: Provider): boolean => require_amr.length > 0
+
 const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, claims: Claims, callback: Callback) => {
   const user = await resolve(deps, provider, claims, callback)
   const sid = typeof claims.sid === 'string' ? [indexOf(provider.id, 'sid', claims.sid)] : []
@@ -91,6 +95,7 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     username: user.username,
     provider_id: provider.id,
     groups_elsewhere: namesElsewhere(provider, claims),
+    mfa: vouchesForTwo(provider),
     max_s: provider.session_max_s,
     auth_time: provedAt(deps, claims),
     proved_at: Math.floor(claims.iat),
@@ -186,8 +191,9 @@ const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, clai
     })
     if (user.id !== user_id) throw another
     const session = { user_id, session_id }
+    const by: Method[] = vouchesForTwo(provider) ? ['fed', 'mfa'] : []
     const proved_at = Math.max(flow.started_s, provedAt(deps, claims))
-    if (!(await deps.store.touchAuthTime(session, proved_at, [], callback.client)))
+    if (!(await deps.store.touchAuthTime(session, proved_at, by, callback.client)))
       throw refusedToken('sign_in_expired')
     await deps.store.endOlder({ ...session, before: flow.started_s })
   }

@@ -26,6 +26,8 @@ export type SignedIn = {
   provider_id: string
   /** The provider named no groups but a place to read them, so rights stayed as they were. */
   groups_elsewhere?: boolean
+  /** The provider must name a second factor, and did. */
+  mfa?: boolean
 } & Required<Federated>
 
 /** A sign-in that an app completes with its code's verifier. */

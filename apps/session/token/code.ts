@@ -7,6 +7,7 @@ import type { SessionDeps } from '../deps.ts'
 import { claimDevice, deviceCodeRefused, pollRefused } from '../device/grant.ts'
 import { endSession } from '../sessions/end.ts'
 import type { SessionKey, SignedIn } from '../store/flows.ts'
+import type { Method } from '../store/store.ts'
 import type { TokenPair } from './issue.ts'
 import { deviceWord, type Login, openSession } from './login.ts'
 
@@ -17,13 +18,14 @@ type Opened = TokenPair & { session_id: string }
 /** Opens the session of a person signed in by a provider; `undefined` if the account is no longer active. */
 export const openFederated = async (
   deps: SessionDeps,
-  { provider_id, groups_elsewhere, ...signed_in }: SignedIn,
+  { provider_id, groups_elsewhere, mfa, ...signed_in }: SignedIn,
   mode: 'json' | 'cookie',
   request: Request,
 ): Promise<Opened | undefined> => {
   const metadata = JSON.stringify({ provider: provider_id })
   // A browser renews by its cookie before it asks for anything: an access token would be thrown away.
-  const owner = { ...signed_in, mode, metadata, amr: ['fed' as const], provider_id, refresh_only: mode === 'cookie' }
+  const amr: Method[] = mfa ? ['fed', 'mfa'] : ['fed']
+  const owner = { ...signed_in, mode, metadata, amr, provider_id, refresh_only: mode === 'cookie' }
   const opened = await openSession(deps, owner, request.client, request.request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()

@@ -11,7 +11,7 @@ import {
 import { sha256Hex } from '../../shared/data/digest.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import type { RepeatToken, SessionRecord, Successor } from '../store/store.ts'
+import type { Method, RepeatToken, SessionRecord, Successor } from '../store/store.ts'
 
 export type TokenPair = { access_token: string; refresh_token: string }
 export type Issued = TokenPair & { successor: Successor }
@@ -33,13 +33,13 @@ export const createIssuer = (
   { identity, roles, always }: { identity: Client<typeof Identity>; roles: readonly string[]; always: boolean },
 ) => {
   /**
-   * Whether a session may only set up a second factor: a password alone proved it, and its person holds a role that
-   * needs one (ASVS 6.3.3), or passwords are for emergencies (`always`). Each signature asks again, so a role granted
-   * meanwhile counts at the next refresh.
+   * Whether a session may only set up a second factor: one factor proved it, and its person holds a role that needs
+   * two (ASVS 6.3.3), or it began with a password and those are for emergencies (`always`). Each signature asks again,
+   * so a role granted meanwhile counts at the next refresh.
    */
   const permissionsOf = async ({ user_id, amr }: Owner, request_id: string): Promise<string[]> => {
-    if (amr.some((method) => method !== 'pwd')) return []
-    if (always) return [ENROLMENT]
+    if (!isSingleFactor(amr)) return []
+    if (always && !amr.includes('fed')) return [ENROLMENT]
     if (roles.length === 0) return []
     const asked = identity.getPrincipal({ userId: user_id }, withRequestId(request_id))
     const { principal } = await asked.catch(throwFromRpc('identity'))
@@ -117,6 +117,10 @@ export const createIssuer = (
   }
 }
 export type Issuer = ReturnType<typeof createIssuer>
+
+/** Whether only a password, or a provider that vouches for no second factor, proved the session. */
+export const isSingleFactor = (amr: readonly Method[]): boolean =>
+  amr.every((method) => method === 'pwd' || method === 'fed')
 
 /** Whether this person holds one of the roles, directly or through a group. */
 export const holdsRole = (principal: Principal | undefined, roles: readonly string[]): boolean =>

@@ -7,6 +7,7 @@ import type { Client } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { HalfSignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
+import { isSingleFactor } from './issue.ts'
 import { factorsOf, finishLogin, type Login } from './login.ts'
 import { assertionInvalid, provePasskey } from './passkeys.ts'
 import { BY_CODE, proveCode } from './totp.ts'
@@ -63,13 +64,13 @@ const prove = async (
 }
 
 /**
- * Refuses to change a way in for a session that proved the password alone, if a sign-in by password now also takes a
- * second factor: a thief of the password may still have a session from before. The first factor needs no other.
+ * Refuses to change a way in for a session that proved one factor alone, if a sign-in by password now also takes a
+ * second one: a thief of the password may still have a session from before. The first factor needs no other.
  */
 export const refuseHalfProved = async (deps: SessionDeps, { caller, id }: Pick<FastifyRequest, 'caller' | 'id'>) => {
   const { user_id, session_id } = caller
   const proved = await deps.store.get(user_id, session_id)
-  if (proved?.amr.some((method) => method !== 'pwd')) return
+  if (proved && !isSingleFactor(proved.amr)) return
   const request = { userId: user_id }
   const { totp } = await deps.credential.getTotp(request, withRequestId(String(id))).catch(throwFromRpc('credential'))
   if ((await factorsOf(deps, user_id, totp !== undefined, String(id))).length > 0) throw factorRequired()

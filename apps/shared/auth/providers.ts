@@ -128,11 +128,15 @@ const REREAD_MS = 30_000
 
 /**
  * The providers of this installation, from the file; none without a file. A changed file is read again. An unusable one
- * leaves the known providers in place, and is reported to `onError` each time.
+ * leaves the known providers in place, and is reported to `onError` each time; `onChange` hears of a usable one.
  */
 export const watchProviders = (
   file: string | undefined,
-  { production, onError }: { production: boolean; onError: (error: unknown) => void },
+  {
+    production,
+    onError,
+    onChange = () => {},
+  }: { production: boolean; onError: (error: unknown) => void; onChange?: () => void },
 ) => {
   let providers = file === undefined ? [] : loadProviders(file, production)
   let read_at = file === undefined ? 0 : statSync(file).mtimeMs
@@ -145,6 +149,7 @@ export const watchProviders = (
       providers = loadProviders(file, production)
       read_at = mtimeMs
       fault = null
+      onChange()
     } catch (error) {
       fault = (error as Error).message.replace(`${file}: `, '')
       onError(error)

@@ -45,8 +45,10 @@ export const registryOf = (config: Settings<typeof authSettings.services>, telem
 export const providersOf = (
   config: Settings<typeof authSettings.providers> & { production: boolean },
   telemetry: Telemetry,
+  onChange?: () => void,
 ) =>
   watchProviders(config.AUTH__PROVIDERS__FILE, {
     production: config.production,
+    ...(onChange && { onChange }),
     onError: (err) => telemetry.log.error({ err }, 'the file of providers cannot be used: those read before stay'),
   })
