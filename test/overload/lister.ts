@@ -13,7 +13,10 @@ const answers: Listed = []
 await closedLoop(connections, seconds * 1000, async () => {
   const begun = performance.now()
   const headers = { authorization: `Bearer ${token}` }
-  const { status, retry_after } = await send(pool, { method: 'GET', path, headers }).catch(() => ({ status: 0, retry_after: undefined }))
+  const { status, retry_after } = await send(pool, { method: 'GET', path, headers }).catch(() => ({
+    status: 0,
+    retry_after: undefined,
+  }))
   answers.push({ status, ms: performance.now() - begun, told: retry_after !== undefined })
   return true
 })
