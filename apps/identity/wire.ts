@@ -57,7 +57,7 @@ export const createDeps = (
     void repeatUntilDone(
       () => revokeUngiven({ db, keys, providers }),
       stopping.signal,
-      (err) => telemetry.log.warn({ err }, 'rights that no provider gives any more cannot be revoked'),
+      (err) => telemetry.log.warn({ err }, 'rights that providers no longer give cannot be revoked'),
     )
   const providers = providersOf(config, telemetry, revoke)
   revoke()

@@ -86,9 +86,9 @@ export const alignIn = async (
 export const MOST_AT_ONCE = 2000
 
 /**
- * Revokes the rights that providers gave earlier and that no entry of the file gives now, for anyone who signs in by
- * other means would keep them: the entry or the provider was removed or switched off, or the provider has not signed the
- * person in for as long as its longest session.
+ * Revokes the rights that providers gave and the file no longer gives. Anyone who signs in by other means would keep
+ * them. The entry or its provider was removed or switched off. Or the provider has not signed the person in for as long
+ * as its longest session.
  */
 export const revokeUngiven = async (deps: Uses<'db' | 'keys' | 'providers'>): Promise<void> => {
   const holders = [...new Set((await listUngiven(deps.db, deps.providers.list())).map(({ user_id }) => user_id))]
