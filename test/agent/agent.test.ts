@@ -358,7 +358,7 @@ it('an identity that is refused in one slot ends the agent when the others have 
   expect(effects('twin').at(-1)).toBe('done')
 }, 90_000)
 
-it('what a proxy on the way answers to a heartbeat interrupts nothing', async () => {
+it('what a proxy on the way answers to a heartbeat interrupts no work', async () => {
   const agent = lab.startAgent(file)
   const path = await lab.start(job('held', 'astray', { timeouts: { run_s: 60, heartbeat_s: 15 } }))
   await begins('astray')

@@ -141,6 +141,11 @@ const placeOf = (api: Api): Place => {
   }
 }
 
+/** Agents send logs and files. */
+const OF_AGENTS: Record<string, number> = {
+  'POST /api/v1/execution-results': 8_388_608,
+  'PUT /api/v1/artifacts/{sha256}': 268_435_456,
+}
 const gatewayPlace = (): Place => {
   const endpoints = gatewayEndpoints(apis)
   const own = apis.find(({ name }) => name === 'gateway')?.categories ?? []
@@ -151,7 +156,7 @@ const gatewayPlace = (): Place => {
     base: world.stack.gateway_url,
     authorization: bearer(zoe.access_token),
     categories: [...new Set([...own, ...apis.flatMap(({ categories }) => categories)])],
-    body_limit: ({ name }) => limits.get(name) ?? 0,
+    body_limit: ({ name }) => OF_AGENTS[name] ?? limits.get(name) ?? 0,
     method_status: 405,
     tokens: publicTokens(),
   }

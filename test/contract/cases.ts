@@ -135,6 +135,7 @@ export const CASES: readonly Case[] = [
     breaks: ({ operation }, call, { tokens }) =>
       !isServed(operation) ||
       isOpen(operation) ||
+      permissionsOf(operation).includes('none') ||
       permissionsOf(operation).some((asked) => asked === 'self' || asked === 'bearer')
         ? []
         : [{ what: 'nobody', call: withHeaders(call(), { authorization: tokens.powerless }), status: [403] }],

@@ -24,7 +24,10 @@ const BODY_LIMITS: Record<string, number> = {
   'operations-internal': 8 * MiB,
 }
 /** Endpoints that take many commands in one body. */
-const LARGER: Record<string, number> = { 'POST /internal/v1/resources:batch-apply': 8 * MiB }
+const LARGER: Record<string, number> = {
+  'POST /internal/v1/resources:batch-apply': 8 * MiB,
+  'POST /v1/execution-results': 8 * MiB,
+}
 export const bodyLimitOf = (api: string, endpoint?: string): number => {
   const limit = LARGER[endpoint ?? ''] ?? BODY_LIMITS[api]
   if (limit === undefined) throw new Error(`the body limit of ${api} is not known here`)
