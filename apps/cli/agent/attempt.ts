@@ -111,7 +111,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       heard = at ?? heard
       lines.splice(0, part.length)
     }
-    // The attempt is no longer ours. What a proxy on the way answers says nothing of that: silence ends it in its time.
+    // The attempt is no longer ours. A proxy on the way cannot know that: silence ends it in its time.
     if (category === 'execution_result_rejected' || code === 'invalid_token') lose()
     else if (cancel_requested) halt('told to stop')
   }
