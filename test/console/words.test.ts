@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { tLogin } from '../../apps/console/words/frame/login.ts'
 import { saidOf } from '../../apps/console/words-de/frame/codes.ts'
+import { tLogin as inGerman } from '../../apps/console/words-de/frame/login.ts'
 import { plan } from '../../apps/console/words-de/operations/plan.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { CODES } from '../../apps/shared/contracts/codes.ts'
@@ -46,6 +48,17 @@ describe('the words of the console in German', () => {
     )
     expect(odd).toEqual([])
     expect([saidOf('constructor'), saidOf('of a newer release')]).toEqual([undefined, undefined])
+  })
+
+  it('say why a sign-in through a provider was refused, with the next step', () => {
+    const callback = readFileSync(join(ROOT, 'apps/session/sso/callback.ts'), 'utf8')
+    const codes = [...callback.matchAll(/\brefused(?:Token)?\('(\w+)'/g)].map(([, code = '']) => code)
+    expect(codes).toContain('provider_factor_missing')
+    expect(Object.keys(tLogin.refused)).toEqual(expect.arrayContaining(codes))
+    expect(Object.keys(inGerman.refused).sort()).toEqual(Object.keys(tLogin.refused).sort())
+    // For someone who makes an account, a name that is taken has another remedy.
+    const elsewhere = Object.keys(inGerman.refused).filter((code) => code !== 'username_taken')
+    expect(elsewhere.map(saidOf)).toEqual(elsewhere.map((code) => inGerman.refused[code]))
   })
 
   it('have the quotation marks of their language: the components have none', () => {

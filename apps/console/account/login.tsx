@@ -24,8 +24,7 @@ const useSignIn = () => {
   const [busy, setBusy] = useState(false)
   const [step, setStep] = useState<SecondStep>()
   const { error } = useSearch({ from: '/login' })
-  const refused = error === undefined ? undefined : (tLogin.refused[error] ?? tLogin.refused_otherwise(error))
-  const [errors, setErrors] = useState<Errors>(refused === undefined ? {} : { form: refused })
+  const [errors, setErrors] = useState<Errors>(error === undefined ? {} : { form: refusalOf(error) })
   const nameField = useRef<HTMLInputElement>(null)
   const passwordField = useRef<HTMLInputElement>(null)
 
@@ -70,6 +69,10 @@ const useSignIn = () => {
   const fields = { username, setUsername, nameField, password, setPassword, passwordField }
   return { ...fields, busy, errors, submit, byPasskey, step, over }
 }
+
+/** The address may name any code. */
+const refusalOf = (code: string): string =>
+  (Object.hasOwn(tLogin.refused, code) && tLogin.refused[code]?.join(' ')) || tLogin.refused_otherwise(code)
 
 /** The ways in besides the password, which is only for emergencies where the installation says so. */
 const useWaysIn = () => {

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
 import type { OperationFacts } from '../../../workflows/operation/rules/facts.ts'
 import { refusePatch } from '../../../workflows/operation/rules/patches.ts'
-import type { Caller } from '../../shared/auth/caller.ts'
+import { type Caller, REAUTH_HINT } from '../../shared/auth/caller.ts'
 import { missingWords, type Permission } from '../../shared/auth/permissions.ts'
 import {
   type Grant,
@@ -79,9 +79,7 @@ export const refused = ({ category, code, detail, status, extra, available_at }:
   new AppError(category, code, detail, {
     ...(status !== undefined && { status }),
     extra: { ...extra, ...(available_at !== undefined && { available_at }) },
-    ...(code === 'reauth_required' && {
-      hint: 'Send your password to POST /v1/token/reauth and repeat the request with the new access token.',
-    }),
+    ...(code === 'reauth_required' && { hint: REAUTH_HINT }),
   })
 
 export const throwIfRefused = (refusal: RefusalCode | undefined): void => {

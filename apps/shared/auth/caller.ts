@@ -70,11 +70,15 @@ export const actorOfCaller = ({ user_id, username, roles, behind }: Caller) => (
 export const refuseMachine = ({ kind }: Pick<Caller, 'kind'>): AppError | undefined =>
   kind === 'person' ? undefined : new AppError('policy_denied', 'person_required', 'Only a person can do this.')
 
-/** Whether the caller proved the password at most `max_age_s` ago. */
+/** Whether the caller signed in or confirmed it at most `max_age_s` ago. */
 export const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>
   now.getTime() / 1000 - auth_time <= max_age_s
 
-/** Returns the refusal of an act that needs a fresh proof of the password; `undefined` if it is fresh. */
+/** Not everyone has a password. */
+export const REAUTH_HINT =
+  'Send your password, an answer of your passkey or a code of your app to POST /v1/token/reauth, or confirm by POST /v1/sso/{provider}/start. Then repeat the request with the new access token.'
+
+/** Returns the refusal of an act that needs a fresh sign-in; `undefined` if it is fresh. */
 export const refuseStaleAuth = (
   caller: Pick<Caller, 'auth_time'>,
   max_age_s: number,
@@ -85,11 +89,8 @@ export const refuseStaleAuth = (
     : new AppError(
         'policy_denied',
         'reauth_required',
-        `This needs your password, proved within the last ${max_age_s / 60} min.`,
-        {
-          hint: 'Send your password to POST /v1/token/reauth and repeat the request with the new access token.',
-          extra: { max_age_s },
-        },
+        `This needs a sign-in within the last ${max_age_s / 60} min.`,
+        { hint: REAUTH_HINT, extra: { max_age_s } },
       )
 
 /** The scope of a session whose person must first set up a second factor, and may do only that. */

@@ -1,5 +1,6 @@
 import type { Code, CodeOf } from '../../../shared/contracts/codes.ts'
 import type { Said } from '../../words/frame/refusal.ts'
+import { REFUSED } from './login.ts'
 
 /** Every code of these categories has a German text; of the others, only those that people meet. */
 type Whole = Exclude<
@@ -29,10 +30,8 @@ const STATE = 'Den Vorgang ansehen.'
 
 /** The German texts for refusals. */
 const CODES: Codes = {
+  ...REFUSED,
   // Not allowed
-  username_missing: ['Der Anbieter gibt keinen Kontonamen für Sie an.', ADMIN],
-  username_invalid: ['Kein Konto hier kann den Namen haben, den der Anbieter angibt.', ADMIN],
-  no_account: ['Hier gibt es kein Konto für Sie, und dieser Anbieter legt keines an.', ADMIN],
   device_grant_off: [
     'Geräte werden hier nicht per Code angemeldet.',
     'Mit Passwort oder über einen Anbieter anmelden.',
@@ -45,15 +44,9 @@ const CODES: Codes = {
     'Der Anbieter dieses Kontos hat die Person zu lange nicht angemeldet.',
     'Über den Anbieter anmelden, oder ihn durch die Administration lösen lassen.',
   ],
-  account_disabled: ['Das Konto ist gesperrt.', ADMIN],
-  email_unverified: ['Der Anbieter hat Ihre Mailadresse nicht bestätigt.', 'Dort bestätigen und neu beginnen.'],
-  domain_not_allowed: ['Mit dieser Maildomäne ist keine Anmeldung möglich.', 'Eine zugelassene Adresse benutzen.'],
-  subject_changed: ['Der Anbieter nennt eine andere Person als zuvor.', 'Als dieselbe Person anmelden.'],
-  provider_factor_missing: ['Der Anbieter hat keinen zweiten Faktor verlangt.', 'Dort einen einrichten.'],
-  reauth_failed: ['Der Anbieter hat die Anmeldung nicht erneut verlangt.', AGAIN],
   permission_missing: ['Ihnen fehlt ein Recht.', 'Die Administration um eine Rolle bitten, die es hat.'],
   out_of_scope: ['Ihre Rollen gelten hier nicht.', 'Um eine Rolle bitten, die hier gilt.'],
-  reauth_required: ['Die Anmeldung liegt zu lange zurück.', 'Passwort bestätigen und wiederholen.'],
+  reauth_required: ['Die Anmeldung liegt zu lange zurück.', 'Die Identität bestätigen und wiederholen.'],
   invalid_token: ['Die Anmeldung gilt nicht mehr.', 'Neu anmelden.'],
   csrf_failed: ['Die Anfrage konnte dieser Seite nicht zugeordnet werden.', 'Die Seite neu laden.'],
   origin_not_allowed: ['Von dieser Adresse sind keine Anfragen erlaubt.', 'Die richtige Adresse öffnen.'],
@@ -146,7 +139,6 @@ const CODES: Codes = {
   username_taken: ['Der Benutzername ist vergeben.', 'Einen anderen wählen.'],
   view_exists: ['Eine Ansicht dieses Namens gibt es bereits.', 'Anders benennen oder jene ändern.'],
   group_exists: ['Die Gruppe gibt es bereits.', 'Einen anderen Schlüssel wählen.'],
-  identity_linked: ['Diese Identität gehört zu einem anderen Konto.', 'Damit anmelden oder eine andere verbinden.'],
   provider_account: ['Das Konto meldet sich über einen Anbieter an.', 'Über den Anbieter anmelden.'],
   grant_exists: ['Dieses Recht ist bereits vergeben.', 'Die vergebenen Rechte ansehen.'],
   // Unknown objects
@@ -198,8 +190,6 @@ const CODES: Codes = {
   code_wrong: ['Der Code ist falsch oder zu alt.', 'Den der neuesten Mail eingeben.'],
   invalid_credentials: ['Benutzername oder Passwort ist falsch.', 'Beides prüfen.'],
   invalid_grant: ['Die Sitzung gilt nicht mehr.', 'Neu anmelden.'],
-  sign_in_expired: ['Diese Anmeldung ist abgelaufen oder begann in einem anderen Browser.', AGAIN],
-  sign_in_cancelled: ['Die Anmeldung wurde beim Anbieter abgebrochen.', AGAIN],
   // The service
   rate_limited: ['Zu viele Anfragen.', 'Kurz warten.'],
   login_locked: ['Zu viele Anmeldungen sind gescheitert.', 'Kurz warten.'],
@@ -207,8 +197,6 @@ const CODES: Codes = {
   login_busy: ['Die Anmeldung ist ausgelastet.', WAIT],
   dependency_down: ['Eine Datenbank oder ein Dienst antwortet nicht.', WAIT],
   overloaded: ['Der Dienst ist überlastet.', WAIT],
-  provider_unavailable: ['Der Identitätsanbieter ist nicht erreichbar.', 'Mit Passwort anmelden oder warten.'],
-  provider_refuses_client: ['Der Identitätsanbieter nimmt diese Installation nicht an.', ADMIN],
   revocation_unknown: ['Unklar, ob die Anmeldung noch gilt.', WAIT],
   upstream_failed: ['Ein Teil des Dienstes war nicht erreichbar.', WAIT],
   upstream_timeout: ['Ein Teil des Dienstes hat nicht rechtzeitig geantwortet.', WAIT],

@@ -1,4 +1,40 @@
+import type { Code } from '../../../shared/contracts/codes.ts'
 import type * as en from '../../words/frame/login.ts'
+import type { Said } from '../../words/frame/refusal.ts'
+
+const ADMIN = 'Bitte an die Administration wenden.'
+const AGAIN = 'Bitte neu beginnen.'
+
+/** Why a sign-in through a provider was refused. */
+export const REFUSED = {
+  provider_unavailable: [
+    'Der Identitätsanbieter ist nicht erreichbar.',
+    'Später noch einmal versuchen oder sich anders anmelden.',
+  ],
+  provider_refuses_client: [
+    'Ihr Anbieter nimmt diese Installation nicht an: ihr Geheimnis dort ist vielleicht abgelaufen.',
+    'Bitte den Betrieb verständigen.',
+  ],
+  provider_factor_missing: [
+    'Ihr Anbieter hat keinen zweiten Faktor verlangt.',
+    'Dort einen einrichten, dann neu beginnen.',
+  ],
+  sign_in_expired: ['Diese Anmeldung ist abgelaufen oder wurde zweimal geöffnet.', AGAIN],
+  sign_in_cancelled: ['Die Anmeldung wurde abgebrochen.', AGAIN],
+  no_account: ['Sie haben hier noch kein Konto.', ADMIN],
+  account_disabled: ['Ihr Konto ist deaktiviert.', ADMIN],
+  username_missing: ['Ihr Anbieter gibt keinen Kontonamen für Sie an.', ADMIN],
+  username_invalid: ['Kein Konto hier kann den Namen haben, den Ihr Anbieter angibt.', ADMIN],
+  username_taken: ['Ihr Name gehört hier zu einem anderen Konto.', ADMIN],
+  email_unverified: ['Der Anbieter hat Ihre E-Mail-Adresse nicht bestätigt.', 'Dort bestätigen, dann neu beginnen.'],
+  domain_not_allowed: ['Ihre E-Mail-Domain ist hier nicht zugelassen.', 'Eine zugelassene Adresse verwenden.'],
+  subject_changed: [
+    'Der Anbieter nennt eine andere Person als bisher.',
+    'Als dieselbe Person anmelden oder an die Administration wenden.',
+  ],
+  identity_linked: ['Diese Identität gehört zu einem anderen Konto.', 'Damit anmelden oder eine andere verknüpfen.'],
+  reauth_failed: ['Der Anbieter hat Ihre Zugangsdaten nicht erneut abgefragt.', AGAIN],
+} satisfies Partial<Record<Code, Said>>
 
 /** The German texts for signing in. */
 export const tLogin: typeof en.tLogin = {
@@ -34,25 +70,7 @@ export const tLogin: typeof en.tLogin = {
   provider_required: 'Bitte zuerst über Ihren Anbieter anmelden.',
   closed: 'Dieses Konto meldet sich nicht mit Passwort an. Passkey oder Anbieter verwenden.',
   through: (title: string) => `Weiter mit ${title}`,
-  refused: {
-    provider_unavailable:
-      'Der Identitätsanbieter ist nicht erreichbar. Mit Passwort anmelden oder es später noch einmal versuchen.',
-    provider_refuses_client:
-      'Ihr Anbieter nimmt diese Installation nicht an: ihr Geheimnis dort ist vielleicht abgelaufen. Bitte den Betrieb verständigen.',
-    sign_in_expired: 'Diese Anmeldung ist abgelaufen oder wurde zweimal geöffnet. Bitte neu beginnen.',
-    sign_in_cancelled: 'Die Anmeldung wurde abgebrochen. Bitte neu beginnen.',
-    no_account: 'Sie haben hier noch kein Konto. Bitte an die Administration wenden.',
-    account_disabled: 'Ihr Konto ist deaktiviert. Bitte an die Administration wenden.',
-    username_missing: 'Ihr Anbieter gibt keinen Kontonamen für Sie an. Bitte an die Administration wenden.',
-    username_invalid:
-      'Kein Konto hier kann den Namen haben, den Ihr Anbieter angibt. Bitte an die Administration wenden.',
-    username_taken: 'Ihr Name gehört hier zu einem anderen Konto. Bitte an die Administration wenden.',
-    email_unverified: 'Der Anbieter hat Ihre E-Mail-Adresse nicht bestätigt. Dort bestätigen, dann neu beginnen.',
-    domain_not_allowed: 'Ihre E-Mail-Domain ist hier nicht zugelassen. Eine zugelassene Adresse verwenden.',
-    subject_changed: 'Der Anbieter nennt eine andere Person als bisher. Bitte an die Administration wenden.',
-    identity_linked: 'Diese Identität gehört zu einem anderen Konto. Damit anmelden oder eine andere verknüpfen.',
-    reauth_failed: 'Der Anbieter hat Ihre Zugangsdaten nicht erneut abgefragt. Bitte neu beginnen.',
-  },
+  refused: REFUSED,
   refused_otherwise: (code: string) =>
     `Die Anmeldung wurde zurückgewiesen (${code}). Bitte an die Administration wenden.`,
 }

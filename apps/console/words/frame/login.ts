@@ -1,3 +1,7 @@
+import type { Said } from './refusal.ts'
+
+const ADMIN = 'Ask an administrator.'
+
 /** Texts for signing in. */
 export const tLogin = {
   title: 'Sign in',
@@ -34,22 +38,31 @@ export const tLogin = {
   closed: 'This account does not sign in by password. Use a passkey or your provider.',
   through: (title: string) => `Continue with ${title}`,
   refused: {
-    provider_unavailable: 'The identity provider cannot be reached. Sign in with a password, or try again later.',
-    provider_refuses_client:
-      'Your provider does not accept this installation: its secret there may have expired. Tell the operator.',
-    sign_in_expired: 'This sign-in expired or was opened twice. Start again.',
-    sign_in_cancelled: 'The sign-in was canceled. Start again.',
-    no_account: 'You have no account here yet. Ask an administrator.',
-    account_disabled: 'Your account is disabled. Ask an administrator.',
-    username_missing: 'Your provider gives no username for you. Ask an administrator.',
-    username_invalid: 'No account here can have the name that your provider gives you. Ask an administrator.',
-    username_taken: 'Your name belongs to another account here. Ask an administrator.',
-    email_unverified: 'The provider has not verified your e-mail address. Verify it there, then start again.',
-    domain_not_allowed: 'Your e-mail domain may not sign in here. Use an allowed address.',
-    subject_changed: 'The provider names another person than before. Ask an administrator.',
-    identity_linked: 'This identity belongs to another account. Sign in with it, or link another.',
-    reauth_failed: 'The provider did not ask for your credentials again. Start again.',
-  } as Record<string, string>,
+    provider_unavailable: ['The identity provider cannot be reached.', 'Try again later, or sign in another way.'],
+    provider_refuses_client: [
+      'Your provider does not accept this installation: its secret there may have expired.',
+      'Tell the operator.',
+    ],
+    provider_factor_missing: [
+      'Your provider did not ask for a second factor.',
+      'Set up a second factor there, then start again.',
+    ],
+    sign_in_expired: ['This sign-in expired or was opened twice.', 'Start again.'],
+    sign_in_cancelled: ['The sign-in was canceled.', 'Start again.'],
+    no_account: ['You have no account here yet.', ADMIN],
+    account_disabled: ['Your account is disabled.', ADMIN],
+    username_missing: ['Your provider gives no username for you.', ADMIN],
+    username_invalid: ['No account here can have the name that your provider gives you.', ADMIN],
+    username_taken: ['Your name belongs to another account here.', ADMIN],
+    email_unverified: ['The provider has not verified your e-mail address.', 'Verify it there, then start again.'],
+    domain_not_allowed: ['Your e-mail domain may not sign in here.', 'Use an allowed address.'],
+    subject_changed: [
+      'The provider names another person than before.',
+      'Sign in as the same person, or ask an administrator.',
+    ],
+    identity_linked: ['This identity belongs to another account.', 'Sign in with it, or link another.'],
+    reauth_failed: ['The provider did not ask for your credentials again.', 'Start again.'],
+  } as Record<string, Said>,
   refused_otherwise: (code: string) => `The sign-in was refused (${code}). Ask an administrator.`,
 }
 

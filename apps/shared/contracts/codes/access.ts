@@ -61,7 +61,7 @@ export const ACCESS = {
     ],
     permission_missing: ['You lack a permission.', 'Ask an administrator for a role that has it.'],
     out_of_scope: ['Your roles do not cover this object.', 'Ask for a role that covers it.'],
-    reauth_required: ['Your sign-in is too old.', 'Confirm your password and repeat the request.'],
+    reauth_required: ['Your sign-in is too old.', 'Confirm who you are and repeat the request.'],
     invalid_token: ['The token is refused.', 'Send a valid token for this listener.', 401],
     certificate_required: [
       "The listener accepts the platform's own apps only.",

@@ -12,7 +12,7 @@ export const SERVICE = {
     dependency_down: ['A database or service does not answer.', WAIT],
     overloaded: ['The service is overloaded.', WAIT],
     login_busy: ['Sign-in is busy.', 'Wait for the time in Retry-After.'],
-    provider_unavailable: ['The identity provider cannot be reached.', 'Sign in with a password, or try again later.'],
+    provider_unavailable: ['The identity provider cannot be reached.', 'Try again later, or sign in another way.'],
     provider_refuses_client: [
       'The identity provider does not accept this installation.',
       'Tell the operator: its client secret there may have expired.',
