@@ -19,7 +19,7 @@ import type { NatsHolder } from './nats.ts'
 import type { Channels } from './notifications/channels/channels.ts'
 import type { NotifyKeys } from './notifications/keys.ts'
 import type { loadExecutorRules } from './packs/executors.ts'
-import type { Approvers, createAdministrators } from './policies/approvers.ts'
+import type { Approvers, createAdministrators, createHasMembers } from './policies/approvers.ts'
 import type { Policies } from './policies/cedar.ts'
 import type { PlanPolicies } from './policies/plans.ts'
 
@@ -43,6 +43,7 @@ export type Trust = {
   isActive: IsActive
   approvers: Approvers
   administrators: ReturnType<typeof createAdministrators>
+  hasMembers: ReturnType<typeof createHasMembers>
   registry: Registry
   /** The source that fills the projection of the catalog. */
   catalog: CatalogClient

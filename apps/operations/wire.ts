@@ -26,7 +26,7 @@ import { createNatsHolder } from './nats.ts'
 import { createChannels } from './notifications/channels/channels.ts'
 import { createNotifyKeys } from './notifications/keys.ts'
 import { loadExecutorRules } from './packs/executors.ts'
-import { createAdministrators, createApprovers } from './policies/approvers.ts'
+import { createAdministrators, createApprovers, createHasMembers } from './policies/approvers.ts'
 import { loadPolicies } from './policies/cedar.ts'
 import { loadPlanPolicies } from './policies/plans.ts'
 
@@ -119,6 +119,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     isActive: createIsActive(sessionClient),
     approvers: createApprovers(identityClient),
     administrators: createAdministrators(identityClient),
+    hasMembers: createHasMembers(identityClient),
     registry,
     evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),
     catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),

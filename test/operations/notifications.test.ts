@@ -692,7 +692,7 @@ describe('destinations and rules', () => {
     expect(problem(await p.as(eva).get(`${NOTIFY}/deliveries?group=${group}`))).toBe(
       '403 policy_denied/permission_missing',
     )
-    must(await p.as(admin).post(url, body), 201)
+    const made = must(await p.as(admin).post(url, body), 201)
     const rules = must(await p.as(admin).get(`${NOTIFY}/rules?group=${group}`), 200).body
     must(await p.as(admin).put(`${NOTIFY}/rules?group=${group}`, { ...rules, digest_s: 0 }), 200)
     await opened(mine('another'))
@@ -710,6 +710,29 @@ describe('destinations and rules', () => {
     await p.query('update operations.gates set escalation_level = 1 where operation_id = $1', [later])
     await notify(p)
     expect(hooks.calls[1]?.body).toContain(later)
+    // Once its members have left, its channel can still be removed.
+    eva.groups = []
+    must(await p.as(admin).delete(`${NOTIFY}/destinations/${made.body.destination_id}?group=${group}`), 204)
+    expect(must(await p.as(admin).delete(`${NOTIFY}/rules?group=${group}`), 200).body.digest_s).toBe(300)
+  })
+
+  it('are refused for a group that no one is in', async () => {
+    const admin = person('admin', ['admin'])
+    Object.assign(p.people, { admin })
+    const body = { kind: 'slack', name: 'team', address: `${hooks.url}/team` }
+    const rules = must(await p.as(admin).get(`${NOTIFY}/rules?group=${eva.team}`), 200).body
+    for (const group of ['netosp', `${eva.team}0`])
+      for (const refused of [
+        await p.as(admin).post(`${NOTIFY}/destinations?group=${group}`, body),
+        await p.as(admin).put(`${NOTIFY}/rules?group=${group}`, rules),
+      ]) {
+        expect(problem(refused)).toBe('422 validation_error/unknown_reference')
+        expect(refused.body).toMatchObject({
+          hint: expect.stringContaining('first member'),
+          violations: [{ pointer: '/querystring/group' }],
+        })
+      }
+    expect(await p.query(`select owner from operations.notify_rules where owner like 'group:%'`)).toEqual([])
   })
 
   it('are ten at most', async () => {

@@ -30,7 +30,7 @@ import { newSecret } from './keys.ts'
 import { queueFact } from './security.ts'
 import { deliveryViews, mayReach, type Owned } from './view.ts'
 
-type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys' | 'trust'>
 
 export const MOST_DESTINATIONS = 10
 /** Codes and tests per day, so that no one can flood another person's address. */
@@ -71,6 +71,7 @@ export const addDestination = (deps: Deps, { owner, ...mutation }: Owned, { dry_
   mutate(deps, mutation, async (tx) => {
     refuseStale(deps, mutation)
     const { address, shown } = addressOf(deps.channels, body)
+    await refuseEmptyGroup(deps, owner)
     await lockOwner(tx, owner)
     const all = await listDestinations(tx, owner)
     const same = all.find((one) => one.kind === body.kind && one.shown === shown && isAt(deps, one, address))
@@ -112,6 +113,18 @@ const isAt = ({ notifyKeys }: Deps, { destination_id, kind, address: sealed }: D
 const refuseStale = ({ clock, config }: Deps, { caller }: Mutation): void => {
   const stale = refuseStaleAuth(caller, config.AUTH__REAUTH__MAX_AGE_S, clock.now())
   if (stale) throw stale
+}
+
+/** A mistyped group would never be told. One whose members have left keeps its destinations until they are removed. */
+const refuseEmptyGroup = async ({ trust }: Deps, owner: string): Promise<void> => {
+  const group = owner.startsWith('group:') ? owner.slice('group:'.length) : undefined
+  if (group === undefined || (await trust.hasMembers(group))) return
+  throw wrongAt('/querystring/group', 'names a group without an active member', {
+    code: 'unknown_reference',
+    detail: `No active account is in a group "${group}".`,
+    hint: 'Check the key of the group, or add its first member.',
+    status: 422,
+  })
 }
 
 /** Tells a person at all other destinations, and at a removed mail address, that one was added or removed. */
@@ -225,6 +238,7 @@ export const changeRules = (deps: Deps, { owner, ...mutation }: Owned, body: Rul
   mutate(deps, mutation, async (tx) => {
     const { dry_run: _, ...rules }: RulesBody = body ?? DEFAULT_RULES
     if (rules.quiet) refuseZone(rules.quiet.timezone, '/quiet/timezone')
+    if (body) await refuseEmptyGroup(deps, owner)
     const own = new Set((await listDestinations(tx, owner)).map(({ destination_id }) => destination_id))
     const foreign = rules.steps.findIndex(({ destination_id }) => !own.has(destination_id))
     if (foreign >= 0) throw invalid(`/steps/${foreign}/destination_id`, 'is not one of your destinations')

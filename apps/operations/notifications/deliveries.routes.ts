@@ -18,7 +18,7 @@ import type { Uses } from '../deps.ts'
 import { redeliver } from './commands.ts'
 import { deliveryViews, ownedBy, ownerOf } from './view.ts'
 
-type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys' | 'pages'>
+type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys' | 'pages' | 'trust'>
 
 /** The caller's messages, and another try for one that was given up. */
 export const deliveriesRoutes = routes<Deps>('notifications', (app, { deps }) => {

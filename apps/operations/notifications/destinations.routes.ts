@@ -18,7 +18,7 @@ import type { Uses } from '../deps.ts'
 import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
-type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys' | 'trust'>
 
 /** The destinations at which the caller is reached. */
 export const destinationsRoutes = routes<Deps>('notifications', (app, { deps }) => {

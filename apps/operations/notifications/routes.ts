@@ -8,7 +8,7 @@ import type { Uses } from '../deps.ts'
 import { changeRules } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
-type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys'>
+type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys' | 'trust'>
 
 /** How the caller is told about decisions. */
 export const notificationsRoutes = routes<Deps>('notifications', (app, { deps }) => {

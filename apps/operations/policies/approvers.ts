@@ -6,6 +6,7 @@ import { throwFromRpc } from '../../shared/rpc/client.ts'
 export type ApproverSource = PrincipalSource & {
   listPrincipals: (request: {
     role?: string
+    groupKey?: string
     pageSize: number
     pageToken: string
   }) => Promise<{ principals: PrincipalMessage[]; nextPageToken: string }>
@@ -43,6 +44,16 @@ export const createApprovers = (source: ApproverSource, monotonic: () => number 
   }
 }
 export type Approvers = ReturnType<typeof createApprovers>
+
+/** Whether an active account is in a group of this key. Throws while identity is away. */
+export const createHasMembers =
+  (source: ApproverSource) =>
+  async (groupKey: string): Promise<boolean> => {
+    const { principals } = await source
+      .listPrincipals({ groupKey, pageSize: 1, pageToken: '' })
+      .catch(throwFromRpc('identity'))
+    return principals.length > 0
+  }
 
 /** The ids of all active administrators. Throws while identity is away. */
 export const createAdministrators = (source: ApproverSource) => async (): Promise<string[]> => {

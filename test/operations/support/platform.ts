@@ -12,7 +12,7 @@ import { buildApp } from '../../../apps/operations/app.ts'
 import { loadOperationsConfig } from '../../../apps/operations/config.ts'
 import type { OperationsDeps, Trust } from '../../../apps/operations/deps.ts'
 import { openLibrary } from '../../../apps/operations/packs/open.ts'
-import { createAdministrators, createApprovers } from '../../../apps/operations/policies/approvers.ts'
+import { createAdministrators, createApprovers, createHasMembers } from '../../../apps/operations/policies/approvers.ts'
 import { createDeps } from '../../../apps/operations/wire.ts'
 import { createCommandSender } from '../../../apps/relay/commands/send.ts'
 import { createEngine } from '../../../apps/relay/commands/temporal.ts'
@@ -147,9 +147,12 @@ export const identityOf = (people: Record<string, Person>) => {
       const found = all().find(({ id }) => id === userId)
       return found ? { principal: principalOf(found) } : {}
     },
-    async listPrincipals({ role }: { role?: string }) {
+    async listPrincipals({ role, groupKey }: { role?: string; groupKey?: string }) {
       if (this.away) throw new ConnectError('away', RpcCode.Unavailable)
-      const found = all().filter(({ roles }) => role === undefined || roles.includes(role))
+      const found = all().filter(
+        ({ roles, groups }) =>
+          (role === undefined || roles.includes(role)) && (groupKey === undefined || groups.includes(groupKey)),
+      )
       return { principals: found.map(principalOf), nextPageToken: '' }
     },
   }
@@ -254,6 +257,7 @@ export const startPlatform = async ({
     isActive: async (_user_id, session_id) => !ended.has(session_id),
     approvers: createApprovers(identity as never),
     administrators: createAdministrators(identity as never),
+    hasMembers: createHasMembers(identity as never),
     registry: loadRegistry(services.registry_file),
     evidence_key,
     catalog,
