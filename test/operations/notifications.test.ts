@@ -429,6 +429,26 @@ describe('a message that does not arrive', () => {
     ])
   })
 
+  it('is given up at once if its address or secret was sealed with a key that is gone', async () => {
+    const id = await hook()
+    await state({})
+    for (const part of ['address', 'secret']) {
+      const [kept] = await p.query(`select ${part} as part from operations.notify_destinations`)
+      await p.query(`update operations.notify_destinations set ${part} = '\\x00'`)
+      await opened()
+      await notify(p)
+      expect((await deliveries())[0]).toMatchObject({ state: 'dead', attempts: 1, last_error: 'Its key is gone.' })
+      const secret = await p.as(eva).get(`${NOTIFY}/destinations/${id}/secret`)
+      if (part === 'secret') expect(problem(secret)).toBe('404 not_found/destination')
+      await p.query(`update operations.notify_destinations set ${part} = $1`, [kept?.part])
+    }
+    expect(hooks.calls).toEqual([])
+    const [dead] = await deliveries()
+    must(await p.as(eva).post(`${NOTIFY}/deliveries/${dead.delivery_id}/redeliver`, {}), 200)
+    await send(p)
+    expect(hooks.calls).toHaveLength(1)
+  })
+
   it('is retried when its receiver asks, even by a date', async () => {
     await hook()
     await state({})

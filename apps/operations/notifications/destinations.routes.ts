@@ -12,7 +12,7 @@ import {
   SecretView,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
-import { notFound } from '../../shared/errors.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
@@ -107,7 +107,11 @@ const readRoutes = (app: Router, deps: Deps) => {
     handler: async ({ caller, query, params: { destination_id } }) => {
       const found = await getDestination(deps.db, destination_id)
       if (found?.owner !== ownerOf(caller, query.group) || !found.secret) throw notFound('destination', destination_id)
-      return { secret: deps.notifyKeys.open(destination_id, found.secret) }
+      const secret = deps.notifyKeys.open(destination_id, found.secret)
+      if (secret !== undefined) return { secret }
+      throw new AppError('not_found', 'destination', 'The secret was sealed with a key that no longer exists.', {
+        hint: 'Remove the destination and add it again.',
+      })
     },
   })
 }

@@ -19,7 +19,7 @@ import type { DecisionKey } from '../../../db/operations/tables/index.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import type { Uses } from '../deps.ts'
 import type { Channels } from './channels/channels.ts'
-import type { Sent } from './channels/reach.ts'
+import type { Reach, Sent } from './channels/reach.ts'
 import { isUrgent } from './find.ts'
 import {
   codeMessage,
@@ -82,15 +82,24 @@ const isOfSession = async ({ db, trust }: SendDeps, { destination_id, owner, ses
 }
 
 const carry = async (deps: SendDeps, delivery: Delivery, destination: Destination, message: Message): Promise<void> => {
-  const { channels, notifyKeys, clock } = deps
-  const { destination_id, kind, address, secret } = destination
-  const reach = {
-    delivery_id: delivery.delivery_id,
-    kind,
-    address: notifyKeys.open(destination_id, address),
-    secret: secret ? notifyKeys.open(destination_id, secret) : undefined,
-  }
-  await settle(deps, delivery, { kind, message }, await channels.send(reach, message, clock.now()))
+  const { kind } = destination
+  const reach = reachOf(deps, delivery, destination)
+  const sent: Sent = reach
+    ? await deps.channels.send(reach, message, deps.clock.now())
+    : { error: 'Its key is gone.', final: true }
+  await settle(deps, delivery, { kind, message }, sent)
+}
+
+/** `undefined` if a part was sealed with a key that no longer exists. */
+const reachOf = (
+  { notifyKeys }: SendDeps,
+  { delivery_id }: Delivery,
+  { destination_id, kind, address: sealed_address, secret: sealed_secret }: Destination,
+): Reach | undefined => {
+  const address = notifyKeys.open(destination_id, sealed_address)
+  const secret = sealed_secret ? notifyKeys.open(destination_id, sealed_secret) : undefined
+  if (address === undefined || (sealed_secret && secret === undefined)) return undefined
+  return { delivery_id, kind, address, secret }
 }
 
 /** Counts the results of tries to send a message. */
