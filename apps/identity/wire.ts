@@ -20,7 +20,7 @@ import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
 import { revokeUngiven } from './federation/rights.ts'
-import { noteEnding } from './machines/ending.ts'
+import { noteEnding, noteExpired } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 import { alignNext, reportStranded } from './scim/aligning.ts'
@@ -67,6 +67,7 @@ export const createDeps = (
       () => pruneOutbox(db, outbox),
       () => pruneAssertions(db),
       () => noteEnding({ db, clock, keys }),
+      () => noteExpired({ db, clock, keys }),
       () => reportStranded({ db, providers, telemetry }),
       () => revokeUngiven({ db, keys, providers }),
     ],

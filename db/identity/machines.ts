@@ -127,6 +127,19 @@ export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCrede
     )
     .for('update', { skipLocked: true })
 
+/** Machines marked for a credential of one administrator, of which none is valid any more. */
+export const markedForExpired = (db: Queryable, now: Date) =>
+  db
+    .select({ id: users.id })
+    .from(users)
+    .where(
+      and(
+        equals(users, { kind: 'machine', link_shown: true }),
+        sql`not exists (select 1 from ${machine_credentials} c where c.machine_id = ${users.id} and c.confirmed_by is null
+          and c.revoked_at is null and c.expires_at > ${now.toISOString()})`,
+      ),
+    )
+
 /** The valid credentials of one kind, with the keys of those that have one. */
 export const liveOf = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']) =>
   db

@@ -1,9 +1,10 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { noteExpired } from '../../apps/identity/machines/ending.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
-import { machine_credentials, user_events } from '../../db/identity/tables.ts'
+import { machine_credentials, user_events, users } from '../../db/identity/tables.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
 /** Two administrators must give a machine its credential, once two exist. */
@@ -101,6 +102,21 @@ it('a machine with a key that one administrator created alone gets no sensitive 
   expect((await grant(id, 'operator')).body.code).toBe('renewal_required')
   for (const row of await p.deps.db.select().from(machine_credentials))
     expect((await bob.delete(`/v1/admin/machines/${row.machine_id}/credentials/${row.id}`)).status).toBe(204)
+  expect((await grant(id, 'operator')).status).toBe(202)
+})
+
+it('a machine may get sensitive roles again once the key that one administrator created has expired', async () => {
+  const id = await machine()
+  const asked = await addKey(id)
+  expect((await p.confirm(bob, (asked.body.change as { id: string }).id)).status).toBe(200)
+  const keys = (set: object) =>
+    p.deps.db.update(machine_credentials).set(set).where(eq(machine_credentials.machine_id, id))
+  await keys({ confirmed_by: null })
+  await p.deps.db.update(users).set({ link_shown: true }).where(eq(users.id, id))
+  await noteExpired(p.deps)
+  expect((await grant(id, 'operator')).body.code).toBe('renewal_required')
+  await keys({ expires_at: new Date(Date.now() - 1000).toISOString() })
+  await Promise.all([noteExpired(p.deps), noteExpired(p.deps)])
   expect((await grant(id, 'operator')).status).toBe(202)
 })
 

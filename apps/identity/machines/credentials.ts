@@ -16,7 +16,8 @@ import type { IdentityDeps } from '../deps.ts'
 import { announce, changeOnce, ENDED_CREDENTIAL } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
 import { makeKey } from './key-format.ts'
-import { credentialMeasure, credentialView, detailsOf, lockMachine, noteShown } from './measures.ts'
+import { noteShown } from './ending.ts'
+import { credentialMeasure, credentialView, detailsOf, lockMachine } from './measures.ts'
 
 const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string, hint: string) =>
   new AppError('validation_error', code, detail, { status: 422, hint })
@@ -191,7 +192,7 @@ export const revokeCredential = (
     if (!row) throw notFound('credential', credential_id, 'not_found')
     if (row.revoked_at === null) {
       await updateRows(tx, { id: row.id }, machine_credentials, { revoked_at: sql`clock_timestamp()` as never })
-      await noteShown(tx, machine.id)
+      await noteShown(tx, machine.id, new Date())
       await announce(tx, req, ENDED_CREDENTIAL, { user_id: machine.id, credential_id: row.id })
     }
     return {

@@ -1,7 +1,8 @@
-import { inArray } from 'drizzle-orm'
-import { updateRows } from '../../../db/client.ts'
-import { lockEnding } from '../../../db/identity/machines.ts'
+import { eq, inArray } from 'drizzle-orm'
+import { type Tx, updateRows } from '../../../db/client.ts'
+import { credentialsOf, lockEnding, markedForExpired } from '../../../db/identity/machines.ts'
 import { machine_credentials, users } from '../../../db/identity/tables.ts'
+import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { tellerOf } from '../users/leaving.ts'
 
@@ -33,3 +34,22 @@ export const noteEnding = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<n
     }
     return due.length
   })
+
+/** While a credential made by one administrator is valid, the machine gets no sensitive role under dual control. */
+export const noteShown = async (tx: Tx, machine_id: string, now: Date): Promise<void> => {
+  const alone = (await credentialsOf(tx, [machine_id])).some(
+    ({ confirmed_by, revoked_at, expires_at }) =>
+      confirmed_by === null && revoked_at === null && new Date(expires_at) > now,
+  )
+  await tx.update(users).set({ link_shown: alone }).where(eq(users.id, machine_id))
+}
+
+/** Such a credential also ends by expiring, which no command records. */
+export const noteExpired = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<void> => {
+  const now = deps.clock.now()
+  if ((await markedForExpired(deps.db, now)).length === 0) return
+  await deps.db.transaction(async (tx) => {
+    await lockControl(deps, tx)
+    for (const { id } of await markedForExpired(tx, now)) await noteShown(tx, id, now)
+  })
+}

@@ -1,14 +1,14 @@
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
-import { credentialsOf, liveOf, lockCredential } from '../../../db/identity/machines.ts'
-import { type MachineCredentialRow, machine_credentials, users } from '../../../db/identity/tables.ts'
+import { liveOf, lockCredential } from '../../../db/identity/machines.ts'
+import { type MachineCredentialRow, machine_credentials } from '../../../db/identity/tables.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { By, Measure } from '../control/changes.ts'
 import { rolesChanged } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 import { lockFound } from '../users/change.ts'
-import { noticesDue } from './ending.ts'
+import { noteShown, noticesDue } from './ending.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
@@ -80,7 +80,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
           told: 99,
         })
       }
-      await noteShown(tx, machine.id)
+      await noteShown(tx, machine.id, new Date())
       // The people behind the machine have changed.
       await rolesChanged(tx, req, [machine.id])
       const after = credentialView(made)
@@ -94,14 +94,4 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
       }
     },
   }
-}
-
-/** While a credential made by one administrator is valid, the machine gets no sensitive role under dual control. */
-export const noteShown = async (tx: Tx, machine_id: string): Promise<void> => {
-  const now = Date.now()
-  const alone = (await credentialsOf(tx, [machine_id])).some(
-    ({ confirmed_by, revoked_at, expires_at }) =>
-      confirmed_by === null && revoked_at === null && Date.parse(expires_at) > now,
-  )
-  await tx.update(users).set({ link_shown: alone }).where(eq(users.id, machine_id))
 }
