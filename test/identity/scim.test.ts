@@ -839,6 +839,20 @@ describe('a change', () => {
       expect((await patch(`/Users/${person}`, { op: 'Replace', path, value: 'x' })).status).toBe(200)
   })
 
+  it('without a value is refused, whatever it would add or replace; an empty list still empties a group', async () => {
+    const person = await hire()
+    const id = await team(`g-${nameless()}`, person)
+    for (const of of [`/Groups/${id} members`, `/Groups/${id} displayName`, `/Users/${person} displayName`])
+      for (const op of ['add', 'Replace']) {
+        const [object = '', path] = of.split(' ')
+        expect([of, op, await patch(object, { op, path })]).toMatchObject([of, op, failed(400, 'invalidValue')])
+      }
+    expect(await patch(`/Groups/${id}`, { op: 'replace' })).toMatchObject(failed(400, 'invalidSyntax'))
+    expect(await membersOf(id)).toEqual([person])
+    expect((await patch(`/Groups/${id}`, { op: 'replace', path: 'members', value: [] })).status).toBe(200)
+    expect(await membersOf(id)).toEqual([])
+  })
+
   it('by the URN of our schema as path is one of the whole person', async () => {
     const id = await hire()
     const done = await patch(`/Users/${id}`, { op: 'replace', path: USER, value: { active: false } })

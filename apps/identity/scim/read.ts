@@ -100,6 +100,8 @@ const operationsOf = (body: unknown) => {
     // A path of only our schema's URN means the person or group itself, like no path.
     const inside = path && nameOf(`${path}:`) !== '' ? nameOf(path) : undefined
     if (inside === undefined && op === 'remove') throw scimError(400, 'noTarget', 'A removal needs a path.')
+    // Otherwise a replacement that lost its value would empty a group.
+    if (inside !== undefined && op !== 'remove' && !given.has('value')) throw invalid(`To ${op} ${inside}, send a value.`)
     return { op, path: inside, value: given.get('value') }
   })
 }
