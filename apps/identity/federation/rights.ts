@@ -1,10 +1,11 @@
 import { and, eq, inArray } from 'drizzle-orm'
-import { appendAuditTo } from '../../../db/audit.ts'
+import { type AuditEntry, appendAuditTo, listAudit } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { listUngiven, rightsAtSignIn, type Ungiven } from '../../../db/identity/external.ts'
 import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
+import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
@@ -121,20 +122,35 @@ const apply = async (
   if (differences.size === 0) return
   const kept = await take(tx, giver, differences)
   await give(tx, giver, differences)
-  await rolesChanged(tx, undefined, [...differences.keys()])
+  const changed: string[] = []
+  const rows: AuditEntry[] = []
+  for (const [user_id, { join, leave, grant, revoke }] of differences) {
+    const roles = revoke.map(({ role }) => role)
+    const row = {
+      actor: giver,
+      action: 'user.provider_rights',
+      object: `user:${user_id}`,
+      outcome: 'done' as const,
+      reason: kept.has(user_id) ? 'last_admin' : null,
+      before: { groups: leave.toSorted(), roles: roles.toSorted() },
+      after: { groups: join, roles: grant },
+      details: { joined: join, left: leave, granted: grant, revoked: roles },
+      request_id,
+    }
+    if (kept.has(user_id) && (await isNoted(tx, row))) continue
+    changed.push(user_id)
+    rows.push(row)
+  }
+  await rolesChanged(tx, undefined, changed)
   await noteDual(deps, tx)
-  const rows = [...differences].map(([user_id, { join, leave, grant, revoke }]) => ({
-    actor: giver,
-    action: 'user.provider_rights',
-    object: `user:${user_id}`,
-    outcome: 'done' as const,
-    reason: kept.has(user_id) ? 'last_admin' : null,
-    before: { groups: leave, roles: revoke.map(({ role }) => role) },
-    after: { groups: join, roles: grant },
-    details: { joined: join, left: leave, granted: grant, revoked: revoke.map(({ role }) => role) },
-    request_id,
-  }))
   await appendAuditTo(tx, user_events, deps.keys.audit, rows)
+}
+
+/** Whether the last row about this person's rights says the same: each hour and each sign-in find them again. */
+const isNoted = async (tx: Tx, { actor, action, object, reason, before, after }: AuditEntry): Promise<boolean> => {
+  const [last] = await listAudit(tx, user_events, { object, type: action }, 1)
+  if (last?.actor !== actor || last.reason !== reason) return false
+  return last.before_hash === digest(before) && last.after_hash === digest(after)
 }
 
 /** Takes lost rights away, but never from the last administrator: the audit row says so. Returns who keeps all. */
