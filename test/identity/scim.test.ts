@@ -193,6 +193,23 @@ describe('the door', () => {
     expect(await scim('GET', '/Users')).toMatchObject(failed(403))
   })
 
+  it('notes no more than 60 refusals of an address in a minute', async () => {
+    const { app, internal } = buildApp(sso.identity_deps)
+    const other = await keyOf('noisy', ['scim:write'])
+    const machine = `user:${(await accountNamed('machine:noisy'))?.id}`
+    const noted = async () =>
+      (await denialsOf('route:GET /scim/v2/Users')).filter(([actor]) => actor === machine).length
+    const tryFrom = async (address: string) => {
+      const headers = { ...bearer(other), 'x-forwarded-for': address }
+      expect((await app.inject({ url: '/scim/v2/Users', headers })).statusCode).toBe(403)
+    }
+    for (let n = 0; n < 65; n++) await tryFrom(`2001:db8::${n}`)
+    expect(await noted()).toBe(60)
+    await tryFrom('198.51.100.7')
+    expect(await noted()).toBe(61)
+    await Promise.all([app.close(), internal.close()])
+  })
+
   it('accepts its own content type and JSON, within limits; no other endpoint does', async () => {
     const json = { 'content-type': 'application/json' }
     expect((await scim('POST', '/Users', entraUser(`j-${nameless()}`), json)).status).toBe(201)

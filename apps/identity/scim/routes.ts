@@ -8,7 +8,7 @@ import about from './about.json' with { type: 'json' }
 import { SCIM_ERROR, SCIM_JSON, sendScimError } from './errors.ts'
 import { readPage, readPatch, readShown, readWhole } from './read.ts'
 import { changeScim, createScim, findScim, removeScim, viewOf } from './resources.ts'
-import { admit, sync } from './source.ts'
+import { createAdmission, sync } from './source.ts'
 
 type Routes = FastifyPluginCallback<{ deps: IdentityDeps }>
 type Req = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>
@@ -40,7 +40,7 @@ export const scimRoutes: Routes = (app, { deps }, done) => {
   app.setErrorHandler(sendScimError)
   app.decorateRequest('directory', null as never)
   // The key is verified before the body is read.
-  app.addHook('onRequest', (req) => admit(deps, req))
+  app.addHook('onRequest', createAdmission(deps))
   app.get('/scim/v2/ServiceProviderConfig', read, (_req, reply) => send(reply, about.ServiceProviderConfig))
   for (const name of ['ResourceTypes', 'Schemas'] as const) {
     app.get(`/scim/v2/${name}`, read, (_req, reply) => sendList(reply, about[name]))

@@ -8,6 +8,7 @@ import { wakeRelay } from '../../../db/outbox.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
 import { AuthenticateMachineRequestSchema } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
+import { addressKey } from '../../shared/web/addresses.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { authenticateMachine } from '../machines/authenticate.ts'
@@ -23,8 +24,32 @@ declare module 'fastify' {
 /** One request of a directory, with its transaction. */
 export type Sync = { deps: IdentityDeps; tx: Tx; req: FastifyRequest }
 
+/** How many refusals of one address this process puts into the audit log in a minute: a flood must not fill it. */
+const MOST_NOTED = 60
+const MINUTE_MS = 60_000
+
+/** Returns the check of each request, with its own count of refusals. */
+export const createAdmission = (deps: IdentityDeps) => {
+  let since = Number.NEGATIVE_INFINITY
+  const counts = new Map<string, number>()
+  const noteRefusal = async (req: FastifyRequest, address: string, error: { code: string }): Promise<void> => {
+    if (performance.now() - since > MINUTE_MS) {
+      counts.clear()
+      since = performance.now()
+    }
+    const count = (counts.get(addressKey(address)) ?? 0) + 1
+    counts.set(addressKey(address), count)
+    if (count <= MOST_NOTED) await recordDenial(deps, req, error)
+  }
+  return (req: FastifyRequest) => admit(deps, req, noteRefusal)
+}
+
 /** Authenticates the sender. The key is that of a machine in the providers file, which binds it to one provider. */
-export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<void> => {
+const admit = async (
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  noteRefusal: (req: FastifyRequest, address: string, error: { code: string }) => Promise<void>,
+): Promise<void> => {
   const [, apiKey = ''] = /^bearer (sbk_[^ ]+)$/i.exec(req.headers.authorization ?? '') ?? []
   const address = String(req.headers['x-forwarded-for'] ?? req.ip)
   const proved = await authenticateMachine(deps, create(AuthenticateMachineRequestSchema, { apiKey, address }))
@@ -33,7 +58,7 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
     const { cause = '', credentialId } = proved
     const found = credentialId ? await credentialById(deps.db, credentialId) : undefined
     Object.assign(req, { caller: { user_id: found?.user.id, roles: [] } })
-    if (found) await recordDenial(deps, req, { code: cause === 'network' ? 'network_refused' : cause })
+    if (found) await noteRefusal(req, address, { code: cause === 'network' ? 'network_refused' : cause })
     throw cause === 'network' ? networkRefused() : keyRefused()
   }
   Object.assign(req, { caller: { user_id: user.id, roles: [] } })
@@ -42,7 +67,7 @@ export const admit = async (deps: IdentityDeps, req: FastifyRequest): Promise<vo
     const error = new AppError('policy_denied', 'permission_missing', 'This API key may not provision users.', {
       hint: 'Send the key of the machine that the file of providers names, with the permission scim:write.',
     })
-    await recordDenial(deps, req, error)
+    await noteRefusal(req, address, error)
     throw error
   }
   req.directory = provider
