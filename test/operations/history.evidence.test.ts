@@ -160,6 +160,7 @@ describe('evidence', () => {
     })
 
     const isVote = ({ kind }: EvidenceRecord) => kind === 'vote'
+    expect(chain.verified).toMatchObject({ signed: 0, unsigned: chain.records.filter(isVote).map(({ seq }) => seq) })
     const by = (name: Name) => ({ kind: 'user', id: p.people[name].id, name }) as const
     expect(await forge(chain, (record) => record)).toMatchObject(held)
     // No votes; one too few; one vote twice.

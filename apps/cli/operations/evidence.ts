@@ -67,7 +67,10 @@ export const evidenceCommands: Command[] = [
     takes: 'FILE',
     about:
       'Verifies an exported file, recounts its votes and names the first record that fails. With --keys FILE it asks no server.',
-    examples: ['evidence verify evidence.jsonl --keys keys.json', 'evidence verify evidence.jsonl --complete'],
+    examples: [
+      'evidence verify evidence.jsonl --keys keys.json',
+      'evidence verify evidence.jsonl --complete --require-signatures',
+    ],
     options: {
       keys: {
         type: 'string',
@@ -75,6 +78,7 @@ export const evidenceCommands: Command[] = [
         about: 'the public keys, from evidence keys; without it the server is asked',
       },
       complete: { type: 'boolean', about: 'fail if the operation had not ended when the file was made' },
+      'require-signatures': { type: 'boolean', about: 'fail if an approval has no signature of a passkey' },
     },
     run: async ({ api, out }, [file = ''], values) => {
       const given = text(values, 'keys')
@@ -98,11 +102,18 @@ export const evidenceCommands: Command[] = [
       )
       if (values.complete === true && verified.ended === null)
         throw new CliError(EXIT.failed, `${file} is incomplete: the operation had not ended when it was exported.`)
+      if (values['require-signatures'] === true) requireSignatures(file, verified)
     },
   },
 ]
 
 type Held = Exclude<ReturnType<typeof verifyEvidence>, { fault: unknown }>
+
+const requireSignatures = (file: string, { counted, unsigned }: Held): void => {
+  if (!counted) throw new CliError(EXIT.failed, `${file} does not record whose votes passed its gates.`)
+  if (unsigned.length > 0)
+    throw new CliError(EXIT.failed, `${file} has approvals without a signature, in records ${unsigned.join(', ')}.`)
+}
 
 const endOf = ({ ended }: Held): string =>
   ended

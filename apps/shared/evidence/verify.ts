@@ -24,8 +24,9 @@ export type Shown = {
   /** Not of an operation that began before it was bound. */
   asked?: { requester: { name: string }; reason: string; ticket: string | null }
 }
-/** `signed`: votes that carry the signature of a passkey, each of which holds. */
-type Judged = ({ records: number; head: ExportHead; signed: number } & Recounted) | { fault: EvidenceFault }
+/** `signed`: votes that carry the signature of a passkey, each of which holds. `unsigned`: records of other approvals. */
+type Signatures = { signed: number; unsigned: number[] }
+type Judged = ({ records: number; head: ExportHead } & Signatures & Recounted) | { fault: EvidenceFault }
 export type Verified = (Exclude<Judged, { fault: unknown }> & { shown: Shown[] }) | { fault: EvidenceFault }
 
 /**
@@ -70,7 +71,7 @@ const BESIDE = '{"approved":'
 const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]): Judged => {
   let operation_id: unknown
   let prev: unknown
-  let signed = 0
+  const signatures: Signatures = { signed: 0, unsigned: [] }
   const recount = createRecount()
   for (const [index, bytes] of lines.slice(0, -1).entries()) {
     const bad = (why: string) => fault(index + 1, 'record', why)
@@ -86,9 +87,10 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
     if (digest(rest) !== hash) return bad('its content does not match its hash')
     if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
     prev = hash
-    const unsigned = signedVote(record)
-    if (typeof unsigned === 'string') return bad(unsigned)
-    if (unsigned) signed += 1
+    const signed = signedVote(record)
+    if (typeof signed === 'string') return bad(signed)
+    if (signed) signatures.signed += 1
+    else if ((record.subject as Fields | undefined)?.decision === 'approve') signatures.unsigned.push(index + 1)
     const unfounded = recount.take(record)
     if (unfounded !== undefined) return bad(unfounded)
   }
@@ -99,7 +101,7 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
       operation_id,
       prev,
       first: typeof first === 'object' ? first : undefined,
-      recounted: { ...recount.result(), signed },
+      recounted: { ...recount.result(), ...signatures },
     },
     keys,
   )
@@ -122,7 +124,7 @@ type Chain = {
   operation_id: unknown
   prev: unknown
   first: Fields | undefined
-  recounted: Recounted & { signed: number }
+  recounted: Recounted & Signatures
 }
 const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Judged => {
   const bad = (why: string) => fault(lines.length, 'head', why)

@@ -84,10 +84,14 @@ describe('a change from intent to end', () => {
     writeFileSync(join(home, 'evidence.jsonl'), exported)
     writeFileSync(join(home, 'forged.jsonl'), exported.replace('"seq":2,', '"seq":2, '))
     const nowhere = { SIGNALBOX_URL: 'http://127.0.0.1:1' }
-    const verify = (file: string) =>
-      signalbox('nobody', ['evidence', 'verify', file, '--keys', 'keys.json'], '', nowhere)
+    const verify = (file: string, ...more: string[]) =>
+      signalbox('nobody', ['evidence', 'verify', file, '--keys', 'keys.json', ...more], '', nowhere)
     expect(await verify('evidence.jsonl')).toMatchObject({ code: 0, out: expect.stringContaining(`operation ${id}`) })
     expect((await verify('evidence.jsonl')).out).toMatch(/COUNTED .*\n(NOT )?ENDED /)
+    expect(await verify('evidence.jsonl', '--require-signatures')).toMatchObject({
+      code: 5,
+      err: expect.stringMatching(/has approvals without a signature, in records \d+\./),
+    })
     expect(await verify('forged.jsonl')).toMatchObject({
       code: 5,
       err: expect.stringMatching(/^BROKEN {3}forged\.jsonl, line 2: record 2: /),
@@ -122,6 +126,8 @@ describe('a change from intent to end', () => {
       signalbox('olga', ['evidence', 'verify', 'half.jsonl', '--keys', 'keys.json', ...more])
     expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining('NOT ENDED') })
     expect(await verify('--complete')).toMatchObject({ code: 5, err: expect.stringContaining('is incomplete') })
+    // Nobody has approved yet.
+    expect(await verify('--require-signatures')).toMatchObject({ code: 0 })
     const propose = (changes: unknown, ...more: string[]) =>
       signalbox(
         'olga',
