@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ const signalbox = async (who: string, words: string[], env: Record<string, strin
 beforeAll(async () => {
   for (const stream of [process.stdout, process.stderr])
     vi.spyOn(stream, 'write').mockImplementation((text) => out.push(String(text)) > 0)
-  auth = await startAuth()
+  auth = await startAuth({ AUTH__MACHINES__ISSUERS: '["https://ci.example.com"]' })
   await auth.addRelay()
   url = (await auth.addGateway()).url
   await auth.addUser('ada', ['admin'])
@@ -69,4 +70,40 @@ it('makes a machine, which signs in by its key, rotates it and is locked out', a
   expect((await signalbox('ada', leaked)).code).toBe(0)
   expect((await signalbox('none', read, { SIGNALBOX_TOKEN: next })).code).toBe(9)
   expect((await signalbox('bot', ['logout'])).code).toBe(0)
+})
+
+it('lets a machine prove itself by its own key or by tokens of a CI system', async () => {
+  const issuer = 'https://ci.example.com'
+  expect(await signalbox('ada', ['machine', 'create', 'builder', '--owner', 'olga'])).toMatchObject({ code: 0 })
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const named = (jwk: object) => JSON.stringify({ ...jwk, kid: 'builder-1', alg: 'EdDSA' })
+  writeFileSync(join(home, 'public.json'), named(publicKey.export({ format: 'jwk' })))
+  writeFileSync(join(home, 'private.json'), named(privateKey.export({ format: 'jwk' })))
+  const add = (file: string, ...more: string[]) =>
+    signalbox('ada', [
+      ...['machine', 'key', 'add', 'builder', '--permissions', 'operation:read', '--jwk', join(home, file)],
+      ...['--name', 'signer', '--scope', 'region_id=eu1,type_key=fleet.host', ...more],
+    ])
+  expect(await add('private.json')).toMatchObject({ code: 2, out: expect.stringContaining('private half') })
+  expect(await add('public.json', '--scope', 'eu1')).toMatchObject({ code: 2, out: expect.stringContaining('--scope') })
+  expect(await add('public.json')).toMatchObject({ code: 0, out: expect.stringContaining('A new jwk of machine:builder') })
+
+  const trust = join(home, 'trust.yaml')
+  writeFileSync(
+    trust,
+    `{ name: CI, permissions: [operation:read], trust: { issuer: ${issuer}, audience: signalbox, claims: { sub: builder } } }`,
+  )
+  const trusting = ['machine', 'trust', 'add', 'builder', '-f', trust]
+  expect(await signalbox('ada', [...trusting, '--days', '30'])).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('A new trust of machine:builder'),
+  })
+  const listed = JSON.parse((await signalbox('ada', ['machine', 'list', '-o', 'json'])).out)
+  const { credentials } = listed.find(({ username }: { username: string }) => username === 'machine:builder')
+  expect(credentials).toMatchObject([
+    { kind: 'jwk', name: 'signer', jwk: { kid: 'builder-1' }, scope: { region_id: 'eu1', type_key: 'fleet.host' } },
+    { kind: 'trust', name: 'CI', trust: { issuer, claims: { sub: 'builder' } } },
+  ])
+  expect(Date.parse(credentials[1].expires_at) - Date.now()).toBeLessThan(31 * 86_400_000)
+  expect((await signalbox('ada', ['machine', 'trust', 'drop', 'builder', '-f', trust])).code).toBe(2)
 })

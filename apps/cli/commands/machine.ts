@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
-import { type Command, type Context, needed, text, type Values, whole } from '../command.ts'
+import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word } from '../terminal/output.ts'
@@ -44,15 +44,20 @@ export const machineCommands: Command[] = [
   {
     name: 'machine key',
     takes: 'ACTION NAME [KEY]',
-    about: 'ACTION is add, rotate or revoke. A new key is printed once; rotating leaves both keys for a while.',
+    about:
+      'ACTION is add, rotate or revoke. A new key is printed once, unless --jwk registers one of your own; rotating leaves both keys for a while.',
     examples: [
       'machine key add ci-deploy --permissions operation:read,intent:create --days 30',
       'machine key add ci-deploy --permissions signal:send --networks 203.0.113.0/24',
+      'machine key add ci-deploy --permissions signal:send --jwk public.json --scope region_id=eu1 --name signer',
       'machine key rotate ci-deploy 77b0aa --overlap 3600',
       'machine key revoke ci-deploy 77b0aa',
     ],
     options: {
       permissions: { type: 'string', value: 'LIST', about: 'what the key permits, by comma' },
+      jwk: { type: 'string', value: 'FILE', about: 'the public half of your own key, a JWK with kid and alg' },
+      scope: { type: 'string', value: 'LIST', about: 'the only places that it covers, by comma: region_id=eu1' },
+      name: { type: 'string', about: 'its name in lists; cli by default' },
       days: { type: 'string', value: 'N', about: 'days until it expires; 90 by default' },
       networks: { type: 'string', value: 'LIST', about: 'the only networks that may use it, by comma: 203.0.113.0/24' },
       overlap: { type: 'string', value: 'SECONDS', about: 'how long the old key still works; a day by default' },
@@ -61,6 +66,23 @@ export const machineCommands: Command[] = [
       const act = ACTIONS[action]
       if (!act) throw usageError(`The action must be add, rotate or revoke, not ${JSON.stringify(action)}.`)
       return act(context, await machineNamed(context, name), key, values)
+    },
+  },
+  {
+    name: 'machine trust',
+    takes: 'ACTION NAME',
+    about: 'ACTION is add: lets the tokens of a CI system stand for a machine. To end it: machine key revoke.',
+    examples: ['machine trust add ci-deploy -f trust.json'],
+    options: {
+      file: { type: 'string', short: 'f', value: 'FILE', about: 'name, permissions and trust, YAML or JSON; - is stdin' },
+      days: { type: 'string', value: 'N', about: 'days until it expires; 90 by default' },
+    },
+    run: async (context, [action = '', name = ''], values) => {
+      if (action !== 'add') throw usageError(`The action must be add, not ${JSON.stringify(action)}.`)
+      const given = objectIn(needed(values, 'file'))
+      const expires_in_days = numberOf(values, 'days') || undefined
+      const body = { ...given, ...(expires_in_days && { expires_in_days }), kind: 'trust' }
+      await create(context, await machineNamed(context, name), body)
     },
   },
   {
@@ -86,17 +108,19 @@ const numberOf = (values: Values, name: string): number | undefined => {
 
 type Act = (context: Context, machine: Machine, key: string, values: Values) => Promise<void>
 const ACTIONS: Record<string, Act> = {
-  add: async (context, { id, username }, _key, values) => {
-    const expires_in_days = numberOf(values, 'days') || undefined
+  add: async (context, machine, _key, values) => {
+    const file = text(values, 'jwk')
+    const kind = file === undefined ? { kind: 'key' } : { kind: 'jwk', jwk: publicIn(file) }
     const permissions = needed(values, 'permissions').split(',')
     const networks = text(values, 'networks')?.split(',')
-    const body = { kind: 'key', name: 'cli', permissions, expires_in_days, networks }
-    await show(context, username, await context.api.post<Made | Pending>(`${PATH}/${id}/credentials`, body))
+    const scope = scopeOf(text(values, 'scope'))
+    const limits = { permissions, networks, scope, expires_in_days: numberOf(values, 'days') || undefined }
+    await create(context, machine, { ...kind, name: text(values, 'name') ?? 'cli', ...limits })
   },
   rotate: async (context, machine, key, values) => {
     const path = `${pathOf(machine, key)}/rotate`
     const body = { overlap_s: numberOf(values, 'overlap'), expires_in_days: numberOf(values, 'days') || undefined }
-    await show(context, machine.username, await context.api.post<Made | Pending>(path, body))
+    await show(context, machine.username, 'key', await context.api.post<Made | Pending>(path, body))
   },
   revoke: async (context, machine, key) => {
     const path = pathOf(machine, key)
@@ -106,16 +130,45 @@ const ACTIONS: Record<string, Act> = {
   },
 }
 
-/** Shows the key, once, and the change that it waits for. */
-const show = async (context: Context, username: string, made: (Made | Pending) & { key?: string }) => {
-  const line = made.key === undefined ? 'The key was shown before.' : `Key of ${username}, shown once: ${made.key}`
+const create = async (context: Context, { id, username }: Machine, body: { kind: string }) =>
+  show(context, username, body.kind, await context.api.post<Made | Pending>(`${PATH}/${id}/credentials`, body))
+
+const objectIn = (file: string): object => {
+  const given = readDocument(file)
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given
+  throw usageError(`${file} must hold an object.`)
+}
+
+/** Never sends the private half, not even to be refused. */
+const publicIn = (file: string): object => {
+  const given = objectIn(file)
+  const secret = ['d', 'k', 'p', 'q'].find((name) => name in given)
+  if (secret === undefined) return given
+  throw usageError(`${file} holds the private half of a key.`, 'Give only its public members, such as kty, crv and x.')
+}
+
+const scopeOf = (given: string | undefined): Record<string, string> | undefined =>
+  given === undefined
+    ? undefined
+    : Object.fromEntries(
+    given.split(',').map((part) => {
+      const [name = '', value = ''] = part.split('=').map((word) => word.trim())
+      if (name === '' || value === '') throw usageError('--scope takes a list such as region_id=eu1,type_key=fleet.host.')
+      return [name, value]
+    }),
+  )
+
+/** Shows a new key, once, and the change that the credential waits for. */
+const show = async (context: Context, username: string, kind: string, made: (Made | Pending) & { key?: string }) => {
+  const key = made.key === undefined ? 'The key was shown before.' : `Key of ${username}, shown once: ${made.key}`
+  const line = kind === 'key' ? key : `A new ${kind} of ${username}.`
   if (isPending(made)) {
     context.out.note(line)
     return waiting(context, made)
   }
   context.out.one(
     made,
-    () => made.key ?? '',
+    ({ credential }) => made.key ?? credential.id,
     ({ credential }) => [line, `Valid until ${credential.expires_at}.`],
   )
   return tellControl(context)
