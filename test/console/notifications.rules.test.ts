@@ -13,6 +13,16 @@ it('are saved as they were read if nothing is changed', () => {
     expect(rulesOf(draftOf(rules, [mail, chat], 'UTC'))).toEqual(rules)
 })
 
+it('keep the days on which quiet hours begin, and leave out all seven', () => {
+  const days = ['sat', 'sun'] as const
+  const rules = { ...DEFAULT_RULES, quiet: { ...quiet, days: [...days] } }
+  const draft = draftOf(rules, [mail], 'UTC')
+  expect(rulesOf(draft)).toEqual(rules)
+  const all = draftOf({ ...DEFAULT_RULES, quiet }, [mail], 'UTC')
+  expect(all.quiet.days).toHaveLength(7)
+  expect(faultOf({ ...all, quiet: { ...all.quiet, days: [] } })).toBe('no_days')
+})
+
 it('tell every destination at once without naming them, so that later ones are told too', () => {
   const draft = draftOf(DEFAULT_RULES, [mail, phone], 'UTC')
   expect(draft.after).toEqual({ mail: 0, phone: 0 })
@@ -38,6 +48,6 @@ it('are faulty if they tell no one although events are chosen, or if the quiet h
   expect(faultOf(draft)).toBeNull()
   expect(faultOf({ ...draft, after: { mail: 'never' } })).toBe('no_destination')
   expect(faultOf({ ...draft, after: { mail: 'never' }, events: [] })).toBeNull()
-  expect(faultOf({ ...draft, quiet: { ...quiet, on: true, to: '22:00' } })).toBe('no_hours')
-  expect(faultOf({ ...draft, quiet: { ...quiet, on: false, to: '22:00' } })).toBeNull()
+  expect(faultOf({ ...draft, quiet: { ...draft.quiet, on: true, to: '22:00' } })).toBe('no_hours')
+  expect(faultOf({ ...draft, quiet: { ...draft.quiet, to: '22:00' } })).toBeNull()
 })

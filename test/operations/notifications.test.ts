@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createMail } from '../../apps/operations/notifications/channels/mail.ts'
 import { startNotifier } from '../../apps/operations/notifications/loop.ts'
 import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
-import type { NotifyRules } from '../../apps/shared/contracts/notifications/notifications.ts'
+import type { NotifyRules, Quiet } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { leaseDeliveries } from '../../db/operations/notifications/deliveries.ts'
 import { until } from '../support/until.ts'
 import { find, newcomer, notify, send } from './support/notified.ts'
@@ -356,6 +356,29 @@ describe('quiet hours', () => {
     const night = { ...quiet, to: '02:30' }
     for (let now = Date.parse('2026-10-24T19:00:00Z'); now < Date.parse('2026-10-25T04:00:00Z'); now += 60_000)
       expect(quietUntil(night, now) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(now)
+  })
+
+  it('begin on the chosen days only, and last into the next', () => {
+    const night = { timezone: 'Europe/Berlin', from: '22:00', to: '07:00', days: ['fri', 'sun'] } satisfies Quiet
+    const ends = (quiet: Quiet, text: string) => {
+      const end = quietUntil(quiet, Date.parse(text))
+      return end && new Date(end).toISOString()
+    }
+    // 6 November 2026 is a Friday.
+    expect(ends(night, '2026-11-06T20:59:00Z')).toBeUndefined()
+    expect(ends(night, '2026-11-06T21:00:00Z')).toBe('2026-11-07T06:00:00.000Z')
+    expect(ends(night, '2026-11-07T05:59:00Z')).toBe('2026-11-07T06:00:00.000Z')
+    expect(ends(night, '2026-11-07T06:00:00Z')).toBeUndefined()
+    expect(ends(night, '2026-11-07T21:30:00Z')).toBeUndefined()
+    expect(ends(night, '2026-11-08T23:00:00Z')).toBe('2026-11-09T06:00:00.000Z')
+    expect(ends(night, '2026-11-09T21:30:00Z')).toBeUndefined()
+    const [short, long] = [{ from: '06:30', to: '07:00' }, { from: '08:00', to: '07:30' }]
+    expect(ends({ ...night, ...short }, '2026-11-06T07:00:00Z')).toBeUndefined()
+    expect(ends({ ...night, ...short }, '2026-11-06T05:45:00Z')).toBe('2026-11-06T06:00:00.000Z')
+    expect(ends({ ...night, ...long }, '2026-11-07T06:15:00Z')).toBe('2026-11-07T06:30:00.000Z')
+    expect(ends({ ...night, ...long }, '2026-11-07T06:45:00Z')).toBeUndefined()
+    // A day of 25 hours.
+    expect(ends({ ...night, from: '03:30', to: '03:00', days: ['sat'] }, '2026-10-25T01:30:00Z')).toBe('2026-10-25T02:00:00.000Z')
   })
 
   it('hold messages back, except for high risk', async () => {

@@ -51,7 +51,11 @@ const linesOf = ({ effect, name, kind, address, status, status_reason, destinati
           : []),
       ]
 
-const quietWords = (quiet: Quiet | null) => (quiet ? `${quiet.from} to ${quiet.to} (${quiet.timezone})` : 'never')
+const quietWords = (quiet: Quiet | null): string => {
+  if (!quiet) return 'never'
+  const days = quiet.days ? `, beginning on ${quiet.days.join(', ')}` : ''
+  return `${quiet.from} to ${quiet.to} (${quiet.timezone})${days}`
+}
 type Rules = NotifyRules & { effect?: NotifyRules }
 const rulesLines = (reply: Rules): string[] => {
   const { events, min_risk, steps, quiet, digest_s } = reply.effect ?? reply

@@ -1,9 +1,9 @@
-import type { DestinationView, NotifyRules, Quiet } from '../../shared/contracts/notifications/notifications.ts'
+import { DAYS, type DestinationView, type NotifyRules, type Quiet } from '../../shared/contracts/notifications/notifications.ts'
 
 /** The rules as they are edited. `after`: seconds by destination; `never`: it is not told. */
 export type RulesDraft = Omit<NotifyRules, 'steps' | 'quiet'> & {
   after: Record<string, number | 'never'>
-  quiet: Quiet & { on: boolean }
+  quiet: Required<Quiet> & { on: boolean }
 }
 type Told = Pick<DestinationView, 'destination_id' | 'kind'>
 
@@ -20,22 +20,25 @@ export const draftOf = (rules: NotifyRules, destinations: readonly Told[], timez
   return {
     ...rest,
     after: Object.fromEntries(destinations.map((one) => [one.destination_id, after(one)])),
-    quiet: { timezone, ...NIGHT, ...quiet, on: quiet !== null },
+    quiet: { timezone, ...NIGHT, days: [...DAYS], ...quiet, on: quiet !== null },
   }
 }
 
 /** The fault of a draft, as a key of its words; null if it can be saved. */
-export const faultOf = ({ events, after, quiet }: RulesDraft): 'no_destination' | 'no_hours' | null => {
+export const faultOf = ({ events, after, quiet }: RulesDraft): 'no_destination' | 'no_hours' | 'no_days' | null => {
   const told = Object.values(after)
   // No steps at all would mean every destination at once.
   if (events.length > 0 && told.length > 0 && told.every((one) => one === 'never')) return 'no_destination'
-  return quiet.on && (quiet.from === quiet.to || quiet.from === '' || quiet.to === '') ? 'no_hours' : null
+  if (!quiet.on) return null
+  if (quiet.days.length === 0) return 'no_days'
+  return quiet.from === quiet.to || quiet.from === '' || quiet.to === '' ? 'no_hours' : null
 }
 
-export const rulesOf = ({ after, quiet: { on, ...hours }, ...rest }: RulesDraft): NotifyRules => {
+export const rulesOf = ({ after, quiet: { on, days, ...hours }, ...rest }: RulesDraft): NotifyRules => {
   const all = Object.entries(after)
   const told = all.flatMap(([destination_id, after_s]) => (after_s === 'never' ? [] : [{ destination_id, after_s }]))
   // Without steps, destinations that are added later are told as well.
   const plain = told.length === all.length && told.every(({ after_s }) => after_s === 0)
-  return { ...rest, steps: plain ? [] : told, quiet: on ? hours : null }
+  const quiet = { ...hours, ...(days.length < DAYS.length && { days }) }
+  return { ...rest, steps: plain ? [] : told, quiet: on ? quiet : null }
 }

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import {
+  DAYS,
   type DestinationView,
   NOTIFY_EVENTS,
   type NotifyRules,
@@ -9,7 +10,7 @@ import {
 import { send, Told, useChanges } from '../account/changes.tsx'
 import { TextField } from '../forms/field.tsx'
 import { Select, SelectField } from '../forms/select.tsx'
-import { coarse, HERE } from '../kit/format.ts'
+import { coarse, format, HERE } from '../kit/format.ts'
 import { display } from '../kit/prefs.ts'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
@@ -139,11 +140,36 @@ const QuietHours = ({ draft: { quiet }, set }: PartProps) => {
             value={quiet.timezone}
             change={(timezone) => change({ timezone })}
           />
+          <Days days={quiet.days} change={(days) => change({ days })} />
         </div>
       ) : null}
     </fieldset>
   )
 }
+
+const MONDAY = Date.UTC(2024, 0, 1)
+const dayWord = (index: number) => format('utc', { weekday: 'short' }).format(MONDAY + index * 86_400_000)
+
+type DaysProps = { days: RulesDraft['quiet']['days']; change: (days: DaysProps['days']) => void }
+const Days = ({ days, change }: DaysProps) => (
+  <fieldset>
+    <legend className="label">{words.days}</legend>
+    <div className="flex flex-wrap gap-x-4">
+      {DAYS.map((day, index) => (
+        <label key={day} className="flex min-h-8 items-center gap-2">
+          <input
+            type="checkbox"
+            checked={days.includes(day)}
+            onChange={({ target }) =>
+              change(DAYS.filter((one) => (one === day ? target.checked : days.includes(one))))
+            }
+          />
+          {dayWord(index)}
+        </label>
+      ))}
+    </div>
+  </fieldset>
+)
 
 type AfterProps = PartProps & { one: DestinationView; label: string }
 const After = ({ one: { destination_id, kind }, label, draft: { after }, set }: AfterProps) => {

@@ -25,9 +25,12 @@ describe('notifications', () => {
       .toMatch(/SENT.* test /)
 
     const steps = [{ destination_id: id, after_s: 600 }]
-    const rules = { events: ['gate.waiting'], min_risk: 'high', steps, quiet: null, digest_s: 60 }
+    const quiet = { timezone: 'UTC', from: '22:00', to: '07:00', days: ['sat', 'sun'] }
+    const rules = { events: ['gate.waiting'], min_risk: 'high', steps, quiet, digest_s: 60 }
     writeFileSync(join(home, 'rules.json'), JSON.stringify(rules))
-    expect((await notify('rules', '-f', 'rules.json')).out).toMatch(/gate\.waiting +from risk high\nafter 600 s/)
+    const set = await notify('rules', '-f', 'rules.json')
+    expect(set.out).toMatch(/gate\.waiting +from risk high\nafter 600 s/)
+    expect(set.out).toContain('22:00 to 07:00 (UTC), beginning on sat, sun')
     expect(JSON.parse((await notify('rules', '-o', 'json')).out)).toEqual(rules)
     expect((await notify('rules', '--reset')).out).toContain('every active destination')
     expect(await notify('list', '--group', 'netops')).toMatchObject({ code: 7 })

@@ -57,6 +57,8 @@ describe('a person', () => {
       await page.getByLabel('From risk').selectOption('high')
       await page.getByLabel('No messages at these hours').check()
       await page.getByLabel('Time zone').selectOption('Europe/Berlin')
+      await page.getByLabel('Sat', { exact: true }).uncheck()
+      await page.getByLabel('Sun', { exact: true }).uncheck()
       await page.getByLabel('Notify eva@example.org').selectOption('never')
       await press(page, 'Save rules')
       await page.getByText('Notify at least one destination, or clear all events.').waitFor()
@@ -68,7 +70,7 @@ describe('a person', () => {
         events: ['gate.waiting', 'gate.reopened', 'gate.escalated'],
         min_risk: 'high',
         digest_s: 300,
-        quiet: { timezone: 'Europe/Berlin', from: '22:00', to: '07:00' },
+        quiet: { timezone: 'Europe/Berlin', from: '22:00', to: '07:00', days: ['mon', 'tue', 'wed', 'thu', 'fri'] },
         steps: [{ destination_id: expect.any(String), after_s: 900 }],
       })
       await page.reload()

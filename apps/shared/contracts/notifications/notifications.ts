@@ -112,10 +112,19 @@ export const SecretView = Type.Object({
 })
 
 const Clock = text('22:00', { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' })
+export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 export const Quiet = Closed({
   timezone: text('Europe/Berlin', { maxLength: 64, description: 'An IANA time zone, through its daylight saving.' }),
   from: Clock,
   to: Clock,
+  days: Type.Optional(
+    Type.Array(Type.Enum([...DAYS]), {
+      minItems: 1,
+      uniqueItems: true,
+      examples: [['sat', 'sun']],
+      description: 'The days on which they begin; left out: every day.',
+    }),
+  ),
 })
 export type Quiet = Static<typeof Quiet>
 
