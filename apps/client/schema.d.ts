@@ -6731,6 +6731,8 @@ export interface components {
             timezone: string;
             from: string;
             to: string;
+            /** @description The days on which they begin; left out: every day. */
+            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
         };
         ReadAsOf: {
             /** @description The last event that the answer includes. */

@@ -86,7 +86,10 @@ it('lets a machine prove itself by its own key or by tokens of a CI system', asy
     ])
   expect(await add('private.json')).toMatchObject({ code: 2, out: expect.stringContaining('private half') })
   expect(await add('public.json', '--scope', 'eu1')).toMatchObject({ code: 2, out: expect.stringContaining('--scope') })
-  expect(await add('public.json')).toMatchObject({ code: 0, out: expect.stringContaining('A new jwk of machine:builder') })
+  expect(await add('public.json')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('A new jwk of machine:builder'),
+  })
 
   const trust = join(home, 'trust.yaml')
   writeFileSync(

@@ -205,7 +205,11 @@ describe('a gate', () => {
     })
     expect(await p.as({ ...p.people.eva, auth_age_s: 1000 }).post(`${path}/approve`, seen)).toMatchObject({
       status: 403,
-      body: { category: 'policy_denied', code: 'reauth_required', hint: expect.stringMatching(/passkey.*\/v1\/token\/reauth.*\/v1\/sso/) },
+      body: {
+        category: 'policy_denied',
+        code: 'reauth_required',
+        hint: expect.stringMatching(/passkey.*\/v1\/token\/reauth.*\/v1\/sso/),
+      },
     })
     expect(await p.as('olga').post(`${path}/approve`, seen)).toMatchObject({
       status: 403,

@@ -372,13 +372,18 @@ describe('quiet hours', () => {
     expect(ends(night, '2026-11-07T21:30:00Z')).toBeUndefined()
     expect(ends(night, '2026-11-08T23:00:00Z')).toBe('2026-11-09T06:00:00.000Z')
     expect(ends(night, '2026-11-09T21:30:00Z')).toBeUndefined()
-    const [short, long] = [{ from: '06:30', to: '07:00' }, { from: '08:00', to: '07:30' }]
+    const [short, long] = [
+      { from: '06:30', to: '07:00' },
+      { from: '08:00', to: '07:30' },
+    ]
     expect(ends({ ...night, ...short }, '2026-11-06T07:00:00Z')).toBeUndefined()
     expect(ends({ ...night, ...short }, '2026-11-06T05:45:00Z')).toBe('2026-11-06T06:00:00.000Z')
     expect(ends({ ...night, ...long }, '2026-11-07T06:15:00Z')).toBe('2026-11-07T06:30:00.000Z')
     expect(ends({ ...night, ...long }, '2026-11-07T06:45:00Z')).toBeUndefined()
     // A day of 25 hours.
-    expect(ends({ ...night, from: '03:30', to: '03:00', days: ['sat'] }, '2026-10-25T01:30:00Z')).toBe('2026-10-25T02:00:00.000Z')
+    expect(ends({ ...night, from: '03:30', to: '03:00', days: ['sat'] }, '2026-10-25T01:30:00Z')).toBe(
+      '2026-10-25T02:00:00.000Z',
+    )
   })
 
   it('hold messages back, except for high risk', async () => {

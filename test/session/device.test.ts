@@ -183,7 +183,10 @@ describe('an approval', () => {
     )
     expect(await sso.redis.exists(key)).toBe(1)
     const refused = await act('approve', user_code, bearer(stale))
-    expect(refused).toMatchObject({ status: 403, body: { code: 'reauth_required', max_age_s: 300, hint: expect.stringMatching(/passkey.*\/v1\/sso/) } })
+    expect(refused).toMatchObject({
+      status: 403,
+      body: { code: 'reauth_required', max_age_s: 300, hint: expect.stringMatching(/passkey.*\/v1\/sso/) },
+    })
     expect((await act('find', user_code, bearer(stale))).status).toBe(200)
     expect((await act('deny', user_code, bearer(stale))).status).toBe(204)
   })

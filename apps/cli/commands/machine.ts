@@ -74,7 +74,12 @@ export const machineCommands: Command[] = [
     about: 'ACTION is add: lets the tokens of a CI system stand for a machine. To end it: machine key revoke.',
     examples: ['machine trust add ci-deploy -f trust.json'],
     options: {
-      file: { type: 'string', short: 'f', value: 'FILE', about: 'name, permissions and trust, YAML or JSON; - is stdin' },
+      file: {
+        type: 'string',
+        short: 'f',
+        value: 'FILE',
+        about: 'name, permissions and trust, YAML or JSON; - is stdin',
+      },
       days: { type: 'string', value: 'N', about: 'days until it expires; 90 by default' },
     },
     run: async (context, [action = '', name = ''], values) => {
@@ -130,7 +135,7 @@ const ACTIONS: Record<string, Act> = {
   },
 }
 
-const create = async (context: Context, { id, username }: Machine, body: { kind: string }) =>
+const create = async (context: Context, { id, username }: Machine, body: { kind: string; [name: string]: unknown }) =>
   show(context, username, body.kind, await context.api.post<Made | Pending>(`${PATH}/${id}/credentials`, body))
 
 const objectIn = (file: string): object => {
@@ -151,12 +156,13 @@ const scopeOf = (given: string | undefined): Record<string, string> | undefined 
   given === undefined
     ? undefined
     : Object.fromEntries(
-    given.split(',').map((part) => {
-      const [name = '', value = ''] = part.split('=').map((word) => word.trim())
-      if (name === '' || value === '') throw usageError('--scope takes a list such as region_id=eu1,type_key=fleet.host.')
-      return [name, value]
-    }),
-  )
+        given.split(',').map((part) => {
+          const [name = '', value = ''] = part.split('=').map((word) => word.trim())
+          if (name === '' || value === '')
+            throw usageError('--scope takes a list such as region_id=eu1,type_key=fleet.host.')
+          return [name, value]
+        }),
+      )
 
 /** Shows a new key, once, and the change that the credential waits for. */
 const show = async (context: Context, username: string, kind: string, made: (Made | Pending) & { key?: string }) => {

@@ -160,9 +160,7 @@ const Days = ({ days, change }: DaysProps) => (
           <input
             type="checkbox"
             checked={days.includes(day)}
-            onChange={({ target }) =>
-              change(DAYS.filter((one) => (one === day ? target.checked : days.includes(one))))
-            }
+            onChange={({ target }) => change(DAYS.filter((one) => (one === day ? target.checked : days.includes(one))))}
           />
           {dayWord(index)}
         </label>

@@ -15,8 +15,8 @@ import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { announce, changeOnce, ENDED_CREDENTIAL } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
-import { makeKey } from './key-format.ts'
 import { noteShown } from './ending.ts'
+import { makeKey } from './key-format.ts'
 import { credentialMeasure, credentialView, detailsOf, lockMachine } from './measures.ts'
 
 const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string, hint: string) =>

@@ -101,7 +101,8 @@ const operationsOf = (body: unknown) => {
     const inside = path && nameOf(`${path}:`) !== '' ? nameOf(path) : undefined
     if (inside === undefined && op === 'remove') throw scimError(400, 'noTarget', 'A removal needs a path.')
     // Otherwise a replacement that lost its value would empty a group.
-    if (inside !== undefined && op !== 'remove' && !given.has('value')) throw invalid(`To ${op} ${inside}, send a value.`)
+    if (inside !== undefined && op !== 'remove' && !given.has('value'))
+      throw invalid(`To ${op} ${inside}, send a value.`)
     return { op, path: inside, value: given.get('value') }
   })
 }

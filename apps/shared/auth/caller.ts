@@ -86,12 +86,10 @@ export const refuseStaleAuth = (
 ): AppError | undefined =>
   isFresh(caller, max_age_s, now)
     ? undefined
-    : new AppError(
-        'policy_denied',
-        'reauth_required',
-        `This needs a sign-in within the last ${max_age_s / 60} min.`,
-        { hint: REAUTH_HINT, extra: { max_age_s } },
-      )
+    : new AppError('policy_denied', 'reauth_required', `This needs a sign-in within the last ${max_age_s / 60} min.`, {
+        hint: REAUTH_HINT,
+        extra: { max_age_s },
+      })
 
 /** The scope of a session whose person must first set up a second factor, and may do only that. */
 export const ENROLMENT = 'enrolment'

@@ -120,12 +120,7 @@ const signedVote = ({ operation_id, actor, subject }: Fields): boolean | string 
   }
 }
 
-type Chain = {
-  operation_id: unknown
-  prev: unknown
-  first: Fields | undefined
-  recounted: Recounted & Signatures
-}
+type Chain = { operation_id: unknown; prev: unknown; first: Fields | undefined; recounted: Recounted & Signatures }
 const verifyHead = (lines: readonly Uint8Array[], chain: Chain, keys: readonly JsonWebKey[]): Judged => {
   const bad = (why: string) => fault(lines.length, 'head', why)
   const last = parsed(lines.at(-1) as Uint8Array)
