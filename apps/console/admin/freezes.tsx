@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { FreezeItem } from '../../shared/contracts/operations/calendar.ts'
-import { ActionButton, actionOf, mayPress } from '../command/allowed.tsx'
+import { ActionButton, actionOf, mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { HERE } from '../kit/format.ts'
 import { useRested } from '../kit/rested.ts'
@@ -80,7 +80,7 @@ const End = ({ freeze, press }: { freeze: FreezeItem; press: (freeze: FreezeItem
       <span className="sr-only">{words.end_one(freeze.title)}</span>
     </ActionButton>
   ) : (
-    <span className="text-muted">{action?.reason}</span>
+    <span className="text-muted">{action ? <Reason action={action} /> : null}</span>
   )
 }
 

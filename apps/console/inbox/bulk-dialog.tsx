@@ -2,6 +2,7 @@ import { type QueryFunction, useQueries, useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useConnection } from '../api/hooks.ts'
 import type { Gate, Patch } from '../api/types.ts'
+import { Because, type Why } from '../command/allowed.tsx'
 import { ConfirmField, PasswordAgain, ReasonField } from '../command/fields.tsx'
 import { patchQuery } from '../queries/changes.ts'
 import { gateQuery, graphQuery } from '../queries/operations.ts'
@@ -273,7 +274,7 @@ const Answer = ({ result }: { result: Result }) => {
 type LeftOutProps = { alone: Ballot[]; unread: Ballot[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
 /** Every selected item that is not decided here, and why. */
 const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
-  const all = [
+  const all: { row: Ballot; why: Why }[] = [
     ...alone.map((row) => ({ row, why: whyNot(row, verdict) })),
     ...unread.map((row) => ({ row, why: t.problem.failed })),
     ...elsewhere.map(({ row }) => ({ row, why: words.elsewhere(row.environment ?? t.none) })),
@@ -285,7 +286,10 @@ const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
       <ul className="flex flex-col gap-1">
         {all.map(({ row, why }) => (
           <li key={keyOf(row)} className="wrap-anywhere">
-            <Said>{row.operation_title}</Said>: <span className="text-muted">{why}</span>
+            <Said>{row.operation_title}</Said>:{' '}
+            <span className="text-muted">
+              <Because why={why} />
+            </span>
           </li>
         ))}
       </ul>
@@ -293,7 +297,7 @@ const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
   )
 }
 
-const whyNot = ({ alone, barred }: Ballot, verdict: Together): string => {
+const whyNot = ({ alone, barred }: Ballot, verdict: Together): Why => {
   const why = alone[verdict]
   return why ? words.alone[why] : (barred[verdict] ?? tDecide.inbox.not_you)
 }

@@ -146,7 +146,7 @@ const Planned = ({ plan }: { plan: Planned }) => (
           <dt>{tPlan.plan.conflicts}</dt>
           <dd>
             {plan.conflicts.map(({ kind, id, resource_id, message }) => (
-              <p key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
+              <p key={`${kind} ${id} ${resource_id}`} lang="en" className="wrap-anywhere">
                 {message}
               </p>
             ))}

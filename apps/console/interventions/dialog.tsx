@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useId, useState } from 'react'
-import { mayPress } from '../command/allowed.tsx'
+import { mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
 import { statusWord } from '../values/status.tsx'
@@ -99,7 +99,11 @@ const Types = ({ offered, type, choose }: TypesProps) => {
           />
           <span className={`flex flex-col ${mayPress(one) ? '' : 'text-muted'}`}>
             {tChange.intervene.types[one.action]?.word ?? one.action.replaceAll('_', ' ')}
-            {mayPress(one) || !one.reason ? null : <span className="text-table">{one.reason}</span>}
+            {mayPress(one) || !one.reason ? null : (
+              <span className="text-table">
+                <Reason action={one} />
+              </span>
+            )}
           </span>
         </label>
       ))}

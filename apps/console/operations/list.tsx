@@ -144,7 +144,7 @@ const COLUMNS: Column<OperationRow>[] = [
   {
     name: tOperation.operations.waiting_on,
     className: 'max-w-56 wrap-anywhere',
-    cell: (row) => row.blocked_on[0]?.message ?? null,
+    cell: ({ blocked_on: [first] }) => (first ? <span lang="en">{first.message}</span> : null),
   },
   { name: tOperation.operations.who, cell: (row) => <Person who={row.requester} /> },
   {

@@ -211,7 +211,7 @@ const StartEffect = ({ effect }: { effect: StartPreview }) => (
     </p>
     {effect.first_gate?.question ? <p>{tDecide.command.start.gate(effect.first_gate.question)}</p> : null}
     {effect.conflicts?.map((conflict) => (
-      <p key={conflict.message} className="text-wait">
+      <p key={conflict.message} lang="en" className="text-wait">
         {conflict.message}
       </p>
     ))}

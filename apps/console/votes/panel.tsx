@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
-import { actionOf, mayPress, Reason, WhyNot } from '../command/allowed.tsx'
+import { actionOf, Because, mayPress, type Why, WhyNot } from '../command/allowed.tsx'
 import { useWishes } from '../kit/wish.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -154,8 +154,6 @@ export const DecideBox = ({
   )
 }
 
-/** Our words, or an action that the server refuses. */
-type Why = string | AllowedAction
 const textOf = (why: Why) => (typeof why === 'string' ? why : why.reason)
 
 const Reasons = ({ reasons }: { reasons: Why[] }) =>
@@ -166,7 +164,9 @@ const Reasons = ({ reasons }: { reasons: Why[] }) =>
       </span>
       <div className="min-w-0">
         {reasons.map((why) => (
-          <p key={textOf(why)}>{typeof why === 'string' ? why : <Reason action={why} />}</p>
+          <p key={textOf(why)}>
+            <Because why={why} />
+          </p>
         ))}
       </div>
     </div>
