@@ -14,6 +14,7 @@ import { ChangeLine, Said } from '../votes/brief.tsx'
 import { changeWords, nodeNames } from '../votes/patch-words.ts'
 import { stepOf } from '../votes/releases.ts'
 import { tDecide } from '../words/decide.ts'
+import { tBulk as words } from '../words/frame/inbox-parts.ts'
 import { t } from '../words/index.ts'
 import {
   type Ballot,
@@ -28,8 +29,6 @@ import {
   type Together,
 } from './alike.ts'
 import { type Result, useBatch } from './batch.ts'
-
-const words = tDecide.inbox.bulk
 
 /** Decides the selected gates and patches together: rereads each, sets aside those that differ, shows every answer. */
 export const BulkDialog = ({ rows, verdict, close }: { rows: Ballot[]; verdict: Together; close: () => void }) => {
@@ -260,13 +259,19 @@ const Answer = ({ result }: { result: Result }) => {
       <Status state={result.status} />
     )
   if (result.state === 'sending') return <span className="text-muted">{tDecide.command.sending}</span>
-  if (result.state === 'held') return <span className="text-muted">{words.held}</span>
+  const { state, problem } = result
+  // The field for the password, below, says the rest.
+  if (state === 'held' && problem.code === 'reauth_required') return <span className="text-muted">{words.held}</span>
   return (
     <div className="basis-full">
       <p className="font-medium">
-        {result.state === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
+        {state === 'held'
+          ? words.held
+          : state === 'unknown'
+            ? tDecide.command.unknown
+            : tDecide.command.not_possible}
       </p>
-      <ProblemText problem={result.problem} />
+      <ProblemText problem={problem} />
     </div>
   )
 }
@@ -299,5 +304,5 @@ const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
 
 const whyNot = ({ alone, barred }: Ballot, verdict: Together): Why => {
   const why = alone[verdict]
-  return why ? words.alone[why] : (barred[verdict] ?? tDecide.inbox.not_you)
+  return why ? tDecide.inbox.bulk.alone[why] : (barred[verdict] ?? tDecide.inbox.not_you)
 }

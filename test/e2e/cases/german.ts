@@ -123,8 +123,8 @@ describe('the console in German', () => {
       const { operation_id, url } = await start(title)
       const path = `/v1/operations/${operation_id}`
       const blocked = async () => {
-        const { blocked_on } = await people.olga.get<{ blocked_on: { message: string }[] }>(path)
-        return blocked_on[0]?.message
+        const { blocked_on } = await people.olga.get<{ blocked_on: { kind: string; message: string }[] }>(path)
+        return blocked_on.find(({ kind }) => kind === 'gate')?.message
       }
       const message = await until(blocked, { what: 'the gate to ask', timeout_ms: 60_000 })
       const freeze = { freeze_id: 'f-german', title: 'Inventur', applies: 'false', approvers: ['netops'] }
