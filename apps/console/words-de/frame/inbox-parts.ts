@@ -1,6 +1,6 @@
 import type * as en from '../../words/frame/inbox-parts.ts'
 import { MANY, ONE } from './inbox.ts'
-import { count } from './plural.ts'
+import { count, number } from './plural.ts'
 
 /** The German texts for deadlines that are near. */
 export const tExpiring: typeof en.tExpiring = {
@@ -11,6 +11,15 @@ export const tExpiring: typeof en.tExpiring = {
     graceful: 'er wird abgebrochen',
     compensate: 'er wird abgebrochen und rückgängig gemacht',
   },
+}
+
+const oldest = (n: number, all: number | undefined) =>
+  all === undefined ? number(n) : `${number(n)} von ${number(all)}`
+
+/** The German texts for lists that the server cuts off. */
+export const tListed: typeof en.tListed = {
+  patches: (n, all) => `Nur die ältesten ${oldest(n, all)} Planänderungen werden gezeigt.`,
+  failures: (n, all) => `Nur die ältesten ${oldest(n, all)} Fehler werden gezeigt.`,
 }
 
 /** A gate, a patch, or a mix of both: as the object, with its article, and the verb of an approval. */

@@ -1,5 +1,5 @@
 import { MANY, type Noun } from './inbox.ts'
-import { count } from './plural.ts'
+import { count, number } from './plural.ts'
 
 /** Texts of the inbox that load once they are needed. Here: deadlines that are near. */
 export const tExpiring = {
@@ -10,6 +10,14 @@ export const tExpiring = {
     graceful: 'it is canceled',
     compensate: 'it is canceled and undone',
   } as Record<string, string>,
+}
+
+const oldest = (n: number, all: number | undefined) => (all === undefined ? number(n) : `${number(n)} of ${number(all)}`)
+
+/** Lists that the server cuts off; `all` if it counted them. */
+export const tListed = {
+  patches: (n: number, all: number | undefined) => `Only the oldest ${oldest(n, all)} patches are shown.`,
+  failures: (n: number, all: number | undefined) => `Only the oldest ${oldest(n, all)} failures are shown.`,
 }
 
 /** The dialog that decides gates and patches together. */
