@@ -162,6 +162,8 @@ describe('the open inbox', () => {
       const changes = [{ op: 'set_limits', max_parallel: 2 }]
       await people.olga.post(`/v1/operations/${operation_id}/patches`, { base_revision: 1, changes, reason: 'Cut off' })
       const { context, page } = await sitDown('eva')
+      // A frame of the stream would bring the true counts.
+      await page.route('**/api/v1/events?**', (route) => route.abort())
       let listed = 99
       await page.route('**/api/v1/waiting?**', async (route) => {
         const answer = await route.fetch()
