@@ -3,6 +3,7 @@ import { useRef, useState } from 'react'
 import { CommandDialog } from '../command/dialog.tsx'
 import { ShownOnce } from '../command/shown-once.tsx'
 import { meQuery } from '../queries/me.ts'
+import { useTyped } from '../session/typed.ts'
 import { tAdmin } from '../words/admin.ts'
 import { Fields, type FormField, initial, isComplete, type Typed } from './fields.tsx'
 
@@ -57,7 +58,8 @@ type Reply = { key?: string; enrolment?: { url: string }; change?: object } | nu
 
 const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   const client = useQueryClient()
-  const [typed, setTyped] = useState(() => initial(act.fields ?? []))
+  // No field of an act is a secret.
+  const [typed, setTyped] = useTyped<Typed>(act.title, () => initial(act.fields ?? []))
   const [secret, setSecret] = useState<string>()
   const [waits, setWaits] = useState(false)
   /** The dialog closes itself after its command; a secret in the answer keeps it open. */
