@@ -14,8 +14,10 @@ export type Act = {
   button: string
   effect: string
   danger?: boolean
-  method?: 'PUT' | 'DELETE'
+  method?: 'PUT' | 'PATCH' | 'DELETE'
   path: string | ((typed: Typed) => string)
+  /** Refused if the object has changed since this version of it was read. */
+  version?: number
   fields?: FormField[]
   body?: (typed: Typed) => Record<string, unknown>
   /** Whether the command takes a reason. */
@@ -67,13 +69,19 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   const words = waits ? `${act.shown} ${tAdmin.second}` : (act.shown ?? '')
   if (secret !== undefined)
     return <ShownOnce title={act.title} words={words} shown={[[tAdmin.copy, secret]]} close={close} />
+  const { method, version } = act
   const path = typeof act.path === 'string' ? act.path : act.path(typed)
+  const refresh = () => void client.invalidateQueries({ queryKey: ['admin'] })
   return (
     <CommandDialog<never, Reply>
       title={act.title}
       button={act.button}
       danger={act.danger ?? false}
-      command={{ ...(act.method ? { method: act.method } : {}), path, body: act.body?.(typed) ?? {} }}
+      command={{
+        ...(method && { method }),
+        ...(version !== undefined && { version }),
+        ...{ path, body: act.body?.(typed) ?? {} },
+      }}
       preview={null}
       accepted={act.accepted ?? tAdmin.second}
       blocked={!isComplete(act.fields ?? [], typed)}
@@ -85,8 +93,9 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
         kept.current = shown !== undefined
         setSecret(shown)
         setWaits(reply?.change !== undefined)
-        void client.invalidateQueries({ queryKey: ['admin'] })
+        refresh()
       }}
+      refused={refresh}
       close={() => (kept.current ? undefined : close())}
     >
       <p>{act.effect}</p>
