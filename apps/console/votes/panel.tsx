@@ -32,7 +32,7 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
       .map(newsOf),
   )
   useWishes(gate.gate_id, (what) => {
-    const may = check !== 'differs' && (what !== 'approve' || check === 'matches') && mayPress(actionOf(gate, what))
+    const may = mayDecide(gate, what, check)
     if (may) setOpen(what as Verdict)
     return may
   })
@@ -75,6 +75,10 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
     </DecideBox>
   )
 }
+
+/** Whether the page can open the dialog of a decision: it approves only what matches its digest. */
+export const mayDecide = (subject: { allowed_actions: AllowedAction[] }, what: string, check: DigestCheck): boolean =>
+  check !== 'differs' && (what !== 'approve' || check === 'matches') && mayPress(actionOf(subject, what))
 
 type Choice = { word: string; action: AllowedAction | undefined; press: () => void }
 
