@@ -6,7 +6,7 @@ import { actionOf } from '../command/allowed.tsx'
 import { useWishes } from '../kit/wish.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { isMe } from '../values/person.tsx'
-import { type DigestCheck, useDigestCheck } from '../votes/digest.ts'
+import { type DigestCheck, unchecked, useDigestCheck } from '../votes/digest.ts'
 import { DecideBox, mayDecide } from '../votes/panel.tsx'
 import { callOf, changeWords } from '../votes/patch-words.ts'
 import { signed } from '../votes/sign.ts'
@@ -114,7 +114,7 @@ const Dialog = ({ patch: now, check, nodeName, verdict, own, close }: DialogProp
         needed,
         missing: tDecide.gate.comment_needed,
       }}
-      blocked={approve ? check !== 'matches' : check === 'differs'}
+      why={unchecked(check, approve)}
       consequences={(effect) => <Consequences effect={effect as Effect} approve={approve} />}
       refused={refresh}
       done={refresh}

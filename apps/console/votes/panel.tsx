@@ -12,7 +12,7 @@ import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { gravest, newsOf } from './context.ts'
-import { type DigestCheck, useDigestCheck } from './digest.ts'
+import { type DigestCheck, unchecked, useDigestCheck } from './digest.ts'
 import { votesInRound } from './votes.tsx'
 
 const loadDialog = () => import('./dialog.tsx').then((part) => ({ default: part.DecideDialog }))
@@ -76,9 +76,9 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
   )
 }
 
-/** Whether the page can open the dialog of a decision: it approves only what matches its digest. */
+/** Whether the page can open the dialog of a decision. */
 export const mayDecide = (subject: { allowed_actions: AllowedAction[] }, what: string, check: DigestCheck): boolean =>
-  check !== 'differs' && (what !== 'approve' || check === 'matches') && mayPress(actionOf(subject, what))
+  unchecked(check, what === 'approve') === undefined && mayPress(actionOf(subject, what))
 
 type Choice = { word: string; action: AllowedAction | undefined; press: () => void }
 
