@@ -11,6 +11,7 @@ import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { LongTable } from '../ui/window.tsx'
 import { NewLink, OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
@@ -66,6 +67,7 @@ export const OperationsPage = () => {
         caption={tOperation.operations.caption}
         columns={COLUMNS}
         keyOf="operation_id"
+        draw={LongTable}
       />
     </Page>
   )
@@ -131,10 +133,12 @@ const COLUMNS: Column<OperationRow>[] = [
   {
     name: tOperation.operations.status,
     className: 'whitespace-nowrap',
+    width: '12rem',
     cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
   },
   {
     name: tOperation.operations.progress,
+    width: '10.5rem',
     cell: (row) => (
       <div className="min-w-36">
         <ProgressBar progress={row.progress} status={row.status} blockedOn={row.blocked_on} />
@@ -146,16 +150,18 @@ const COLUMNS: Column<OperationRow>[] = [
     className: 'max-w-56 wrap-anywhere',
     cell: ({ blocked_on: [first] }) => (first ? <span lang="en">{first.message}</span> : null),
   },
-  { name: tOperation.operations.who, cell: (row) => <Person who={row.requester} /> },
+  { name: tOperation.operations.who, className: 'more', cell: (row) => <Person who={row.requester} /> },
   {
     name: tOperation.operations.started,
-    className: 'whitespace-nowrap',
+    className: 'whitespace-nowrap more',
+    width: '8rem',
     cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null),
   },
   {
     name: tOperation.operations.duration,
     kind: 'number',
-    className: 'whitespace-nowrap',
+    className: 'whitespace-nowrap more',
+    width: '7rem',
     cell: (row) => <DurationText from={row.started_at} to={row.ended_at} />,
   },
 ]

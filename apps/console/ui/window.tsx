@@ -80,7 +80,8 @@ const ROW_PX = 40
 
 /** Columns keep their widths, whichever rows are drawn; the lead column is the widest. */
 const tracksOf = <Row,>(columns: Table<Row>['columns']) => {
-  const tracks = (shown: typeof columns) => shown.map(({ kind }) => `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' ')
+  const tracks = (shown: typeof columns) =>
+    shown.map(({ kind, width }) => width ?? `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' ')
   const fewer = columns.filter(({ className }) => !className?.includes('more'))
   return { '--tracks': tracks(columns), '--fewer-tracks': tracks(fewer) } as React.CSSProperties
 }
