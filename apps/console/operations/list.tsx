@@ -132,36 +132,36 @@ const COLUMNS: Column<OperationRow>[] = [
   },
   {
     name: tOperation.operations.status,
-    className: 'whitespace-nowrap',
-    width: '12rem',
+    width: '9rem',
     cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
   },
   {
     name: tOperation.operations.progress,
-    width: '10.5rem',
+    width: '8.5rem',
     cell: (row) => (
-      <div className="min-w-36">
+      <div className="min-w-28">
         <ProgressBar progress={row.progress} status={row.status} blockedOn={row.blocked_on} />
       </div>
     ),
   },
   {
     name: tOperation.operations.waiting_on,
+    width: 'minmax(0, 1.5fr)',
     className: 'max-w-56 wrap-anywhere',
     cell: ({ blocked_on: [first] }) => (first ? <span lang="en">{first.message}</span> : null),
   },
   { name: tOperation.operations.who, className: 'more', cell: (row) => <Person who={row.requester} /> },
   {
     name: tOperation.operations.started,
-    className: 'whitespace-nowrap more',
-    width: '8rem',
+    className: 'more',
+    width: '7.5rem',
     cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null),
   },
   {
     name: tOperation.operations.duration,
     kind: 'number',
     className: 'whitespace-nowrap more',
-    width: '7rem',
+    width: '6.5rem',
     cell: (row) => <DurationText from={row.started_at} to={row.ended_at} />,
   },
 ]
