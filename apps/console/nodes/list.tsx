@@ -67,11 +67,7 @@ export const OperationNodesPage = () => {
         />
       </div>
       <div className="card">
-        {rows.length === 0 ? (
-          <Empty>{tOperation.nodes.no_match}</Empty>
-        ) : (
-          <LongTable {...table} />
-        )}
+        {rows.length === 0 ? <Empty>{tOperation.nodes.no_match}</Empty> : <LongTable {...table} />}
       </div>
     </>
   )

@@ -22,4 +22,8 @@ export const useDigestCheck = (subject: unknown, digest: string | null): DigestC
 
 /** Why this page must not send a decision; an approval needs a checked digest. */
 export const unchecked = (check: DigestCheck, approve: boolean): string | undefined =>
-  check === 'differs' ? tDecide.gate.digest_differs : approve && check === 'checking' ? tDecide.gate.checking : undefined
+  check === 'differs'
+    ? tDecide.gate.digest_differs
+    : approve && check === 'checking'
+      ? tDecide.gate.checking
+      : undefined

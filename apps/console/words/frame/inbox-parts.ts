@@ -12,7 +12,8 @@ export const tExpiring = {
   } as Record<string, string>,
 }
 
-const oldest = (n: number, all: number | undefined) => (all === undefined ? number(n) : `${number(n)} of ${number(all)}`)
+const oldest = (n: number, all: number | undefined) =>
+  all === undefined ? number(n) : `${number(n)} of ${number(all)}`
 
 /** Lists that the server cuts off; `all` if it counted them. */
 export const tListed = {
