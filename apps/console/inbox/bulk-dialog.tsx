@@ -265,11 +265,7 @@ const Answer = ({ result }: { result: Result }) => {
   return (
     <div className="basis-full">
       <p className="font-medium">
-        {state === 'held'
-          ? words.held
-          : state === 'unknown'
-            ? tDecide.command.unknown
-            : tDecide.command.not_possible}
+        {state === 'held' ? words.held : state === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
       </p>
       <ProblemText problem={problem} />
     </div>

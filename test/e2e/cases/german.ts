@@ -154,7 +154,9 @@ describe('the console in German', () => {
       await page.goto(`${url}/nodes/second`)
       await press(page, intervene.open)
       await dialogOf(page).getByRole('radio').first().waitFor()
-      const unmarked = dialogOf(page).getByText(/does not apply/).and(page.locator(':not([lang=en])'))
+      const unmarked = dialogOf(page)
+        .getByText(/does not apply/)
+        .and(page.locator(':not([lang=en])'))
       expect(await unmarked.count()).toBe(0)
       await context.close()
     },
