@@ -179,7 +179,6 @@ describe('the open inbox', () => {
       })
       await page.goto(`${stack.gateway_url}/inbox?for=me`)
       await page.getByRole('link', { name: 'Cut off' }).nth(98).waitFor()
-      await page.getByRole('button', { name: 'Save view' }).waitFor()
       expect(await page.getByText('patches are shown.').count()).toBe(0)
       listed = 100
       await page.reload()
