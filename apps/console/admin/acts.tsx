@@ -3,6 +3,7 @@ import { useRef, useState } from 'react'
 import { CommandDialog } from '../command/dialog.tsx'
 import { ShownOnce } from '../command/shown-once.tsx'
 import { meQuery } from '../queries/me.ts'
+import { useTyped } from '../session/typed.ts'
 import { tAdmin } from '../words/admin.ts'
 import { Fields, type FormField, initial, isComplete, type Typed } from './fields.tsx'
 
@@ -13,8 +14,10 @@ export type Act = {
   button: string
   effect: string
   danger?: boolean
-  method?: 'PUT' | 'DELETE'
+  method?: 'PUT' | 'PATCH' | 'DELETE'
   path: string | ((typed: Typed) => string)
+  /** Refused if the object has changed since this version of it was read. */
+  version?: number
   fields?: FormField[]
   body?: (typed: Typed) => Record<string, unknown>
   /** Whether the command takes a reason. */
@@ -57,7 +60,8 @@ type Reply = { key?: string; enrolment?: { url: string }; change?: object } | nu
 
 const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   const client = useQueryClient()
-  const [typed, setTyped] = useState(() => initial(act.fields ?? []))
+  // No field of an act is a secret.
+  const [typed, setTyped] = useTyped<Typed>(act.title, () => initial(act.fields ?? []))
   const [secret, setSecret] = useState<string>()
   const [waits, setWaits] = useState(false)
   /** The dialog closes itself after its command; a secret in the answer keeps it open. */
@@ -65,13 +69,19 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
   const words = waits ? `${act.shown} ${tAdmin.second}` : (act.shown ?? '')
   if (secret !== undefined)
     return <ShownOnce title={act.title} words={words} shown={[[tAdmin.copy, secret]]} close={close} />
+  const { method, version } = act
   const path = typeof act.path === 'string' ? act.path : act.path(typed)
+  const refresh = () => void client.invalidateQueries({ queryKey: ['admin'] })
   return (
     <CommandDialog<never, Reply>
       title={act.title}
       button={act.button}
       danger={act.danger ?? false}
-      command={{ ...(act.method ? { method: act.method } : {}), path, body: act.body?.(typed) ?? {} }}
+      command={{
+        ...(method && { method }),
+        ...(version !== undefined && { version }),
+        ...{ path, body: act.body?.(typed) ?? {} },
+      }}
       preview={null}
       accepted={act.accepted ?? tAdmin.second}
       blocked={!isComplete(act.fields ?? [], typed)}
@@ -83,8 +93,9 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
         kept.current = shown !== undefined
         setSecret(shown)
         setWaits(reply?.change !== undefined)
-        void client.invalidateQueries({ queryKey: ['admin'] })
+        refresh()
       }}
+      refused={refresh}
       close={() => (kept.current ? undefined : close())}
     >
       <p>{act.effect}</p>

@@ -32,7 +32,11 @@ export const ChangesPage = () => {
   ]
   return (
     <AdminPage title={words.title}>
-      {notice ? <p className="text-muted">{notice}</p> : null}
+      {notice ? (
+        <p lang="en" className="text-muted">
+          {notice}
+        </p>
+      ) : null}
       <ListTable list={list} empty={words.empty} caption={words.title} columns={columns} keyOf="id" />
       {dialog}
     </AdminPage>

@@ -1,17 +1,18 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { FreezeItem } from '../../shared/contracts/operations/calendar.ts'
-import { ActionButton, actionOf, mayPress } from '../command/allowed.tsx'
+import { ActionButton, actionOf, mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { HERE } from '../kit/format.ts'
 import { useRested } from '../kit/rested.ts'
 import { meQuery } from '../queries/me.ts'
 import { calendarQuery } from '../queries/overview.ts'
+import { useTyped } from '../session/typed.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { type Chip, Conditions } from '../values/conditions.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
-import { Fields, type FormField, initial, isComplete, typedIn } from './fields.tsx'
+import { Fields, type FormField, initial, isComplete, type Typed, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
 
 const words = tAdmin.freeze
@@ -80,7 +81,7 @@ const End = ({ freeze, press }: { freeze: FreezeItem; press: (freeze: FreezeItem
       <span className="sr-only">{words.end_one(freeze.title)}</span>
     </ActionButton>
   ) : (
-    <span className="text-muted">{action?.reason}</span>
+    <span className="text-muted">{action ? <Reason action={action} /> : null}</span>
   )
 }
 
@@ -123,9 +124,11 @@ type Effect = { targets: number | null; operations: number | null }
 const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () => void }) => {
   const client = useQueryClient()
   const fields = FIELDS(groups)
-  const [typed, setTyped] = useState(() => initial(fields))
-  const [where, setWhere] = useState<{ chips: Chip[]; when: string }>({ chips: [], when: '' })
-  const [made] = useState(() => ({ at: new Date().toISOString(), ending: crypto.randomUUID().slice(0, 6) }))
+  const [typed, setTyped] = useTyped<Typed>('new freeze', () => initial(fields))
+  const [where, setWhere] = useTyped<{ chips: Chip[]; when: string }>('new freeze where', { chips: [], when: '' })
+  const [made] = useTyped<{ at: string; ending: string }>('new freeze made', () => ({
+    ...{ at: new Date().toISOString(), ending: crypto.randomUUID().slice(0, 6) },
+  }))
   const to = timeOf(typedIn(typed, 'to'))
   const title = typedIn(typed, 'title')
   const ready = isComplete(fields, typed) && where.when.trim() !== '' && to !== undefined

@@ -65,6 +65,8 @@ const Group = ({ group, button }: { group: GroupRow; button: ReturnType<typeof u
         <span className="ml-auto flex flex-wrap gap-2">
           {button(grantTo({ type: 'group', id: group_key, name }, roles))}
           {button(add)}
+          {button(renaming(group))}
+          {button(deleting(group))}
         </span>
       }
     >
@@ -97,6 +99,27 @@ export const leaving = ({ id, username }: { id: string; username: string }, grou
   danger: true,
   method: 'DELETE',
   path: `/v1/admin/groups/${group_key}/members/${id}`,
+})
+
+const renaming = ({ group_key, name, version }: GroupRow): Act => ({
+  title: tAdmin.group.rename_one(name),
+  button: tAdmin.group.rename,
+  effect: tAdmin.group.rename_effect,
+  method: 'PATCH',
+  path: `/v1/admin/groups/${group_key}`,
+  version,
+  fields: [{ name: 'name', label: tAdmin.group.name, kind: 'text', value: name }],
+  body: (typed) => ({ name: typedIn(typed, 'name') }),
+})
+
+const deleting = ({ group_key, name, version }: GroupRow): Act => ({
+  title: tAdmin.group.delete_one(name),
+  button: tAdmin.group.delete,
+  effect: tAdmin.group.delete_effect,
+  danger: true,
+  method: 'DELETE',
+  path: `/v1/admin/groups/${group_key}`,
+  version,
 })
 
 const CREATE: Act = {

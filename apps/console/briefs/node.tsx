@@ -90,6 +90,10 @@ const ErrorCard = ({ error }: { error: NonNullable<Attempt['error']> }) => (
       {tOperation.node.error_class}: <code>{error.class}</code>. {tOperation.node.retryable}:{' '}
       {error.retryable ? tOperation.node.yes : tOperation.node.no}.
     </p>
-    {error.hint ? <p className="text-table">{error.hint}</p> : null}
+    {error.hint ? (
+      <p lang="en" className="text-table">
+        {error.hint}
+      </p>
+    ) : null}
   </div>
 )

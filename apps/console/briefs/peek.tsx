@@ -1,8 +1,12 @@
+import { useQuery } from '@tanstack/react-query'
+import { useSearch } from '@tanstack/react-router'
 import { type ComponentType, Suspense, useEffect, useState } from 'react'
 import { createPortal } from 'react-dom'
 import { display } from '../kit/prefs.ts'
+import { meQuery, waitingQuery } from '../queries/me.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { ViewsRow } from '../views/row.tsx'
+import { tListed } from '../words/frame/inbox-parts.ts'
 
 const BRIEFS: Record<string, ComponentType<{ operation_id: string; id: string }> | undefined> = {
   gates: lazyPart(() => import('./gate.tsx').then((part) => ({ default: part.UnreadGate }))),
@@ -14,9 +18,32 @@ const BRIEFS: Record<string, ComponentType<{ operation_id: string; id: string }>
 export const AfterRows = () => (
   <>
     <ViewsRow list="inbox" />
+    <NotListed />
     <BriefBySpace />
   </>
 )
+
+/** The server lists as many patches and failures, the oldest ones. */
+const MOST_LISTED = 100
+
+/** Which patches and failures are left out of a long list. Only those of this person are counted. */
+const NotListed = () => {
+  const whose = useSearch({ from: '/shell/inbox' }).for
+  const { patches = [], failures = [] } = useQuery(waitingQuery(whose)).data ?? {}
+  const counts = useQuery(meQuery()).data?.counts
+  const all = whose === 'me' ? counts : undefined
+  const isCut = (listed: number, of = Number.POSITIVE_INFINITY) => listed >= MOST_LISTED && of > listed
+  return (
+    <>
+      {isCut(patches.length, all?.patches_mine) ? (
+        <p className="text-muted">{tListed.patches(patches.length, all?.patches_mine)}</p>
+      ) : null}
+      {isCut(failures.length, all?.failures_mine) ? (
+        <p className="text-muted">{tListed.failures(failures.length, all?.failures_mine)}</p>
+      ) : null}
+    </>
+  )
+}
 
 /** Space on the link of a gate, a patch or a failed node opens its brief below, and closes it again. One is open at a time. */
 const BriefBySpace = () => {

@@ -20,6 +20,10 @@ export const Reason = ({ action: { reason, reason_code } }: { action: AllowedAct
   return said ? <span title={reason ?? undefined}>{said[0]}</span> : <span lang="en">{reason}</span>
 }
 
+/** Why a person cannot do it: our own words, or an action that the server refuses. */
+export type Why = string | AllowedAction
+export const Because = ({ why }: { why: Why }) => (typeof why === 'string' ? why : <Reason action={why} />)
+
 type ActionButtonProps = {
   action: AllowedAction | undefined
   press: () => void

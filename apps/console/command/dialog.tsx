@@ -31,6 +31,8 @@ export type CommandDialogProps<Effect, Reply> = {
   children?: React.ReactNode
   /** A field other than the text is missing or out of date, so the button is disabled. */
   blocked?: boolean
+  /** Why it must not be sent now; the button is disabled. */
+  why?: string | undefined
   /** A word that must be typed before an irreversible command. */
   confirm?: string
   refused?: (problem: Problem) => void
@@ -40,7 +42,8 @@ export type CommandDialogProps<Effect, Reply> = {
 
 /** Opens, confirms, sends and answers every command (console.md 6). */
 export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, Reply>) => {
-  const { title, button, danger = false, command, text, confirm, blocked = false, close } = props
+  const { title, button, danger = false, command, text, confirm, why, close } = props
+  const blocked = props.blocked === true || why !== undefined
   const [words, setWords] = useTyped(command.path, '')
   const [typed, setTyped] = useState('')
   const [asked, setAsked] = useState(false)
@@ -118,10 +121,20 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
           setAsked((before) => !before)
         }}
       />
-      {offline ? <p className="field-error">{tDecide.command.offline}</p> : null}
+      <Stopped why={why} offline={offline} />
     </DialogFrame>
   )
 }
+
+/** Why the button is disabled, besides missing fields. */
+const Stopped = ({ why, offline }: { why: string | undefined; offline: boolean }) => (
+  <>
+    <p role="status" className="field-error empty:hidden">
+      {why}
+    </p>
+    {offline ? <p className="field-error">{tDecide.command.offline}</p> : null}
+  </>
+)
 
 type AnswerProps = { problem: Problem | null; unknown: boolean; needsPassword: boolean; confirmed: () => void }
 

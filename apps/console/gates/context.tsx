@@ -32,7 +32,8 @@ export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
       <ul className="flex flex-col gap-1">
         {context.conflicts.map(({ operation_id, title, message }) => (
           <li key={`${operation_id} ${message}`}>
-            {operation_id ? <OperationLink id={operation_id}>{title ?? operation_id}</OperationLink> : null} {message}
+            {operation_id ? <OperationLink id={operation_id}>{title ?? operation_id}</OperationLink> : null}{' '}
+            <span lang="en">{message}</span>
           </li>
         ))}
       </ul>

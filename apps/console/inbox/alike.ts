@@ -1,7 +1,7 @@
 import { digestOf, patchSubject } from '../../shared/contracts/client/digest.ts'
 import type { WaitingPatch } from '../../shared/contracts/operations/waiting.ts'
 import type { Gate, InboxRow, Patch } from '../api/types.ts'
-import { actionOf, mayPress } from '../command/allowed.tsx'
+import { actionOf, mayPress, type Why } from '../command/allowed.tsx'
 import { stepOf } from '../votes/releases.ts'
 import { tDecide } from '../words/decide.ts'
 
@@ -20,7 +20,7 @@ export type Ballot = {
   digest: string
   alone: InboxRow['alone']
   /** Why this person must not decide so; null if they may. */
-  barred: Record<Together, string | null>
+  barred: Record<Together, Why | null>
 } & ({ gate_id: string; round: number } | { patch_id: string })
 
 export const ballotOf = (row: InboxRow): Ballot => ({
@@ -28,9 +28,9 @@ export const ballotOf = (row: InboxRow): Ballot => ({
   ...{ title: row.question, digest: row.digest, alone: row.alone, gate_id: row.gate_id, round: row.round },
   barred: { approve: barredBy(row, 'approve'), reject: barredBy(row, 'reject') },
 })
-const barredBy = (row: InboxRow, verdict: Together): string | null => {
+const barredBy = (row: InboxRow, verdict: Together): Why | null => {
   const action = actionOf(row, verdict)
-  return mayPress(action) ? null : (action?.reason ?? tDecide.inbox.not_you)
+  return mayPress(action) ? null : action?.reason ? action : tDecide.inbox.not_you
 }
 
 export const patchBallot = (patch: WaitingPatch): Ballot => {

@@ -2,6 +2,7 @@ import { type QueryFunction, useQueries, useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useConnection } from '../api/hooks.ts'
 import type { Gate, Patch } from '../api/types.ts'
+import { Because, type Why } from '../command/allowed.tsx'
 import { ConfirmField, PasswordAgain, ReasonField } from '../command/fields.tsx'
 import { patchQuery } from '../queries/changes.ts'
 import { gateQuery, graphQuery } from '../queries/operations.ts'
@@ -13,6 +14,7 @@ import { ChangeLine, Said } from '../votes/brief.tsx'
 import { changeWords, nodeNames } from '../votes/patch-words.ts'
 import { stepOf } from '../votes/releases.ts'
 import { tDecide } from '../words/decide.ts'
+import { tBulk as words } from '../words/frame/inbox-parts.ts'
 import { t } from '../words/index.ts'
 import {
   type Ballot,
@@ -27,8 +29,6 @@ import {
   type Together,
 } from './alike.ts'
 import { type Result, useBatch } from './batch.ts'
-
-const words = tDecide.inbox.bulk
 
 /** Decides the selected gates and patches together: rereads each, sets aside those that differ, shows every answer. */
 export const BulkDialog = ({ rows, verdict, close }: { rows: Ballot[]; verdict: Together; close: () => void }) => {
@@ -259,13 +259,15 @@ const Answer = ({ result }: { result: Result }) => {
       <Status state={result.status} />
     )
   if (result.state === 'sending') return <span className="text-muted">{tDecide.command.sending}</span>
-  if (result.state === 'held') return <span className="text-muted">{words.held}</span>
+  const { state, problem } = result
+  // The field for the password, below, says the rest.
+  if (state === 'held' && problem.code === 'reauth_required') return <span className="text-muted">{words.held}</span>
   return (
     <div className="basis-full">
       <p className="font-medium">
-        {result.state === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
+        {state === 'held' ? words.held : state === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
       </p>
-      <ProblemText problem={result.problem} />
+      <ProblemText problem={problem} />
     </div>
   )
 }
@@ -273,7 +275,7 @@ const Answer = ({ result }: { result: Result }) => {
 type LeftOutProps = { alone: Ballot[]; unread: Ballot[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
 /** Every selected item that is not decided here, and why. */
 const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
-  const all = [
+  const all: { row: Ballot; why: Why }[] = [
     ...alone.map((row) => ({ row, why: whyNot(row, verdict) })),
     ...unread.map((row) => ({ row, why: t.problem.failed })),
     ...elsewhere.map(({ row }) => ({ row, why: words.elsewhere(row.environment ?? t.none) })),
@@ -285,7 +287,10 @@ const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
       <ul className="flex flex-col gap-1">
         {all.map(({ row, why }) => (
           <li key={keyOf(row)} className="wrap-anywhere">
-            <Said>{row.operation_title}</Said>: <span className="text-muted">{why}</span>
+            <Said>{row.operation_title}</Said>:{' '}
+            <span className="text-muted">
+              <Because why={why} />
+            </span>
           </li>
         ))}
       </ul>
@@ -293,7 +298,7 @@ const LeftOut = ({ alone, unread, verdict, elsewhere, out }: LeftOutProps) => {
   )
 }
 
-const whyNot = ({ alone, barred }: Ballot, verdict: Together): string => {
+const whyNot = ({ alone, barred }: Ballot, verdict: Together): Why => {
   const why = alone[verdict]
-  return why ? words.alone[why] : (barred[verdict] ?? tDecide.inbox.not_you)
+  return why ? tDecide.inbox.bulk.alone[why] : (barred[verdict] ?? tDecide.inbox.not_you)
 }

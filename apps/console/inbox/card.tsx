@@ -1,5 +1,6 @@
 import { Suspense } from 'react'
 import type { InboxRow } from '../api/types.ts'
+import { Because } from '../command/allowed.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { GateLink } from '../values/links.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -61,7 +62,9 @@ export const GateCard = ({ row, gone, selection }: GateCardProps) => {
       {gone ? null : <Facts row={row} />}
       {gone ? null : <WhyAlone row={ballot} selection={selection} mine={row.eligible_me} />}
       {row.eligible_me || gone ? null : (
-        <p className="text-table text-muted">{row.why_not_me || tDecide.inbox.not_you}</p>
+        <p className="text-table text-muted">
+          <Because why={ballot.barred.approve ?? tDecide.inbox.not_you} />
+        </p>
       )}
     </article>
   )

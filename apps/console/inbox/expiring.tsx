@@ -4,7 +4,7 @@ import { GateLink, OperationLink } from '../values/links.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
-import { tExpiring } from '../words/frame/expiring.ts'
+import { tExpiring } from '../words/frame/inbox-parts.ts'
 
 export type Expiring = Waiting['expiring'][number]
 

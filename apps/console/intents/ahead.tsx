@@ -17,10 +17,11 @@ type Refused = { refused: Pick<Problem, 'detail' | 'code' | 'violations'> }
 type Planned = Pick<Plan, 'counts' | 'risk' | 'estimates' | 'diff' | 'gates' | 'conflicts'>
 type Effect = { targets_resolved: { resource_id: string; name: string }[]; plan: Refused | Planned }
 
-/** The effect of the intent, from the server's dry run after each pause in typing. */
+/** The effect of the intent, from the server's dry run after each pause in typing; `updating`: it is of an earlier text. */
 export const useAhead = (body: Record<string, unknown>, ready: boolean) => {
-  const text = useRested(JSON.stringify(ready ? { ...body, title: '-', reason: '-' } : null))
-  return useQuery({
+  const now = JSON.stringify(ready ? { ...body, title: '-', reason: '-' } : null)
+  const text = useRested(now)
+  const ahead = useQuery({
     queryKey: ['intent-ahead', text],
     enabled: text !== 'null',
     placeholderData: keepPreviousData,
@@ -30,6 +31,7 @@ export const useAhead = (body: Record<string, unknown>, ready: boolean) => {
       return outcome.effect
     },
   })
+  return { ...ahead, updating: text !== now || ahead.isPlaceholderData }
 }
 
 type AheadProps = {
@@ -48,6 +50,9 @@ export const Ahead = ({ ahead, unready, type, picked, before }: AheadProps) => (
       {tPlan.intent.ahead.title}
     </h2>
     <div aria-live="polite" className="flex flex-col gap-3">
+      {unready.length === 0 && ahead.updating && !ahead.isPending ? (
+        <p className="text-muted">{tPlan.intent.ahead.updating}</p>
+      ) : null}
       {unready.length > 0 ? (
         <p className="text-muted">{unready[0]}</p>
       ) : ahead.isError ? (
@@ -146,7 +151,7 @@ const Planned = ({ plan }: { plan: Planned }) => (
           <dt>{tPlan.plan.conflicts}</dt>
           <dd>
             {plan.conflicts.map(({ kind, id, resource_id, message }) => (
-              <p key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
+              <p key={`${kind} ${id} ${resource_id}`} lang="en" className="wrap-anywhere">
                 {message}
               </p>
             ))}

@@ -1,9 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useId, useState } from 'react'
-import { mayPress } from '../command/allowed.tsx'
+import { mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
+import { useTyped } from '../session/typed.ts'
 import { statusWord } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
@@ -21,9 +22,11 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
   const client = useQueryClient()
   const navigate = useNavigate()
   const { operation_id, node_id, offered } = subject
-  const [type, setType] = useState(offered.find(mayPress)?.action ?? offered[0]?.action ?? '')
-  const [typed, setTyped] = useState<Values>({})
-  const [ticket, setTicket] = useState('')
+  const path = `/v1/operations/${encodeURIComponent(operation_id)}/interventions`
+  const place = `${path} ${node_id ?? ''}`
+  const [type, setType] = useTyped(`${place} type`, offered.find(mayPress)?.action ?? offered[0]?.action ?? '')
+  const [typed, setTyped] = useTyped<Values>(`${place} typed`, {})
+  const [ticket, setTicket] = useTyped(`${place} ticket`, '')
   const [opened] = useState(Date.now)
   const { fields, values } = fieldsOf(type, typed, subject)
   const { payload, faults } = payloadOf(fields, values, opened)
@@ -32,7 +35,6 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
     for (const noun of ['operation', 'graph', 'nodes', 'node', 'timeline', 'gate'])
       void client.invalidateQueries({ queryKey: [noun, operation_id] })
   }
-  const path = `/v1/operations/${encodeURIComponent(operation_id)}/interventions`
   const bodyWith = (given: Record<string, unknown>) => ({
     type,
     ...(node_id === undefined ? {} : { node_id }),
@@ -99,7 +101,11 @@ const Types = ({ offered, type, choose }: TypesProps) => {
           />
           <span className={`flex flex-col ${mayPress(one) ? '' : 'text-muted'}`}>
             {tChange.intervene.types[one.action]?.word ?? one.action.replaceAll('_', ' ')}
-            {mayPress(one) || !one.reason ? null : <span className="text-table">{one.reason}</span>}
+            {mayPress(one) || !one.reason ? null : (
+              <span className="text-table">
+                <Reason action={one} />
+              </span>
+            )}
           </span>
         </label>
       ))}

@@ -11,7 +11,7 @@ import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Export, type Fields } from '../ui/export.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
-import { type Column, DataTable } from '../ui/table.tsx'
+import type { Column } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
 import { NodeLink, ResourceLink } from '../values/links.tsx'
 import { NodeStatus } from '../values/status.tsx'
@@ -67,13 +67,7 @@ export const OperationNodesPage = () => {
         />
       </div>
       <div className="card">
-        {rows.length === 0 ? (
-          <Empty>{tOperation.nodes.no_match}</Empty>
-        ) : rows.length > MOST_DRAWN ? (
-          <LongTable {...table} />
-        ) : (
-          <DataTable {...table} />
-        )}
+        {rows.length === 0 ? <Empty>{tOperation.nodes.no_match}</Empty> : <LongTable {...table} />}
       </div>
     </>
   )
@@ -89,8 +83,6 @@ function useWaitingNodes(operation_id: string): ReadonlySet<string> {
 }
 
 type Shown = { row: NodeRow; look: StatusLook; person: boolean }
-/** Longer tables draw only the rows near the view. */
-const MOST_DRAWN = 100
 
 /** Whether a node's name, host, id, status or error contains all these words. */
 const holds = ({ row, look }: Shown, text: string): boolean => {

@@ -1,9 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { objectIn } from '../forms/object-in.ts'
 import { graphQuery } from '../queries/operations.ts'
+import { useTyped } from '../session/typed.ts'
 import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
@@ -19,8 +19,9 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
   const client = useQueryClient()
   const nameOf = nodeNames(useQuery(graphQuery(node.operation_id)).data?.nodes)
   const unknown = node.state === 'outcome_unknown'
-  const [finding, setFinding] = useState<Finding | null>(null)
-  const [inputs, setInputs] = useState('')
+  const path = `/v1/operations/${encodeURIComponent(node.operation_id)}/nodes/${encodeURIComponent(node.node_id)}/retry`
+  const [finding, setFinding] = useTyped<Finding | null>(`${path} finding`, null)
+  const [inputs, setInputs] = useTyped(`${path} inputs`, '')
   const overrides = objectIn(inputs)
   const reconciliation =
     finding === null ? {} : { reconciliation: { finding, note: tDecide.command.retry.findings[finding] } }
@@ -29,7 +30,7 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
       title={tDecide.command.retry.title}
       button={tDecide.command.retry.button}
       command={{
-        path: `/v1/operations/${encodeURIComponent(node.operation_id)}/nodes/${encodeURIComponent(node.node_id)}/retry`,
+        path,
         body: {
           expected_generation: node.generation,
           ...(unknown ? reconciliation : {}),

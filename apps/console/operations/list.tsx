@@ -11,6 +11,7 @@ import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { LongTable } from '../ui/window.tsx'
 import { NewLink, OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
@@ -66,6 +67,7 @@ export const OperationsPage = () => {
         caption={tOperation.operations.caption}
         columns={COLUMNS}
         keyOf="operation_id"
+        draw={LongTable}
       />
     </Page>
   )
@@ -130,32 +132,36 @@ const COLUMNS: Column<OperationRow>[] = [
   },
   {
     name: tOperation.operations.status,
-    className: 'whitespace-nowrap',
+    width: '9rem',
     cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
   },
   {
     name: tOperation.operations.progress,
+    width: '8.5rem',
     cell: (row) => (
-      <div className="min-w-36">
+      <div className="min-w-28">
         <ProgressBar progress={row.progress} status={row.status} blockedOn={row.blocked_on} />
       </div>
     ),
   },
   {
     name: tOperation.operations.waiting_on,
+    width: 'minmax(0, 1.5fr)',
     className: 'max-w-56 wrap-anywhere',
-    cell: (row) => row.blocked_on[0]?.message ?? null,
+    cell: ({ blocked_on: [first] }) => (first ? <span lang="en">{first.message}</span> : null),
   },
-  { name: tOperation.operations.who, cell: (row) => <Person who={row.requester} /> },
+  { name: tOperation.operations.who, className: 'more', cell: (row) => <Person who={row.requester} /> },
   {
     name: tOperation.operations.started,
-    className: 'whitespace-nowrap',
+    className: 'more',
+    width: '7.5rem',
     cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null),
   },
   {
     name: tOperation.operations.duration,
     kind: 'number',
-    className: 'whitespace-nowrap',
+    className: 'whitespace-nowrap more',
+    width: '6.5rem',
     cell: (row) => <DurationText from={row.started_at} to={row.ended_at} />,
   },
 ]

@@ -51,6 +51,13 @@ const Why = ({ operation }: { operation: Operation }) => {
   return text === undefined ? null : <p className="max-w-text text-muted wrap-anywhere">{text}</p>
 }
 
+/** The server says in English what blocks the operation. */
+const Blocked = ({ by }: { by: Operation['blocked_on'] }) => (
+  <>
+    {tOperation.operation.sentence.blocked} <span lang="en">{by.map(({ message }) => message).join('; ')}</span>
+  </>
+)
+
 const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
   const words = tOperation.operation.sentence
   const timeWords = useTimeWords()
@@ -63,7 +70,7 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
       : ''
   switch (status) {
     case 'queued':
-      return blocked_on[0] ? words.blocked(blocked_on[0].message) : words.queued
+      return blocked_on[0] ? <Blocked by={blocked_on.slice(0, 1)} /> : words.queued
     case 'running':
       return words.running(progress.running)
     case 'blocked': {
@@ -84,11 +91,11 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
           <>
             {words.waiting_failed}{' '}
             <NodeLink operation_id={operation.operation_id} node_id={failed.id} tab="logs">
-              {failed.message}
+              <span lang="en">{failed.message}</span>
             </NodeLink>
           </>
         )
-      return words.blocked(blocked_on.map(({ message }) => message).join('; '))
+      return <Blocked by={blocked_on} />
     }
     case 'pausing':
       return words.pausing(progress.running, by)

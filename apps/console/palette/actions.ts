@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router'
 import type { AllowedAction, Me } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { interventionsOfNode, interventionsOfOperation } from '../interventions/offered.ts'
+import { patchQuery, planQuery } from '../queries/changes.ts'
 import { gateQuery, nodeQuery, operationQuery } from '../queries/operations.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
@@ -12,15 +13,17 @@ import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
 import type { Item } from './items.ts'
 
-type Place = { operation_id?: string; gate_id?: string; node_id?: string; resource_id?: string }
+type Place = Partial<Record<'operation_id' | 'gate_id' | 'patch_id' | 'node_id' | 'plan_id' | 'resource_id', string>>
 type Acting = { allowed_actions: AllowedAction[] } | undefined
 
 /** The actions that the server allows this person on the open page; each opens its page or its dialog. */
 export const useActions = (me: Me | undefined): Item[] => {
   const place: Place = useParams({ strict: false })
-  const { operation_id = '', gate_id = '', node_id = '' } = place
+  const { operation_id = '', gate_id = '', patch_id = '', node_id = '', plan_id = '' } = place
   const operation = useQuery({ ...operationQuery(operation_id), enabled: operation_id !== '' }).data
   const gate = useQuery({ ...gateQuery(operation_id, gate_id), enabled: gate_id !== '' }).data
+  const patch = useQuery({ ...patchQuery(operation_id, patch_id), enabled: patch_id !== '' }).data
+  const plan = useQuery({ ...planQuery(plan_id), enabled: plan_id !== '' }).data
   const node = useQuery({ ...nodeQuery(operation_id, node_id), enabled: node_id !== '' }).data
   const may = (object: Acting, action: string) => object !== undefined && mayPress(actionOf(object, action))
   const changes = me?.permissions.includes('intent:create')
@@ -40,6 +43,10 @@ export const useActions = (me: Me | undefined): Item[] => {
     ...(['approve', 'reject'] as const)
       .filter((what) => gate?.status === 'waiting' && may(gate, what))
       .map((what) => action(tDecide.gate[what], dialog(what, gate_id))),
+    ...(['approve', 'reject', 'withdraw'] as const)
+      .filter((what) => patch?.status === 'awaiting_approval' && may(patch, what))
+      .map((what) => action(what === 'withdraw' ? tChange.patch.withdraw : tDecide.gate[what], dialog(what, patch_id))),
+    ...(may(plan, 'start') ? [action(tPlan.plan.start, dialog('start', plan_id))] : []),
     ...(may(node, 'retry') ? [action(tOperation.node.retry, dialog('retry', node_id))] : []),
     ...(node && intervenes(interventionsOfNode(node).offered)
       ? [action(tChange.intervene.open, dialog('intervene', node_id))]

@@ -3,10 +3,11 @@ import { Suspense, useMemo, useState } from 'react'
 import { patchSubject, shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { Patch } from '../api/types.ts'
 import { actionOf } from '../command/allowed.tsx'
+import { useWishes } from '../kit/wish.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { isMe } from '../values/person.tsx'
-import { type DigestCheck, useDigestCheck } from '../votes/digest.ts'
-import { DecideBox } from '../votes/panel.tsx'
+import { type DigestCheck, unchecked, useDigestCheck } from '../votes/digest.ts'
+import { DecideBox, mayDecide } from '../votes/panel.tsx'
 import { callOf, changeWords } from '../votes/patch-words.ts'
 import { signed } from '../votes/sign.ts'
 import { tChange } from '../words/change.ts'
@@ -27,6 +28,11 @@ export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: 
     patch.digest,
   )
   const withdraw = actionOf(patch, 'withdraw')
+  useWishes(patch.patch_id, (what) => {
+    const may = mayDecide(patch, what, check)
+    if (may) setOpen(what === 'approve' ? 'approve' : 'reject')
+    return may
+  })
   const voted = patch.votes.some(({ actor, decision }) => isMe(actor) && decision === 'approve')
   return (
     <DecideBox
@@ -108,7 +114,7 @@ const Dialog = ({ patch: now, check, nodeName, verdict, own, close }: DialogProp
         needed,
         missing: tDecide.gate.comment_needed,
       }}
-      blocked={approve ? check !== 'matches' : check === 'differs'}
+      why={unchecked(check, approve)}
       consequences={(effect) => <Consequences effect={effect as Effect} approve={approve} />}
       refused={refresh}
       done={refresh}

@@ -137,7 +137,9 @@ const DraftItem = ({ at, draft, wrong, nameOf, change, remove }: DraftItemProps)
         </details>
         <ul id={`${id}-faults`} className="field-error">
           {[...new Set(faults)].map((fault) => (
-            <li key={fault}>{fault}</li>
+            <li key={fault} lang={'fault' in read ? undefined : 'en'}>
+              {fault}
+            </li>
           ))}
         </ul>
       </div>
@@ -197,7 +199,7 @@ export const PatchOutlook = ({ operation_id, check, changes, nameOf }: PatchOutl
               {violations.map((violation) => (
                 <li key={violation.pointer + violation.code} className="wrap-anywhere">
                   <span className="text-muted">{placeOf(violation)}:</span> {subjectOf(violation.pointer)}
-                  {violation.message}
+                  <span lang="en">{violation.message}</span>
                 </li>
               ))}
             </ul>

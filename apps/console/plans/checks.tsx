@@ -84,7 +84,11 @@ const Policies = ({ plan }: { plan: Plan }) => (
                 <code>{policy_id}</code> {tPlan.plan.results[result] ?? result}{' '}
                 <span className="text-muted">({tPlan.plan.levels[level] ?? level})</span>
               </p>
-              {result === 'passed' ? null : <p className="text-table wrap-anywhere">{detail}</p>}
+              {result === 'passed' ? null : (
+                <p lang="en" className="text-table wrap-anywhere">
+                  {detail}
+                </p>
+              )}
             </div>
           </li>
         ))}
@@ -98,7 +102,7 @@ const Conflicts = ({ plan }: { plan: Plan }) => (
     {plan.conflicts.length === 0 ? <p className="text-muted">{tPlan.plan.no_conflicts}</p> : null}
     <ul className="flex flex-col gap-1">
       {plan.conflicts.map(({ kind, id, resource_id, message }) => (
-        <li key={`${kind} ${id} ${resource_id}`} className="wrap-anywhere">
+        <li key={`${kind} ${id} ${resource_id}`} lang="en" className="wrap-anywhere">
           {kind === 'lease' || kind === 'dependent' ? (
             <OperationLink id={id} data-row="">
               {message}

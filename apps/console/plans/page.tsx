@@ -4,8 +4,9 @@ import { Suspense, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import { usePreview } from '../api/preview.ts'
 import type { Plan } from '../api/types.ts'
-import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
+import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { duration } from '../kit/format.ts'
+import { useWishes } from '../kit/wish.ts'
 import { planQuery } from '../queries/changes.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Refused, UnreadPage } from '../ui/failure.tsx'
@@ -138,6 +139,11 @@ const Next = ({ plan }: { plan: Plan }) => {
     plan.intent_id,
     (plan_id) => void navigate({ to: '/plans/$plan_id', params: { plan_id }, search: { tab: 'changes' } }),
   )
+  useWishes(plan.plan_id, (what) => {
+    const may = what === 'start' && mayPress(actionOf(plan, 'start'))
+    if (may) setOpen(true)
+    return may
+  })
   if (plan.operation_id !== null) {
     return (
       <OperationLink id={plan.operation_id} className="button main">
@@ -211,7 +217,7 @@ const StartEffect = ({ effect }: { effect: StartPreview }) => (
     </p>
     {effect.first_gate?.question ? <p>{tDecide.command.start.gate(effect.first_gate.question)}</p> : null}
     {effect.conflicts?.map((conflict) => (
-      <p key={conflict.message} className="text-wait">
+      <p key={conflict.message} lang="en" className="text-wait">
         {conflict.message}
       </p>
     ))}

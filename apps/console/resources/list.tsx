@@ -11,7 +11,7 @@ import { isWords, resourcesPage, resourcesQuery, searchQuery, typesQuery } from 
 import { placesQuery } from '../queries/topology.ts'
 import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
-import { type Column, DataTable, ListTable } from '../ui/table.tsx'
+import { type Column, ListTable } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
@@ -77,14 +77,12 @@ export const ResourcesPage = () => {
           className="two-line"
           columns={columns}
           keyOf="resource_id"
-          draw={rowsOf(list).length > MOST_DRAWN ? LongTable : DataTable}
+          draw={LongTable}
         />
       )}
     </Page>
   )
 }
-/** Longer tables draw only the rows near the view. */
-const MOST_DRAWN = 100
 
 type Find = { type: string; region: string; health: string; lifecycle?: string; drift?: string }
 

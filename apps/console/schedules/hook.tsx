@@ -49,7 +49,9 @@ export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hoo
             {hook.deliveries.map(({ at, status, detail }) => (
               <li key={at} className="wrap-anywhere">
                 <TimeText at={at} /> {status === null ? null : words.delivery[status]}{' '}
-                <span className="text-muted">{detail}</span>
+                <span lang="en" className="text-muted">
+                  {detail}
+                </span>
               </li>
             ))}
           </ul>

@@ -129,5 +129,5 @@ const COLUMNS: Column<Run>[] = [
         </Link>
       ) : null,
   },
-  { name: tPlan.schedule.run_columns.why, cell: ({ detail }) => detail },
+  { name: tPlan.schedule.run_columns.why, cell: ({ detail }) => (detail ? <span lang="en">{detail}</span> : null) },
 ]

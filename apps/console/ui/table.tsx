@@ -11,6 +11,8 @@ export type Column<Row> = {
   /** `lead` names the row and is its card's heading on a phone. Numbers are right-aligned. */
   kind?: 'lead' | 'number'
   className?: string
+  /** Its width in a long table, where all rows have the columns of the head; by default a share of the rest. */
+  width?: string
   /** Makes the column's head a button that sorts the rows. */
   sort?: Sort
 }

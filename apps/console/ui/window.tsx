@@ -27,15 +27,19 @@ const whenPrinted = (told: () => void) => {
 
 const usePaper = (): boolean => useSyncExternalStore(whenPrinted, () => paper.matches)
 
-/** A long table on a scrolling page: like `DataTable`, but draws only the rows near the view. Paper has all of them. */
-export const LongTable = <Row,>(table: Table<Row>) => (usePaper() ? <DataTable {...table} /> : <Window {...table} />)
+/** Longer tables and lists draw only the rows near the view. */
+const MOST_DRAWN = 100
+
+/** A table that may be long, on a scrolling page: it draws only the rows near the view. Paper has all of them. */
+export const LongTable = <Row,>(table: Table<Row>) =>
+  usePaper() || table.rows.length <= MOST_DRAWN ? <DataTable {...table} /> : <Window {...table} />
 
 type LongListProps<Row> = { rows: Row[]; keyOf: (row: Row) => string; children: (row: Row) => React.ReactNode }
 
 /** The same for the rows of an ordered list. */
 export const LongList = <Row,>({ rows, keyOf, children }: LongListProps<Row>) => {
   const paper = usePaper()
-  if (paper || rows.length <= DRAWN)
+  if (paper || rows.length <= MOST_DRAWN)
     return (
       <ol>
         {rows.map((row) => (
@@ -49,7 +53,6 @@ export const LongList = <Row,>({ rows, keyOf, children }: LongListProps<Row>) =>
     </WindowVirtualizer>
   )
 }
-const DRAWN = 100
 const ListItem = ({ ref, style, index, children }: CustomItemComponentProps) => (
   <li ref={ref} style={{ ...style, visibility: 'visible' }} aria-posinset={index + 1}>
     {children}
@@ -77,7 +80,8 @@ const ROW_PX = 40
 
 /** Columns keep their widths, whichever rows are drawn; the lead column is the widest. */
 const tracksOf = <Row,>(columns: Table<Row>['columns']) => {
-  const tracks = (shown: typeof columns) => shown.map(({ kind }) => `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' ')
+  const tracks = (shown: typeof columns) =>
+    shown.map(({ kind, width }) => width ?? `minmax(0, ${kind === 'lead' ? 3 : 1}fr)`).join(' ')
   const fewer = columns.filter(({ className }) => !className?.includes('more'))
   return { '--tracks': tracks(columns), '--fewer-tracks': tracks(fewer) } as React.CSSProperties
 }

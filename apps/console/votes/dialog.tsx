@@ -9,7 +9,7 @@ import { useNow } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { approveWords, BriefLine, ChangeLine } from './brief.tsx'
 import { backLine, gravest, newsOf } from './context.ts'
-import type { DigestCheck } from './digest.ts'
+import { type DigestCheck, unchecked } from './digest.ts'
 import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
 
@@ -58,7 +58,8 @@ export const DecideDialog = ({ gate, check, verdict, known, close }: DecideDialo
         needed: commentNeeded,
         missing: tDecide.gate.comment_needed,
       }}
-      blocked={moved !== null || (approve ? check !== 'matches' : check === 'differs')}
+      blocked={moved !== null}
+      why={moved === null ? unchecked(check, approve) : undefined}
       refused={refresh}
       done={refresh}
       close={close}
@@ -144,7 +145,8 @@ export const BreakDialog = ({ gate, check, close }: { gate: Gate; check: DigestC
         needed: true,
         missing: tDecide.gate.break_reason_needed,
       }}
-      blocked={moved !== null || check !== 'matches'}
+      blocked={moved !== null}
+      why={moved === null ? unchecked(check, true) : undefined}
       refused={refresh}
       done={refresh}
       close={close}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react'
 import { digestOf } from '../../shared/contracts/client/digest.ts'
+import { tDecide } from '../words/decide.ts'
 
 export type DigestCheck = 'checking' | 'matches' | 'differs'
 
@@ -18,3 +19,11 @@ export const useDigestCheck = (subject: unknown, digest: string | null): DigestC
   if (computed === null || computed.subject !== subject) return 'checking'
   return computed.digest === digest ? 'matches' : 'differs'
 }
+
+/** Why this page must not send a decision; an approval needs a checked digest. */
+export const unchecked = (check: DigestCheck, approve: boolean): string | undefined =>
+  check === 'differs'
+    ? tDecide.gate.digest_differs
+    : approve && check === 'checking'
+      ? tDecide.gate.checking
+      : undefined

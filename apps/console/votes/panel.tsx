@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
-import { actionOf, mayPress, Reason, WhyNot } from '../command/allowed.tsx'
+import { actionOf, Because, mayPress, type Why, WhyNot } from '../command/allowed.tsx'
 import { useWishes } from '../kit/wish.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -12,7 +12,7 @@ import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { gravest, newsOf } from './context.ts'
-import { type DigestCheck, useDigestCheck } from './digest.ts'
+import { type DigestCheck, unchecked, useDigestCheck } from './digest.ts'
 import { votesInRound } from './votes.tsx'
 
 const loadDialog = () => import('./dialog.tsx').then((part) => ({ default: part.DecideDialog }))
@@ -32,7 +32,7 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
       .map(newsOf),
   )
   useWishes(gate.gate_id, (what) => {
-    const may = check !== 'differs' && (what !== 'approve' || check === 'matches') && mayPress(actionOf(gate, what))
+    const may = mayDecide(gate, what, check)
     if (may) setOpen(what as Verdict)
     return may
   })
@@ -75,6 +75,10 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
     </DecideBox>
   )
 }
+
+/** Whether the page can open the dialog of a decision. */
+export const mayDecide = (subject: { allowed_actions: AllowedAction[] }, what: string, check: DigestCheck): boolean =>
+  unchecked(check, what === 'approve') === undefined && mayPress(actionOf(subject, what))
 
 type Choice = { word: string; action: AllowedAction | undefined; press: () => void }
 
@@ -154,8 +158,6 @@ export const DecideBox = ({
   )
 }
 
-/** Our words, or an action that the server refuses. */
-type Why = string | AllowedAction
 const textOf = (why: Why) => (typeof why === 'string' ? why : why.reason)
 
 const Reasons = ({ reasons }: { reasons: Why[] }) =>
@@ -166,7 +168,9 @@ const Reasons = ({ reasons }: { reasons: Why[] }) =>
       </span>
       <div className="min-w-0">
         {reasons.map((why) => (
-          <p key={textOf(why)}>{typeof why === 'string' ? why : <Reason action={why} />}</p>
+          <p key={textOf(why)}>
+            <Because why={why} />
+          </p>
         ))}
       </div>
     </div>

@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { approveGate, startOperation, waitForGate } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
@@ -63,6 +64,20 @@ describe('an ended operation', () => {
       await preview.getByText('1 more than last time.').waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'again')
+      // While an answer is awaited, the last one is not shown as current.
+      const held: Route[] = []
+      await page.route('**/api/v1/intents', (route) => void held.push(route))
+      const conditions = page.getByLabel('Expression (CEL)')
+      await conditions.fill("target.name == 'again-1'")
+      await until(() => held.length > 0, { what: 'the next preview' })
+      await preview.getByText('Updating …').waitFor()
+      expect(await preview.getByText('3 resources').count()).toBe(1)
+      await page.unroute('**/api/v1/intents')
+      for (const route of held) await route.continue()
+      await preview.getByText('1 resource', { exact: true }).waitFor()
+      expect(await preview.getByText('Updating …').count()).toBe(0)
+      await conditions.fill("target.name.contains('again-')")
+      await preview.getByText('3 resources').waitFor()
 
       await page.getByLabel('Reason').fill('Once more')
       await page.getByRole('button', { name: 'Create plan' }).click()

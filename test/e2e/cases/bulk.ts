@@ -190,6 +190,36 @@ describe('gates decided together', () => {
   )
 
   it(
+    'say why one is not decided yet if the server had no time for it, and send it again',
+    async () => {
+      const [busy] = await waiting(['busy one'], ['busy two'])
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      for (const title of ['busy one', 'busy two']) await boxOf(page, title).check()
+      await press(page, 'Approve selected …')
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
+      const problem = { status: 429, category: 'rate_limited', code: 'rate_limited', detail: 'Too many votes at once.' }
+      await page.route(`**/operations/${busy?.operation_id}/gates/go/approve`, (route) =>
+        route.fulfill({
+          ...{ status: 429, contentType: 'application/problem+json' },
+          json: { ...problem, retry_after_ms: 1 },
+        }),
+      )
+      await confirm(page, 'Approve 2 gates')
+      await rowOf(page, 'busy one').getByText('Not decided yet').waitFor()
+      await rowOf(page, 'busy one').getByText('Too many votes at once.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.unrouteAll({ behavior: 'wait' })
+      await confirm(page, 'Send the last one')
+      await rowOf(page, 'busy one').getByText('Approved').waitFor()
+      await page.goto(`${stack.gateway_url}/operations/${busy?.operation_id}/evidence`)
+      await page.getByText(/, one of 2 decided together/).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'are rejected with one comment',
     async () => {
       await waiting(['stop one'], ['stop two'])

@@ -330,6 +330,7 @@ describe('deciding a gate', () => {
       await dialogOf(page).getByRole('alert').getByRole('button').click()
       await dialogOf(page).getByRole('alert').waitFor({ state: 'detached' })
       expect(await button.getAttribute('aria-disabled')).toBe('true')
+      await dialogOf(page).getByText('This page does not match what the server asks about. Reload.').waitFor()
       await page.keyboard.press('Escape')
       await dialogOf(page).waitFor({ state: 'detached' })
       const link = page.getByRole('button', { name: 'Break glass' })

@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { intervene } from '../../../apps/console/words-de/operations/intervene.ts'
 import { ROOT } from '../../../apps/platform/base/paths.ts'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { wordPairs } from '../../support/words.ts'
-import { PATIENCE_MS, sitDown, stack, start, takePictures } from '../desk.ts'
+import { accounts, dialogOf, PATIENCE_MS, people, press, sitDown, stack, start, takePictures } from '../desk.ts'
 
 /** Pages of every area, seen by an administrator. */
 const PAGES = [
@@ -96,11 +98,68 @@ describe('the console in German', () => {
       await refused.getByText('Der Filter ist nicht lesbar.').waitFor()
       expect(await refused.locator('[lang=en]').count()).toBeGreaterThan(0)
       await takePictures(page, 'german-refusal')
+      await page.route('**/api/v1/admin/changes?**', async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        await route.fulfill({ response: answer, json: { ...json, control: { ...json.control, notice: 'A notice.' } } })
+      })
+      await page.goto(`${stack.gateway_url}/admin/changes`)
+      await page.locator('[lang=en]').filter({ hasText: 'A notice.' }).waitFor()
       const foreign = englishOnly()
       expect(foreign.size).toBeGreaterThan(10)
       expect([...fetched].filter((file) => foreign.has(file))).toEqual([])
       await context.close()
     },
     PATIENCE_MS * 2,
+  )
+
+  it(
+    'says refusals in German, and marks every other text of the server as English',
+    async () => {
+      const gerda = { username: 'gerda', password: 'qP4mz-rT8vd-kW3xc-hN6ss', roles: ['operator'] }
+      await ensurePerson(stack.gateway_url, people.ada, gerda, 'netops')
+      accounts.set('gerda', gerda)
+      const title = 'german refusals'
+      const { operation_id, url } = await start(title)
+      const path = `/v1/operations/${operation_id}`
+      const blocked = async () => {
+        const { blocked_on } = await people.olga.get<{ blocked_on: { kind: string; message: string }[] }>(path)
+        return blocked_on.find(({ kind }) => kind === 'gate')?.message
+      }
+      const message = await until(blocked, { what: 'the gate to ask', timeout_ms: 60_000 })
+      const freeze = { freeze_id: 'f-german', title: 'Inventur', applies: 'false', approvers: ['netops'] }
+      await people.olga.post('/v1/freezes', { ...freeze, from: new Date().toISOString(), to: '2099-01-01T00:00:00Z' })
+      const { context, page } = await sitDown('gerda')
+      await page.goto(`${stack.gateway_url}/settings/display`)
+      await page.getByRole('radio', { name: 'Deutsch' }).check()
+      await page.locator('html[lang=de]').waitFor()
+
+      await page.goto(`${stack.gateway_url}/inbox?for=all`)
+      await page.getByRole('article').filter({ hasText: title }).getByText('Ihnen fehlt ein Recht.').waitFor()
+      await page.goto(`${stack.gateway_url}/admin/freezes`)
+      await page.getByRole('row').filter({ hasText: 'Inventur' }).getByText('Ihnen fehlt ein Recht.').waitFor()
+      await page.goto(`${stack.gateway_url}/operations?tab=all`)
+      const row = page.getByRole('row').filter({ hasText: title })
+      await row.locator('[lang=en]').filter({ hasText: message }).waitFor()
+
+      await page.route(`**/api${path}`, async (route) => {
+        const answer = await route.fetch()
+        const json = { ...(await answer.json()), open_gates: [], status: 'blocked' }
+        json.blocked_on = [{ kind: 'lease', id: operation_id, message: 'Another operation holds it.' }]
+        await route.fulfill({ response: answer, json })
+      })
+      await page.goto(url)
+      await page.getByText('Blockiert:').locator('[lang=en]').getByText('Another operation holds it.').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.goto(`${url}/nodes/second`)
+      await press(page, intervene.open)
+      await dialogOf(page).getByRole('radio').first().waitFor()
+      const unmarked = dialogOf(page)
+        .getByText(/does not apply/)
+        .and(page.locator(':not([lang=en])'))
+      expect(await unmarked.count()).toBe(0)
+      await context.close()
+    },
+    PATIENCE_MS,
   )
 })

@@ -155,6 +155,44 @@ describe('the open inbox', () => {
   )
 
   it(
+    'says how many patches and failures wait that the server does not list',
+    async () => {
+      const { operation_id } = await start('cut off', { deadline_s: 400 })
+      await gated(operation_id)
+      const changes = [{ op: 'set_limits', max_parallel: 2 }]
+      await people.olga.post(`/v1/operations/${operation_id}/patches`, { base_revision: 1, changes, reason: 'Cut off' })
+      const { context, page } = await sitDown('eva')
+      // A frame of the stream would bring the true counts.
+      await page.route('**/api/v1/events?**', (route) => route.abort())
+      let listed = 99
+      await page.route('**/api/v1/waiting?**', async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        const [patch] = json.patches
+        const patches = Array.from({ length: listed }, (_, n) => ({ ...patch, patch_id: `${patch.patch_id}-${n}` }))
+        await route.fulfill({ response: answer, json: { ...json, patches } })
+      })
+      await page.route('**/api/v1/me', async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        await route.fulfill({ response: answer, json: { ...json, counts: { ...json.counts, patches_mine: 1240 } } })
+      })
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      await page.getByRole('link', { name: 'Cut off' }).nth(98).waitFor()
+      expect(await page.getByText('patches are shown.').count()).toBe(0)
+      listed = 100
+      await page.reload()
+      await page.getByText('Only the oldest 100 of 1,240 patches are shown.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.goto(`${stack.gateway_url}/inbox?for=all`)
+      await page.getByText('Only the oldest 100 patches are shown.').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'lists what is about to expire: the nearest deadline above all, each with its effect and, later, its outcome',
     async () => {
       const node = (node_id: string) => ({ node_id, executor: 'noop', with: {}, idempotent: true })

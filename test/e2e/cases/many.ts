@@ -8,7 +8,7 @@ import { watchInteractions } from '../../support/interactions.ts'
 import { MOST_HOSTS, startMany } from '../../support/many.ts'
 import { sheetsOf } from '../../support/paper.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, press, sitDown, stack, tabOf, takePictures } from '../desk.ts'
+import { PATIENCE_MS, people, press, sitDown, stack, start, tabOf, takePictures } from '../desk.ts'
 
 const MOST_ELEMENTS = 1500
 
@@ -127,6 +127,50 @@ describe('an operation of 10,000 nodes', () => {
         )
       await until(async () => (await wrong()).length === 0, { what: 'the newest states in all cells' })
       await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a list of 150 operations', () => {
+  it(
+    'draws those near the view; each cell holds its text, on a desk and on a tablet',
+    async () => {
+      await start('one of many')
+      const page = await tabOf('eva')
+      await page.route('**/api/v1/operations?**', async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        const items = Array.from({ length: 150 }, (_, n) => ({
+          ...{ ...json.items[0], operation_id: `${n}`, title: `one of many, ${n}`, started_at: '2026-11-11T11:11:11Z' },
+          ...{ status: n % 2 ? 'blocked' : 'succeeded_with_exceptions', ended_at: '2026-11-12T22:22:22Z' },
+        }))
+        await route.fulfill({ response: answer, json: { ...json, items, next_page_token: null } })
+      })
+      await page.goto(`${stack.gateway_url}/operations?tab=all`)
+      const table = page.getByRole('table')
+      await until(async () => (await table.getAttribute('aria-rowcount')) === '151', { what: 'every operation' })
+      const cells = table.locator('td, th')
+      const cut = () =>
+        cells.evaluateAll((all) =>
+          all.flatMap((cell) => (cell.scrollWidth > cell.clientWidth + 1 ? [cell.textContent] : [])),
+        )
+      for (const width of [1360, 1100, 800]) {
+        await page.setViewportSize({ width, height: 900 })
+        expect(await cut(), `${width}`).toEqual([])
+      }
+      await page.setViewportSize({ width: 1360, height: 900 })
+      expect(await table.locator('tbody tr').count()).toBeLessThan(100)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'operations-many')
+      const last = page.getByRole('link', { name: 'one of many, 149' })
+      const atEnd = async () => {
+        await page.keyboard.press('Control+End')
+        return last.isVisible()
+      }
+      await until(atEnd, { what: 'the last operation', timeout_ms: 30_000 })
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.close()
     },
     PATIENCE_MS,
   )

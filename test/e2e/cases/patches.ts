@@ -148,6 +148,7 @@ describe('changing a running graph', () => {
       await page.locator('h1', { hasText: 'as it was forged' }).waitFor()
       await until(async () => (await button.getAttribute('aria-disabled')) === 'true', { what: 'the blocked button' })
       await dialogOf(page).getByRole('heading', { name: 'as it was read' }).waitFor()
+      await dialogOf(page).getByText('This page does not match what the server asks about. Reload.').waitFor()
       forging = {}
       await page.clock.fastForward(31_000)
       await until(async () => (await button.getAttribute('aria-disabled')) !== 'true', { what: 'the button' })

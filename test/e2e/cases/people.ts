@@ -117,6 +117,45 @@ describe('the administration', () => {
   )
 
   it(
+    'creates a group, renames it, and deletes it unless it has changed meanwhile',
+    async () => {
+      const page = await tabOf('ada')
+      await page.goto(`${stack.gateway_url}/admin/groups`)
+      await press(page, 'New group')
+      await dialogOf(page).getByLabel('Key').fill('night')
+      await dialogOf(page).getByLabel('Name').fill('Night shift')
+      await confirm(page, 'New group')
+      await press(page, 'Rename Night shift')
+      await dialogOf(page).getByLabel('Name').fill('Late shift')
+      expect(await accessibilityOf(page)).toEqual([])
+      await confirm(page, 'Rename')
+      await page.getByRole('button', { name: 'Rename Late shift' }).waitFor()
+
+      type Group = { group_key: string; name: string; version: number }
+      const read = async () => {
+        const { items } = await people.ada.get<{ items: Group[] }>('/v1/admin/groups?page_size=100')
+        return items.find(({ group_key }) => group_key === 'night')
+      }
+      expect(await read()).toMatchObject({ name: 'Late shift', version: 2 })
+      await page.route('**/api/v1/admin/groups/night', (route) =>
+        route.continue({ headers: { ...route.request().headers(), 'if-match': '"1"' } }),
+      )
+      await press(page, 'Delete Late shift')
+      await dialogOf(page).getByText('Its memberships and grants end at once.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await confirm(page, 'Delete')
+      await dialogOf(page).getByRole('alert').waitFor()
+      expect(await read()).toMatchObject({ name: 'Late shift' })
+      await page.unrouteAll({ behavior: 'wait' })
+      await confirm(page, 'Delete')
+      await page.getByRole('button', { name: 'Delete Late shift' }).waitFor({ state: 'detached' })
+      expect(await read()).toBeUndefined()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'shows each person only the pages that they may read, also by address',
     async () => {
       const page = await tabOf('eva')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, stack, start, tabOf, takePictures, untilFound } from '../desk.ts'
+import { dialogOf, PATIENCE_MS, people, stack, start, tabOf, takePictures, untilFound } from '../desk.ts'
 
 describe('the go-to field', () => {
   it(
@@ -95,6 +95,45 @@ describe('the actions of the go-to field', () => {
       await page.getByRole('option', { name: /^Review the patch: two by two/, selected: true }).waitFor()
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { level: 1, name: 'two by two' }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('the actions of the go-to field on a page', () => {
+  it.each([
+    ['eva', 'approve', 'Approve 1 change'],
+    ['eva', 'reject', 'Reject'],
+    ['olga', 'withdraw', 'Withdraw'],
+    ['olga', 'start', 'Start operation'],
+  ])(
+    'decide on its patch or start its plan, each in its dialog: %s, %s',
+    async (name, action, button) => {
+      const intent = {
+        ...{ kind: 'graph', title: `to ${action}`, reason: 'a test', targets: [] },
+        graph: { nodes: [{ node_id: 'only', executor: 'noop', with: {}, idempotent: true }] },
+      }
+      const planned = async () => {
+        const { body: stated } = await people.olga.post<{ intent_id: string }>('/v1/intents', intent)
+        const made = await people.olga.post<{ plan_id: string }>(`/v1/intents/${stated.intent_id}/plan-preview`, {})
+        return `${stack.gateway_url}/plans/${made.body.plan_id}`
+      }
+      const patched = async () => {
+        const { operation_id, url } = await start(`to ${action}`)
+        const changes = [{ op: 'set_limits', max_parallel: 1 }]
+        const patch = { base_revision: 1, changes, reason: `to ${action}` }
+        const made = await people.olga.post<{ patch_id: string }>(`/v1/operations/${operation_id}/patches`, patch)
+        return `${url}/patches/${made.body.patch_id}`
+      }
+      const page = await tabOf(name)
+      await page.goto(action === 'start' ? await planned() : await patched())
+      await page.getByRole('heading', { level: 1, name: `to ${action}` }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type(`>${action}`)
+      await page.getByRole('option', { name: new RegExp(`^${action}`, 'i'), selected: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await dialogOf(page).getByRole('button', { name: button, exact: true }).waitFor()
       await page.close()
     },
     PATIENCE_MS,

@@ -9,6 +9,7 @@ import {
   browser,
   dialogOf,
   endSession,
+  nodesOf,
   openTab,
   PATIENCE_MS,
   people,
@@ -54,6 +55,32 @@ describe('a lost network', () => {
     PATIENCE_MS,
   )
 })
+
+/** A person's page, and a second tab in which they sign out. */
+const inTwoTabs = async (username: string) => {
+  const { context, page } = await sitDown(username)
+  const other = await openTab(context)
+  await other.goto(`${stack.gateway_url}/settings/display`)
+  await other.getByRole('heading', { level: 1, name: 'Display settings' }).waitFor()
+  return {
+    ...{ context, page },
+    /** Leads to a path without loading the page anew. */
+    open: (path: string) =>
+      page.evaluate(`history.pushState({}, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`),
+    signOut: async () => {
+      await other.getByRole('button', { name: /^Signed in as/ }).click()
+      await other.getByRole('menuitem', { name: 'Sign out' }).click()
+      await page.getByText(/^You are signed out/).waitFor()
+    },
+    enter: async (name: string) => {
+      const { password } = accounts.get(name) as Account
+      await page.getByLabel('Username').fill(name)
+      await page.getByLabel('Password', { exact: true }).fill(password)
+      await press(page, 'Sign in')
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+    },
+  }
+}
 
 describe('a session in the browser', () => {
   it(
@@ -268,25 +295,9 @@ describe('a session in the browser', () => {
     'that ends in another tab leaves no data on the page; the comment is restored after the same person signs in',
     async () => {
       const { gate } = await start('half said')
-      const { context, page } = await sitDown('eva')
-      const other = await openTab(context)
-      await other.goto(`${stack.gateway_url}/settings/display`)
-      await other.getByRole('heading', { level: 1, name: 'Display settings' }).waitFor()
-      const signOut = async () => {
-        await other.getByRole('button', { name: /^Signed in as/ }).click()
-        await other.getByRole('menuitem', { name: 'Sign out' }).click()
-        await page.getByText(/^You are signed out/).waitFor()
-      }
-      const enter = async (username: string) => {
-        const { password } = accounts.get(username) as Account
-        await page.getByLabel('Username').fill(username)
-        await page.getByLabel('Password', { exact: true }).fill(password)
-        await press(page, 'Sign in')
-        await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
-      }
-      const { pathname } = new URL(gate)
+      const { context, page, open, signOut, enter } = await inTwoTabs('eva')
       const comment = async () => {
-        await page.evaluate(`history.pushState({}, '', '${pathname}'); dispatchEvent(new PopStateEvent('popstate'))`)
+        await open(new URL(gate).pathname)
         await press(page, 'Reject')
         return dialogOf(page).getByLabel('Comment')
       }
@@ -299,6 +310,32 @@ describe('a session in the browser', () => {
       await signOut()
       await enter('eva')
       expect(await (await comment()).inputValue()).toBe('The canary is')
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'that ends while a form is filled in restores its fields after the same person signs in',
+    async () => {
+      const { operation_id } = await start('half typed')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      const { context, page, open, signOut, enter } = await inTwoTabs('olga')
+      const forms = [
+        ['/admin/freezes', 'New freeze', 'Title: why changes must stop', 'Stock-taking'],
+        [`/operations/${operation_id}/nodes/second`, 'Intervene', 'Ticket (optional)', 'OPS-9'],
+      ] as const
+      for (const [path, button, label, text] of forms) {
+        const field = async () => {
+          await open(path)
+          await press(page, button)
+          return dialogOf(page).getByLabel(label)
+        }
+        await (await field()).fill(text)
+        await signOut()
+        await enter('olga')
+        expect(await (await field()).inputValue()).toBe(text)
+      }
       await context.close()
     },
     PATIENCE_MS,

@@ -1,12 +1,9 @@
 import type * as en from '../../words/frame/inbox.ts'
 import { count, list } from './plural.ts'
 
-/** A gate, a patch, or a mix of both: as the subject, as the object, in the plural, and the verb of an approval. */
-const ONE = { gate: 'Eine Freigabe', patch: 'Eine Planänderung', item: 'Ein Eintrag' }
-const THE_ONE = { ...ONE, item: 'Einen Eintrag' }
-const THIS = { gate: 'Diese Freigabe', patch: 'Diese Planänderung', item: 'Diesen Eintrag' }
-const MANY = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Einträge' }
-const GIVE = { gate: 'erteilen', patch: 'annehmen', item: 'freigeben' }
+/** A gate, a patch, or a mix of both: as the subject, and in the plural. */
+export const ONE = { gate: 'Eine Freigabe', patch: 'Eine Planänderung', item: 'Ein Eintrag' }
+export const MANY = { gate: 'Freigaben', patch: 'Planänderungen', item: 'Einträge' }
 
 /** The German texts for the inbox. */
 export const inbox: typeof en.inbox = {
@@ -56,21 +53,6 @@ export const inbox: typeof en.inbox = {
     all: 'Alle auswählen',
     clear: 'Auswahl aufheben',
     decide: { approve: 'Auswahl freigeben …', reject: 'Auswahl ablehnen …' },
-    titles: {
-      approve: (n, noun) => `${n === 1 ? THIS[noun] : `Diese ${MANY[noun]}`} ${GIVE[noun]}?`,
-      reject: (n, noun) => `${n === 1 ? THIS[noun] : `Diese ${MANY[noun]}`} ablehnen?`,
-    },
-    buttons: {
-      approve: (n, noun) => `${count(n, THE_ONE[noun], `{n} ${MANY[noun]}`)} ${GIVE[noun]}`,
-      reject: (n, noun) => `${count(n, THE_ONE[noun], `{n} ${MANY[noun]}`)} ablehnen`,
-    },
-    rest: (n: number) => count(n, 'Die letzte senden', 'Die übrigen {n} senden'),
-    alike: (n, noun) => count(n, ONE[noun], `{n} ${MANY[noun]} mit derselben Änderung`),
-    apart: 'Andere Änderungen',
-    out: 'Ausgelassen',
-    none: 'Nichts davon kann hier entschieden werden.',
-    moved: 'Seit der Auswahl geändert. Bitte neu lesen.',
-    elsewhere: (environment: string) => `Andere Umgebung: ${environment}.`,
     alone: {
       kind: 'Freigaben dieser Art werden nur einzeln entschieden. Bitte öffnen.',
       signature: 'Braucht Ihren Passkey. Bitte öffnen.',
@@ -78,9 +60,6 @@ export const inbox: typeof en.inbox = {
       comment: 'Braucht einen eigenen Kommentar. Bitte öffnen.',
       risk: 'Zu hohes Risiko für gemeinsames Freigeben. Bitte öffnen.',
     },
-    counted: 'Stimme gezählt',
-    held: 'Noch nicht gesendet',
-    progress: (done: number, all: number) => `${done} von ${all} beantwortet.`,
   },
   guide_title: 'Neu hier?',
   guide: [

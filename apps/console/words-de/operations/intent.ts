@@ -114,6 +114,7 @@ export const intent: typeof en.intent = {
   ahead: {
     title: 'Vorschau',
     asking: 'Wird geprüft …',
+    updating: 'Wird aktualisiert …',
     targets: (n: number) => count(n, '{n} Ressource', '{n} Ressourcen'),
     left_out: (n: number, more: boolean) => `${number(n)}${more ? '+' : ''} ausgelassen: Bedingungen nicht erfüllt`,
     too_large: 'Zu viele Ressourcen für diese Vorschau. „Plan erstellen“ zeigt den ganzen Plan.',

@@ -88,7 +88,7 @@ export const operation: typeof en.operation = {
     waiting_gate: 'Wartet auf eine Entscheidung:',
     more_gates: (n: number) => count(n, 'und eine weitere Freigabe', 'und {n} weitere Freigaben'),
     waiting_failed: 'Wartet nach einem Fehlschlag:',
-    blocked: (message: string) => `Blockiert: ${message}`,
+    blocked: 'Blockiert:',
     pausing: (n: number, by: string) =>
       `Wird angehalten${by}${n > 0 ? count(n, ': Ein Schritt endet noch.', ': {n} Schritte enden noch.') : '.'}`,
     paused: (by: string) => `Angehalten${by}. Bis zum Fortsetzen startet kein neuer Schritt.`,

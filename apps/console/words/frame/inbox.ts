@@ -2,8 +2,8 @@ import { count, list } from './plural.ts'
 
 type Counts = { gates_mine: number; gates_all: number; patches_mine: number; failures_mine: number }
 
-type Noun = 'gate' | 'patch' | 'item'
-const MANY: Record<Noun, string> = { gate: 'gates', patch: 'patches', item: 'items' }
+export type Noun = 'gate' | 'patch' | 'item'
+export const MANY: Record<Noun, string> = { gate: 'gates', patch: 'patches', item: 'items' }
 
 /** Texts for the inbox. */
 export const inbox = {
@@ -55,21 +55,6 @@ export const inbox = {
     all: 'Select all',
     clear: 'Clear selection',
     decide: { approve: 'Approve selected …', reject: 'Reject selected …' },
-    titles: {
-      approve: (n: number, noun: Noun) => count(n, `Approve this ${noun}?`, `Approve these ${MANY[noun]}?`),
-      reject: (n: number, noun: Noun) => count(n, `Reject this ${noun}?`, `Reject these ${MANY[noun]}?`),
-    },
-    buttons: {
-      approve: (n: number, noun: Noun) => count(n, `Approve one ${noun}`, `Approve {n} ${MANY[noun]}`),
-      reject: (n: number, noun: Noun) => count(n, `Reject one ${noun}`, `Reject {n} ${MANY[noun]}`),
-    },
-    rest: (n: number) => count(n, 'Send the last one', 'Send the other {n}'),
-    alike: (n: number, noun: Noun) => count(n, `One ${noun}`, `{n} ${MANY[noun]} with the same change`),
-    apart: 'Other changes',
-    out: 'Left out',
-    none: 'None of these can be decided here.',
-    moved: 'It has changed since you selected it. Read it again.',
-    elsewhere: (environment: string) => `It is in another environment: ${environment}.`,
     alone: {
       kind: 'Only approval gates are decided together. Open it.',
       signature: 'Needs your passkey. Open it.',
@@ -77,9 +62,6 @@ export const inbox = {
       comment: 'It needs a comment of its own. Open it.',
       risk: 'Its risk is above the limit for bulk approvals. Open it.',
     },
-    counted: 'Vote recorded',
-    held: 'Not sent yet',
-    progress: (done: number, all: number) => `${done} of ${all} answered.`,
   },
   guide_title: 'New here?',
   guide: [

@@ -117,6 +117,7 @@ export const intent = {
   ahead: {
     title: 'Preview',
     asking: 'Checking …',
+    updating: 'Updating …',
     targets: (n: number) => count(n, '{n} resource', '{n} resources'),
     left_out: (n: number, more: boolean) => `${number(n)}${more ? '+' : ''} left out: the conditions do not match`,
     too_large: 'Too many resources to preview here. “Create plan” shows the whole plan.',

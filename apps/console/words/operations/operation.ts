@@ -64,7 +64,7 @@ export const operation = {
     waiting_gate: 'Waiting for a decision:',
     more_gates: (n: number) => count(n, 'and one more gate', 'and {n} more gates'),
     waiting_failed: 'Stopped at a failure:',
-    blocked: (message: string) => `Blocked: ${message}`,
+    blocked: 'Blocked:',
     pausing: (n: number, by: string) =>
       `Pausing${by}${n > 0 ? count(n, ': one node is finishing.', ': {n} nodes are finishing.') : '.'}`,
     paused: (by: string) => `Paused${by}. No new node starts until it is resumed.`,
