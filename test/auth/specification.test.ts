@@ -136,6 +136,7 @@ describe('the limits of the design', () => {
       jwks: minute(60, 60),
       enrol: minute(10, 10),
       device: minute(10, 20),
+      work: minute(6000, 600),
     })
   })
 })

@@ -61,10 +61,16 @@ process.once('SIGTERM', () => {
 const refused: string[] = []
 let [reads, repeated, token, signed_in_at] = [0, 0, '', Number.NEGATIVE_INFINITY]
 
+/** As a browser does, a read is sent anew if a kept connection was closed just then, before any answer (RFC 9112, 9.3.1). */
+const unlessKept = (body?: object) => (error: Error & { code?: string }) => {
+  if (body || error.code !== 'UND_ERR_SOCKET') throw error
+  return { status: 0, text: JSON.stringify({ retryable: true, closed: error.message }) }
+}
+
 /** Returns the text of a good answer, or why there is none after some tries. */
 const firmly = async (path: string, body?: object): Promise<{ text?: string; why?: string }> => {
   for (let tries = 1; ; tries++) {
-    const { status, text } = await send(path, body, body ? undefined : token)
+    const { status, text } = await send(path, body, body ? undefined : token).catch(unlessKept(body))
     if (status === 200) return { text }
     if (tries === TRIES || !JSON.parse(text).retryable) return { why: `${status} ${text}` }
     repeated += 1

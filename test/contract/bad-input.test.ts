@@ -149,8 +149,8 @@ const OF_AGENTS: Record<string, number> = {
 const gatewayPlace = (): Place => {
   const endpoints = gatewayEndpoints(apis)
   const own = apis.find(({ name }) => name === 'gateway')?.categories ?? []
-  const big = new Set(['catalog', 'operations'])
-  const limits = new Map(endpoints.map(({ name, app }) => [name, app && big.has(app.name) ? 1_048_576 : 16_384]))
+  const large: Record<string, number> = { catalog: 1_048_576, operations: 4_194_304 }
+  const limits = new Map(endpoints.map(({ name, app }) => [name, large[app?.name ?? ''] ?? 16_384]))
   return {
     endpoints,
     base: world.stack.gateway_url,

@@ -164,10 +164,11 @@ const forFreeze: Prepare = async ({ ada, call, login }, token) => {
 }
 /** The name has no address, so all its messages fail. */
 const CHAT = { kind: 'webhook', name: 'chat', address: 'https://hooks.invalid/in' }
+/** One address is one destination, and each example needs its own. */
 let destinations = 0
 const forDestination: Prepare = async ({ call }, token) => {
   destinations += 1
-  const body = { ...CHAT, name: `chat ${destinations}` }
+  const body = { ...CHAT, name: `chat ${destinations}`, address: `${CHAT.address}/${destinations}` }
   const made = await call(token, 'POST', '/api/v1/notifications/destinations', body)
   return { ids: { destination_id: made.body.destination_id }, query: [] }
 }
