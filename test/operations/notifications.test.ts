@@ -619,7 +619,10 @@ describe('a message that was given up', () => {
     await Promise.all([notify(p), notify(p)])
     expect(hooks.calls.map(({ headers }) => headers['webhook-id'])).toEqual([delivery_id])
     expect(await deliveries()).toMatchObject([{ delivery_id, state: 'sent' }])
-    const rows = await p.query(`select actor from operations.audit where action = 'notify.delivery.redeliver'`)
+    const rows = await p.query(
+      `select actor from operations.audit where action = 'notify.delivery.redeliver' and object = $1`,
+      [`notification:${delivery_id}`],
+    )
     expect(rows).toEqual([{ actor: `user:${eva.id}` }])
     expect(problem(await again(delivery_id))).toBe('409 invalid_state_transition/delivery_not_dead')
   })
