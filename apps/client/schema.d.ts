@@ -660,6 +660,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/provider-trials/{trial}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a test sign-in
+         * @description What the platform would make of a person who signed in with `purpose=trial` in the last 10 minutes. No account is made, linked or signed in.
+         */
+        get: operations["getProviderTrial"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/me": {
         parameters: {
             query?: never;
@@ -6665,6 +6685,43 @@ export interface components {
                 [key: string]: number;
             };
         };
+        ProviderTrial: {
+            provider: string;
+            /** @description The claims that count here; null if the answer itself was refused. */
+            claims: {
+                subject: string;
+                /** @description The claim that names a new account. */
+                username: string | null;
+                /** @description Never finds an account. */
+                email: string | null;
+                email_verified: boolean;
+                /** @description As the provider names them; null: it only says where they could be read, so rights stay. */
+                groups: string[] | null;
+                /** @description How the person proved who they are (RFC 8176). */
+                methods: string[];
+                /** @description When the person typed their credentials; null: not said. */
+                auth_time: string | null;
+                /** @description The id by which SCIM knows the person. */
+                directory_id: string | null;
+            } | null;
+            /** @description Whether such a sign-in counts as two factors. */
+            second_factor: boolean;
+            /**
+             * @description The account has signed in here before; its directory made it; it would be made; or there is none.
+             * @enum {unknown}
+             */
+            outcome: "known" | "linked" | "created" | "refused";
+            /** @description The name of the account. */
+            account: string | null;
+            /** @description The groups that the person would be in. */
+            groups: string[];
+            /** @description The roles that the person would have, here or there. */
+            roles: string[];
+            refusal: {
+                code: string;
+                detail: string;
+            } | null;
+        };
         ProviderView: {
             id: string;
             title: string;
@@ -8483,9 +8540,11 @@ export interface operations {
     };
     startProviderSignIn: {
         parameters: {
-            query?: {
+            query: {
                 /** @description A path of the console. */
                 return_to?: string;
+                /** @description trial: signs no one in; an administrator reads what a sign-in would do. */
+                purpose: "sign_in" | "trial";
                 /** @description Of a native app. */
                 redirect_uri?: string;
                 /** @description PKCE, S256. */
@@ -9431,6 +9490,40 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    getProviderTrial: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trial: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderTrial"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             414: components["responses"]["UriTooLong"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];

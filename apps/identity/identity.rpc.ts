@@ -5,7 +5,7 @@ import { AppError } from '../shared/errors.ts'
 import { isUuid } from '../shared/ids.ts'
 import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { Uses } from './deps.ts'
-import { linkExternal, type Resolved, resolveExternal } from './federation/external.ts'
+import { linkExternal, previewExternal, type Resolved, resolveExternal } from './federation/external.ts'
 import { listExternal, unlinkExternal } from './federation/unlink.ts'
 import { authenticateMachine, type MachineDeps } from './machines/authenticate.ts'
 import { addPasskey, listPasskeys, removePasskey, verifyAssertion } from './passkeys/passkeys.ts'
@@ -27,6 +27,7 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
       getPrincipal: read,
       listPrincipals: read,
       resolveExternal: 'identity:federate',
+      previewExternal: 'identity:federate',
       linkExternal: 'identity:federate',
       listExternal: read,
       unlinkExternal: 'identity:federate',
@@ -74,6 +75,10 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
       },
       resolveExternal: async (request, context) =>
         resolvedMessage(await resolveExternal(deps, request, rpcContext(context).request_id)),
+      previewExternal: async (request, context) => {
+        const { resolved, ...preview } = await previewExternal(deps, request, rpcContext(context).request_id)
+        return { resolved: resolvedMessage(resolved), ...preview }
+      },
       linkExternal: async (request, context) =>
         resolvedMessage(await linkExternal(deps, request, rpcContext(context).request_id)),
       listExternal: ({ userId }) => listExternal(deps, userId),

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApi } from '../../apps/cli/session/api.ts'
 import { codeByBrowser } from '../../apps/cli/session/browser.ts'
 import { createCredentials } from '../../apps/cli/session/credentials.ts'
+import { PASSWORD } from '../session/support/auth.ts'
 import { type Sso, startSso } from '../session/support/sso.ts'
 
 /** `signalbox login --sso`: the person's browser brings a code to the loopback; only this process can redeem it. */
@@ -48,5 +49,18 @@ describe('signalbox login --sso', () => {
     const refused = codeByBrowser(sso.gateway.url, 'corp', () => {}, personAt('s-out', []))
     await expect(refused).rejects.toThrow('The sign-in was refused (no_account).')
     expect(await apiOf().open('/v1/providers')).toMatchObject({ items: [{ id: 'corp', title: 'Example Corp' }] })
+  })
+
+  it('of a test brings the name of a trial, which opens no session', async () => {
+    const pages: string[] = []
+    const open = personAt('s-mia', pages)
+    const { code, code_verifier, redirect_uri } = await codeByBrowser(sso.gateway.url, 'corp', () => {}, open, 'trial')
+    await expect(apiOf().redeem({ code, code_verifier, redirect_uri })).rejects.toThrow()
+    await sso.addUser('ada', ['admin'])
+    const api = apiOf()
+    await api.login('ada', PASSWORD, () => Promise.reject(new Error('no code is asked for')))
+    const trial = `/api/v1/admin/provider-trials/${code}`
+    expect(await api.get(trial)).toMatchObject({ provider: 'corp', account: 'mia', refusal: null })
+    expect(pages[1]).toBe('The test is over. Go back to the terminal.\n')
   })
 })

@@ -560,6 +560,91 @@ describe('linking', () => {
   })
 })
 
+describe('a test sign-in', () => {
+  const admin = async (name: string, roles: ['admin'] | ['operator']) => {
+    if (!(await userNamed(name))) await sso.addUser(name, roles)
+    return bearer(
+      (await send(`${sso.gateway.url}/v1/token`, { body: { username: name, password: PASSWORD } })).body.access_token,
+    )
+  }
+  const tried = async (sub: string) => {
+    const browser = sso.browser()
+    const back = await browser.signIn(sub, '?purpose=trial')
+    expect(back.cookies.join()).not.toContain('refresh')
+    return new URL(back.location, ORIGIN)
+  }
+  const read = async (trial: string | null, headers?: Record<string, string>) =>
+    send(`${sso.gateway.url}/api/v1/admin/provider-trials/${trial}`, {
+      method: 'GET',
+      headers: headers ?? (await admin('trixie', ['admin'])),
+    })
+
+  it('shows an administrator whom it would sign in and with which rights, and leaves no trace but audit rows', async () => {
+    sso.people.push({
+      sub: 's-trial',
+      name: 'trudi',
+      email: 't@example.com',
+      email_verified: true,
+      groups: ['staff', 'noc'],
+    })
+    await admin('trixie', ['admin'])
+    const before = await countOf()
+    const page = await tried('s-trial')
+    expect(page.pathname).toBe('/admin/providers')
+    const trial = page.searchParams.get('trial')
+    const { status, body } = await read(trial)
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        ...{ provider: 'corp', outcome: 'created', account: 'trudi', groups: ['netops'], roles: ['approver'] },
+        claims: expect.objectContaining({
+          subject: 's-trial',
+          username: 'trudi',
+          groups: ['staff', 'noc'],
+          methods: [],
+        }),
+        ...{ second_factor: false, refusal: null },
+      },
+    })
+    expect(await countOf()).toEqual(before)
+    expect(await userNamed('trudi')).toBeUndefined()
+    expect((await read(trial, await admin('oskar', ['operator']))).status).toBe(403)
+    expect((await read('unknown')).status).toBe(404)
+    await until(async () =>
+      (await audited()).some(({ action, outcome }) => action === 'provider_trial' && outcome === 'done'),
+    )
+    // A known person: rights that follow at the next sign-in are shown, and not given.
+    expect((await sso.browser().signIn('s-trial')).location).toBe('/inbox')
+    sso.configure({ groups: { claim: 'groups', map: { noc: { groups: ['netops'], roles: ['approver', 'viewer'] } } } })
+    const known = (await read((await tried('s-trial')).searchParams.get('trial'))).body
+    expect(known).toMatchObject({
+      outcome: 'known',
+      account: 'trudi',
+      groups: ['netops'],
+      roles: ['approver', 'viewer'],
+    })
+    const id = (await userNamed('trudi'))?.id ?? ''
+    const held = await sso.identity_deps.db.select().from(grants).where(eq(grants.subject_id, id))
+    expect(held.map(({ role }) => role)).toEqual(['approver'])
+  })
+
+  it('shows why it would be refused, with the claims if they could be read', async () => {
+    const refusal = async (sub: string) => (await read((await tried(sub)).searchParams.get('trial'))).body
+    expect(await refusal('s-out')).toMatchObject({
+      outcome: 'refused',
+      claims: { username: 'otto', groups: [] },
+      refusal: { code: 'no_account', detail: 'You have no account here yet.' },
+    })
+    sso.configure({ require_amr: ['mfa'] })
+    expect(await refusal('s-out')).toMatchObject({
+      claims: { methods: [] },
+      refusal: { code: 'provider_factor_missing' },
+    })
+    sso.state.amend = (claims) => ({ ...claims, aud: 'other' })
+    expect(await refusal('s-out')).toMatchObject({ claims: null, refusal: { code: 'id_token_audience' } })
+  })
+})
+
 describe('unlinking an identity', () => {
   const signedIn = async (sub: string) => {
     const browser = sso.browser()

@@ -1,14 +1,17 @@
 import type { Static } from 'typebox'
 import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
+import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
+import { codeByBrowser } from '../session/browser.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
 import { changeCommands, isPending, type Pending, tellControl, waiting } from './change.ts'
 
 type User = Static<typeof UserDetail>
 type Providers = Static<typeof ProviderViews>
+type Trial = Static<typeof ProviderTrial>
 type Link = { enrolment: Static<typeof Enrolment> }
 type Made = Link & { user: User }
 
@@ -51,6 +54,17 @@ export const userCommands: Command[] = [
         ['directory', ({ scim }) => scim?.machine ?? ''],
       ])
       if (fault !== null) out.note(`The file was changed and cannot be used; this still applies. ${fault}`)
+    },
+  },
+  {
+    name: 'provider try',
+    takes: 'PROVIDER',
+    about: 'Shows what a sign-in at a provider would do, without signing anyone in. Opens the browser.',
+    examples: ['provider try corp'],
+    run: async ({ api, out }, [provider = '']) => {
+      const show = (address: string) => out.note(`Sign in at the provider as the person to test:\n${address}`)
+      const { code } = await codeByBrowser(api.url, provider, show, undefined, 'trial')
+      out.one(await api.get<Trial>(`/api/v1/admin/provider-trials/${code}`), ({ account }) => account ?? '', linesOf)
     },
   },
   {
@@ -111,6 +125,24 @@ export const userCommands: Command[] = [
   },
   ...changeCommands,
 ]
+
+const linesOf = ({ outcome, account, groups, roles, second_factor, refusal, claims }: Trial): string[] => {
+  const list = (names: readonly string[]) => names.join(', ') || 'none'
+  const effect = refusal
+    ? [`refused: ${refusal.code}. ${refusal.detail}`]
+    : [
+        `${outcome === 'created' ? 'creates' : 'signs in'} ${account}`,
+        `groups: ${list(groups)}; roles: ${list(roles)}; second factor: ${second_factor ? 'proved there' : 'asked for here'}`,
+      ]
+  if (!claims) return effect
+  const { subject, username, email, methods } = claims
+  const there = claims.groups ? list(claims.groups) : 'not in the answer, so rights stay'
+  return [
+    ...effect,
+    `claims: subject ${subject}, name ${username}, e-mail ${email}, methods ${list(methods)}`,
+    `groups there: ${there}`,
+  ]
+}
 
 function linking(verb: 'reset' | 'recover', path: string, about: string): Command {
   return {

@@ -1,13 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
-import { Fragment } from 'react'
+import { useSearch } from '@tanstack/react-router'
 import type { ProviderView } from '../../shared/contracts/identity/providers.ts'
 import { AdminPage } from '../admin/frame.tsx'
 import { coarse } from '../kit/format.ts'
 import { providersQuery } from '../queries/admin.ts'
+import { meQuery } from '../queries/me.ts'
+import { trialAddress } from '../session/providers.ts'
 import { Card } from '../ui/card.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
+import { Facts, Trial } from './trial.tsx'
 
 const words = tAdmin.provider
 
@@ -15,6 +18,8 @@ const words = tAdmin.provider
 export const ProvidersPage = () => {
   const list = useQuery(providersQuery())
   const { items = [], fault = null } = list.data ?? {}
+  const { trial } = useSearch({ from: '/shell/admin/providers' })
+  const mayTry = useQuery(meQuery()).data?.permissions.includes('identity:admin') ?? false
   return (
     <AdminPage title={words.title}>
       <p className="max-w-text text-muted">{words.about}</p>
@@ -23,25 +28,29 @@ export const ProvidersPage = () => {
           {words.fault} <code lang="en">{fault}</code>
         </p>
       )}
+      {trial === undefined ? null : <Trial trial={trial} />}
       <Listing list={list} empty={items.length === 0 ? words.empty : undefined} cards>
         {items.map((provider) => (
-          <Provider key={provider.id} provider={provider} />
+          <Provider key={provider.id} provider={provider} mayTry={mayTry} />
         ))}
       </Listing>
     </AdminPage>
   )
 }
 
-const Provider = ({ provider }: { provider: ProviderView }) => (
-  <Card title={provider.title} note={provider.enabled ? provider.id : words.off}>
-    <dl className="facts p-4">
-      {factsOf(provider).map(([name, value]) => (
-        <Fragment key={name}>
-          <dt>{name}</dt>
-          <dd className="wrap-anywhere">{value}</dd>
-        </Fragment>
-      ))}
-    </dl>
+const Provider = ({ provider, mayTry }: { provider: ProviderView; mayTry: boolean }) => (
+  <Card
+    title={provider.title}
+    note={provider.enabled ? provider.id : words.off}
+    aside={
+      mayTry && provider.enabled ? (
+        <a className="button" href={trialAddress(provider.id)}>
+          {words.trial.start}
+        </a>
+      ) : null
+    }
+  >
+    <Facts facts={factsOf(provider)} />
     {provider.groups_claim === null ? null : (
       <DataTable caption={words.map_of(provider.title)} columns={MAP} rows={provider.map} keyOf="name" />
     )}

@@ -28,6 +28,15 @@ export const machinesQuery = () => pagesOf(['admin', 'machines'], '/v1/admin/mac
 
 export const providersQuery = () => queryOf(['admin', 'providers'], '/v1/admin/providers', {})
 
+/** Reading a test sign-in is recorded: it is read once. */
+export const trialQuery = (trial: string) =>
+  queryOf(
+    ['provider-trial', trial],
+    '/v1/admin/provider-trials/{trial}',
+    { path: { trial } },
+    { staleTime: Number.POSITIVE_INFINITY, refetchOnWindowFocus: false },
+  )
+
 export const changesQuery = () =>
   pagesOf(['admin', 'changes'], '/v1/admin/changes', { query: { page_size: 50 } }, { refetchInterval: 15_000 })
 

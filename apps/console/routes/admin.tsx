@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
 import { page, pagesBelow } from './root.tsx'
-import { text } from './search.ts'
+import { text, texts } from './search.ts'
 
 const admin = page('/admin', () => import('../admin/frame.tsx'), 'AdminFrame')
 const section = pagesBelow(admin)
@@ -20,7 +20,12 @@ const user = section('/users/$user_id', () => import('../admin/user.tsx'), 'User
 const groups = section('/groups', () => import('../admin/groups.tsx'), 'GroupsPage')
 const grants = section('/grants', () => import('../admin/grants.tsx'), 'GrantsPage')
 const machines = section('/service-accounts', () => import('../admin/machines.tsx'), 'MachinesPage')
-const providers = section('/providers', () => import('../providers/page.tsx'), 'ProvidersPage')
+const providers = createRoute({
+  getParentRoute: () => admin,
+  path: '/providers',
+  validateSearch: (search) => texts(search, 'trial'),
+  component: lazyPage(() => import('../providers/page.tsx'), 'ProvidersPage'),
+})
 const changes = section('/changes', () => import('../admin/changes.tsx'), 'ChangesPage')
 const freezes = section('/freezes', () => import('../admin/freezes.tsx'), 'FreezesPage')
 const agents = section('/agents', () => import('../agents/page.tsx'), 'AgentsPage')

@@ -23,6 +23,9 @@ export const sessionProvider = async (): Promise<Provider | undefined> => {
 export const signInAddress = ({ id }: Provider, next: string): string =>
   `/v1/sso/${id}/start?${new URLSearchParams({ return_to: next })}`
 
+/** The address of a test sign-in, which leads back to the page of the providers. */
+export const trialAddress = (id: string): string => `/v1/sso/${id}/start?purpose=trial`
+
 /** Redirects to the provider and back here, to confirm the person or link the identity. Returns a refusal's status. */
 export const proveAt = async ({ id }: Provider, purpose: 'reauth' | 'link'): Promise<number | null> => {
   const return_to = `${location.pathname}${location.search}`

@@ -133,6 +133,7 @@ const session = table('session', '', [
   ['DELETE', `${USER}/sessions`, 'S', 'session:admin'],
   ['DELETE', `${USER}/sessions/{session_id}`, 'S', 'session:admin'],
   ['GET', '/api/v1/admin/auth-events', 'R', 'audit:read'],
+  ['GET', '/api/v1/admin/provider-trials/{trial}', 'R', 'identity:admin'],
 ])
 
 const identity = table('identity', '/api/v1', [

@@ -6,15 +6,16 @@ import { scimBy, scimGroupNames } from '../../../db/identity/scim.ts'
 import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
-import type { LinkExternalRequest, ResolveExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
+import type { LinkExternalRequest, Principal, ResolveExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Code } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
+import { principalMessage } from '../principal.ts'
 import { refuseMixedScripts, refuseUsername } from '../rules.ts'
 import { alignRights } from './rights.ts'
 
-type Deps = Uses<'db' | 'keys' | 'providers'>
+type Deps = Uses<'keys' | 'providers'> & { db: Queryable }
 type External = ResolveExternalRequest
 /** The account, or why there is none. */
 export type Resolved = { user: UserRow } | { refused: Code }
@@ -68,6 +69,29 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
     return named ?? (external.groupsKnown ? external.groups : undefined)
   }
   await alignRights(deps, provider, found.user.id, groupsIn, request_id)
+  return found
+}
+
+/** What a sign-in would make of this person: it is done in full, and then undone. */
+export const previewExternal = async (deps: Deps, external: External, request_id: string) => {
+  const undo = new Error('only a preview')
+  let found: { resolved: Resolved; outcome: string; principal?: Principal } | undefined
+  const done = deps.db.transaction(async (tx) => {
+    const known = await knownUser(tx, external)
+    const resolved = await resolveExternal({ ...deps, db: tx }, external, request_id)
+    if ('refused' in resolved) found = { resolved, outcome: 'refused' }
+    else {
+      const { id } = resolved.user
+      const existed = known ?? (await getUser(deps.db, id))
+      const principal = await principalMessage(tx, id)
+      found = { resolved, outcome: known ? 'known' : existed ? 'linked' : 'created', ...(principal && { principal }) }
+    }
+    throw undo
+  })
+  await done.catch((error: unknown) => {
+    if (error !== undo) throw error
+  })
+  if (!found) throw undo
   return found
 }
 

@@ -57,7 +57,7 @@ type Difference = { join: string[]; leave: string[]; grant: Role[]; revoke: { id
  * One that does asks again under the lock which groups count; `undefined`: they are unknown, so rights stay.
  */
 export const alignRights = async (
-  deps: Uses<'db' | 'keys'>,
+  deps: Uses<'keys'> & { db: Queryable },
   provider: Provider,
   user_id: string,
   groupsIn: (db: Queryable) => Promise<readonly string[] | undefined>,

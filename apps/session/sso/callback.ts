@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Provider } from '../../shared/auth/providers.ts'
-import type { ResolveExternalResponse, User } from '../../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
-import { AppError, type CodeOf } from '../../shared/errors.ts'
+import { AppError } from '../../shared/errors.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
@@ -10,8 +9,10 @@ import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
 import { openFederated } from '../token/code.ts'
 import type { TokenPair } from '../token/issue.ts'
-import { type Claims, exchangeCode, refusedToken } from './foreign.ts'
-import { callbackUrl, findProvider } from './start.ts'
+import { externalOf, namesElsewhere, readClaims, refuseClaims, refused, userOf, vouchesForTwo } from './claims.ts'
+import { type Claims, refusedToken } from './foreign.ts'
+import { findProvider } from './start.ts'
+import { tryClaims } from './trial.ts'
 
 export type Callback = {
   provider_id: string
@@ -21,8 +22,7 @@ export type Callback = {
   client: Client
   request_id: string
 }
-/** How much older than its request a fresh proof may seem: a longer time would admit an earlier one. */
-const PROOF_SKEW_S = 5
+const PROVIDERS_PAGE = '/admin/providers'
 /** Where the browser goes next; with tokens if it has signed in. */
 export type Finished = { location: string; pair?: TokenPair & { session_id: string } }
 
@@ -37,55 +37,22 @@ export const finishFlow = async (deps: SessionDeps, callback: Callback): Promise
     const browser = deps.cookies.readFlow(callback.cookie)
     if (flow?.provider_id !== provider.id || browser === undefined || sha256Hex(browser) !== flow.browser)
       throw refusedToken('sign_in_expired')
-    const claims = await claimsOf(deps, provider, flow, callback)
+    if (flow.purpose === 'trial') {
+      const trial = await tryClaims(deps, provider, flow, callback)
+      return { location: flow.native ? toApp(flow, { code: trial }) : `${PROVIDERS_PAGE}?trial=${trial}` }
+    }
+    const claims = await readClaims(deps, provider, flow, callback.query)
+    refuseClaims(provider, claims)
     if (flow.session) return await finishOwn(deps, provider, flow, claims, callback)
     return await finishSignIn(deps, provider, flow, claims, callback)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    if (flow?.purpose !== 'link' && flow?.purpose !== 'reauth') deps.counts.login_failures.inc({ cause: error.code })
+    if (!flow || flow.purpose === 'sign_in') deps.counts.login_failures.inc({ cause: error.code })
     await note(deps, callback, flow, 'denied', error.code, flow?.session?.user_id)
     if (!flow?.native) throw error
     return { location: toApp(flow, { error: error.code }) }
   }
 }
-
-const claimsOf = async (deps: SessionDeps, provider: Provider, flow: Flow, { query }: Callback): Promise<Claims> => {
-  const url = new URL(callbackUrl(deps, provider.id))
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-  const connection = await deps.connections.get(provider)
-  const claims = await exchangeCode(connection, provider, url, { ...flow, state: query.state ?? '' })
-  const asked = flow.purpose !== 'sign_in' || flow.native !== undefined
-  const { auth_time } = claims
-  if (asked && !(typeof auth_time === 'number' && auth_time >= flow.started_s - PROOF_SKEW_S))
-    throw refused('reauth_failed', `${provider.title} did not ask for your credentials again.`)
-  refuseEmail(provider, claims)
-  refuseMethods(provider, claims)
-  return claims
-}
-
-const refused = (code: CodeOf<'policy_denied'>, detail: string) => new AppError('policy_denied', code, detail)
-
-/** An email address counts only if the provider has verified it; it never finds an account. */
-const refuseEmail = (provider: Provider, claims: Claims): void => {
-  const { allowed_domains, username_claim } = provider
-  if (allowed_domains.length === 0 && username_claim !== 'email') return
-  const { email, email_verified } = claims
-  if (typeof email !== 'string' || email_verified !== true)
-    throw refused('email_unverified', `${provider.title} has not verified your e-mail address.`)
-  const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
-  if (allowed_domains.length > 0 && !allowed_domains.includes(domain))
-    throw refused('domain_not_allowed', `Accounts with an address at ${domain.slice(0, 64)} may not sign in here.`)
-}
-
-/** If the provider is responsible for the second factor, its claims must confirm it. */
-const refuseMethods = ({ title, require_amr }: Provider, { amr }: Claims): void => {
-  const methods: unknown[] = Array.isArray(amr) ? amr : []
-  if (require_amr.length > 0 && !require_amr.some((method) => methods.includes(method)))
-    throw refused('provider_factor_missing', `${title} did not ask for a second factor.`)
-}
-
-/** `refuseMethods` has checked the claims. The word of a provider that no one told to require a factor counts for none. */
-const vouchesForTwo = ({ require_amr }: Provider): boolean => require_amr.length > 0
 
 const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, claims: Claims, callback: Callback) => {
   const user = await resolve(deps, provider, claims, callback)
@@ -124,29 +91,6 @@ const toApp = ({ native }: Flow, answer: Record<string, string>): string => {
   return url.href
 }
 
-const REFUSED: Record<string, string> = {
-  no_account: 'You have no account here yet.',
-  account_disabled: 'The account is disabled.',
-  username_missing: 'The provider gives no username for you.',
-  username_invalid: 'No account here can have the name that the provider gives you.',
-  username_taken: 'Your username is taken by another account here.',
-  subject_changed: 'The provider names a different person than before.',
-  identity_linked: 'This identity belongs to another account.',
-}
-
-/** The user in the response; throws its refusal. */
-const userOf = ({ user, refused: code }: Pick<ResolveExternalResponse, 'user' | 'refused'>): User => {
-  if (user) return user
-  const detail = REFUSED[code] ?? 'The sign-in is refused.'
-  throw code === 'username_taken' || code === 'identity_linked'
-    ? new AppError('version_conflict', code, detail)
-    : refused(code as CodeOf<'policy_denied'>, detail)
-}
-
-/** For a long list of groups Entra sends a reference instead: that does not mean "no groups". */
-const namesElsewhere = ({ groups }: Provider, { _claim_names }: Claims): boolean =>
-  (_claim_names as Record<string, unknown> | undefined)?.[groups?.claim ?? ''] !== undefined
-
 /** The account of these claims; with `make`, a new one if the provider creates accounts. */
 const resolve = async (
   deps: SessionDeps,
@@ -155,24 +99,9 @@ const resolve = async (
   { request_id }: Callback,
   make = true,
 ) => {
-  const named = claims[provider.groups?.claim ?? '']
-  const username = claims[provider.username_claim]
-  const required = Object.entries(provider.jit.require_claims ?? {})
-  const creates = make && required.every(([name, value]) => claims[name] === value)
-  const { user, refused } = await deps.identity
-    .resolveExternal(
-      {
-        providerId: provider.id,
-        subject: claims.sub,
-        username: creates && typeof username === 'string' ? username : '',
-        groups: [named].flat().filter((name) => typeof name === 'string'),
-        groupsKnown: !namesElsewhere(provider, claims),
-        externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
-      },
-      withRequestId(request_id),
-    )
-    .catch(throwFromRpc('identity'))
-  return userOf({ ...(user && { user }), refused: creates || refused !== 'username_missing' ? refused : 'no_account' })
+  const { external, creates } = externalOf(provider, claims, make)
+  const answer = deps.identity.resolveExternal(external, withRequestId(request_id))
+  return userOf(await answer.catch(throwFromRpc('identity')), creates)
 }
 
 /** Confirms or links in the session in which the flow began. */
@@ -201,7 +130,7 @@ const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, clai
   return { location: flow.return_to }
 }
 
-const ACTIONS = { sign_in: 'login', reauth: 'reauth', link: 'link_identity' } as const
+const ACTIONS = { sign_in: 'login', reauth: 'reauth', link: 'link_identity', trial: 'provider_trial' } as const
 
 const note = (
   deps: SessionDeps,

@@ -2,11 +2,18 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { IdentityProviderList, LocationReply, ProviderParams } from '../../shared/contracts/session/sso.ts'
-import { AppError } from '../../shared/errors.ts'
+import {
+  IdentityProviderList,
+  LocationReply,
+  ProviderParams,
+  ProviderTrial,
+} from '../../shared/contracts/session/sso.ts'
+import { text } from '../../shared/contracts/shapes.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { acceptForms } from '../../shared/http/json-body.ts'
 import { type Router, routes } from '../../shared/http/routes.ts'
+import { byPerson } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { contextOf } from '../token/routes.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
@@ -20,12 +27,17 @@ const ReturnTo = Type.Optional(Type.String({ maxLength: 2048, description: 'A pa
 const StartQuery = Type.Object(
   {
     return_to: ReturnTo,
+    purpose: Type.Enum(['sign_in', 'trial'], {
+      default: 'sign_in',
+      description: 'trial: signs no one in; an administrator reads what a sign-in would do.',
+    }),
     redirect_uri: Type.Optional(Type.String({ maxLength: 255, description: 'Of a native app.' })),
     code_challenge: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'PKCE, S256.' })),
     state: Type.Optional(Type.String({ minLength: 22, maxLength: 128 })),
   },
   closed,
 )
+const TrialParams = Type.Object({ trial: text('Q2xhaW1z', { pattern: '^[A-Za-z0-9_-]{1,64}$' }) })
 const Text = Type.Optional(Type.String({ maxLength: 8192 }))
 /** Providers add their own members (Keycloak `session_state`); RFC 6749 4.1.2 requires ignoring them. */
 const CallbackQuery = Type.Object(
@@ -80,6 +92,30 @@ export const ssoRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
     },
   })
 
+  app.get('/v1/admin/provider-trials/:trial', {
+    preHandler: allow('identity:admin', { kind: 'R' }),
+    operationId: 'getProviderTrial',
+    summary: 'Read a test sign-in',
+    tags: ['administration'],
+    'x-errors': [404],
+    description:
+      'What the platform would make of a person who signed in with `purpose=trial` in the last 10 minutes. No account is made, linked or signed in.',
+    params: TrialParams,
+    response: { 200: ProviderTrial },
+    handler: async (req) => {
+      const trial = await deps.flows.trial(req.params.trial)
+      if (!trial) throw notFound('trial', req.params.trial, 'not_found')
+      const { provider, outcome, account } = trial
+      await deps.audit({
+        action: 'provider_trial',
+        outcome: 'done',
+        ...byPerson({ caller: req.caller, ...contextOf(req) }),
+        details: { provider, outcome, account },
+      })
+      return trial
+    },
+  })
+
   app.plain.register(logoutRoute, { deps })
 })
 
@@ -97,11 +133,11 @@ const browserRoutes = (app: Router, deps: SessionDeps) => {
     response: { 303: Type.Null() },
     handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
-        const { return_to, ...native } = req.query
+        const { return_to, purpose, ...native } = req.query
         if (native.redirect_uri === undefined && isFromElsewhere(req)) return '/login'
         const { location, set_cookie } = await startFlow(deps, {
           provider_id: req.params.provider,
-          purpose: 'sign_in',
+          purpose,
           return_to,
           cookie: req.headers.cookie,
           ...(native.redirect_uri !== undefined && { native: nativeOf(native) }),

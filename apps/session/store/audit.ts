@@ -22,6 +22,7 @@ export type AuthEvent = {
     | 'unlock'
     | 'spray_suspected'
     | 'link_identity'
+    | 'provider_trial'
     | 'device_grant'
     | 'provider_logout'
     | 'forbidden'

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { type Charge, type Federated, guarded } from './store.ts'
 
@@ -8,7 +9,7 @@ export type Native = { redirect_uri: string; code_challenge: string; state: stri
 /** A sign-in that waits for the provider. `browser`: the hash of the cookie that must be returned with it. */
 export type Flow = {
   provider_id: string
-  purpose: 'sign_in' | 'reauth' | 'link'
+  purpose: 'sign_in' | 'reauth' | 'link' | 'trial'
   nonce: string
   verifier: string
   browser: string
@@ -74,6 +75,11 @@ export const createFlows = (redis: Redis, prefix: string) => {
     /** Remembers the session that a code opened. Returns false if the code was used again since this use's mark. */
     spend: async (code: string, mark: string, session: SessionKey) =>
       (await swap<{ mark?: string }>(keyOf('ocode', code), session))?.mark === mark,
+    keepTrial: (name: string, trial: ProviderTrial) => put(keyOf('otrial', name), trial, FLOW_S),
+    trial: async (name: string) => {
+      const row = await redis.get(keyOf('otrial', name))
+      return row === null ? undefined : (JSON.parse(row) as ProviderTrial)
+    },
     ask: (challenge: string) => put(keyOf('passkey', challenge), {}, CHALLENGE_S),
     /** Whether the challenge is one of ours and still unanswered. */
     answer: async (challenge: string) => (await redis.del(keyOf('passkey', challenge))) === 1,

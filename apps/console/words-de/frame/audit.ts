@@ -64,6 +64,7 @@ export const audit: typeof en.audit = {
     forbidden: 'Anmeldung abgelehnt',
     machine_token: 'Maschine angemeldet',
     device_grant: 'Gerät angemeldet',
+    provider_trial: 'Anmeldung getestet',
     revoke_user: 'Sitzungen beendet',
     revoke_session: 'Sitzung beendet',
     single_control: 'Von einer Administration allein geändert',

@@ -26,6 +26,7 @@ export const audit = {
     forbidden: 'Sign-in refused',
     machine_token: 'Machine signed in',
     device_grant: 'Device signed in',
+    provider_trial: 'Sign-in tested',
     revoke_user: 'Sessions ended',
     revoke_session: 'Session ended',
     single_control: 'Changed by one administrator alone',
