@@ -286,7 +286,12 @@ export const scim_resources = identitySchema.table(
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
     updated_at: at('updated_at').notNull().default(sql`clock_timestamp()`),
   },
-  (t) => [uniqueIndex().on(t.provider, t.type, t.external_id), uniqueIndex().on(t.provider, t.type, t.folded)],
+  (t) => [
+    uniqueIndex().on(t.provider, t.type, t.external_id),
+    // Groups of one name are told apart by their ids; where the map names them, SCIM refuses the second.
+    uniqueIndex('scim_people_names').on(t.provider, t.folded).where(sql`type = 'User'`),
+    index('scim_names').on(t.provider, t.type, t.folded),
+  ],
 )
 export type ScimRow = typeof scim_resources.$inferSelect
 

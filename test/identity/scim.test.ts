@@ -677,6 +677,28 @@ describe('a directory', () => {
     await scim('DELETE', `/Groups/${own}`)
   })
 
+  it('tells groups of one name apart by their ids, and refuses the second only where the map names groups', async () => {
+    const [first, second, name] = [randomUUID(), randomUUID(), `g-${nameless()}`]
+    const map = { [second]: { roles: ['viewer'] } }
+    const [tim, tam] = [await hire(), await hire()]
+    const create = (externalId?: string, ...members: string[]) =>
+      scim('POST', '/Groups', { displayName: name, externalId, members: members.map((value) => ({ value })) })
+    sso.configure({ scim: { machine: 'machine:dir', match: 'oid' }, groups: { claim: 'groups', map } })
+    expect((await create(first, tim)).status).toBe(201)
+    expect((await create(second, tam)).status).toBe(201)
+    expect([await rightsOf(tim), await rightsOf(tam)]).toEqual([[], ['viewer']])
+    expect(await create(second)).toMatchObject(failed(409, 'uniqueness'))
+    // Without an id only the name shows that a request is repeated.
+    expect(await create()).toMatchObject(failed(409, 'uniqueness'))
+    const other = await team(`g-${nameless()}`)
+    const named = { op: 'replace', path: 'displayName', value: name }
+    expect((await patch(`/Groups/${other}`, named)).status).toBe(200)
+    expect((await find('/Groups', `displayName eq "${name}"`)).body.totalResults).toBe(3)
+    sso.configure()
+    expect(await create(randomUUID())).toMatchObject(failed(409, 'uniqueness'))
+    expect(await patch(`/Groups/${await team(`g-${nameless()}`)}`, named)).toMatchObject(failed(409, 'uniqueness'))
+  })
+
   it('names no group for the map of another provider (ASVS 6.8.1)', async () => {
     const { db } = sso.identity_deps
     const sub = `s-${nameless()}`

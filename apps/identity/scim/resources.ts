@@ -74,7 +74,8 @@ export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { n
     return move(one, await findScim(tx, provider, type, same.row.id), { ...wanted, active })
   }
   if (type === 'User' && !same) await freeName(tx, provider, folded)
-  await refuseTaken(one, type, same ? { external_id } : { folded })
+  if (same) await refuseTaken(one, type, { external_id })
+  else if (isNameKey(one, type, external_id)) await refuseTaken(one, type, { folded })
   const id = type === 'User' ? await accountFor(one, { ...wanted, name }) : uuidv7()
   await tx.insert(scim_resources).values({ id, provider, type, external_id, name, folded, display_name })
   const made = await findScim(tx, provider, type, id)
@@ -157,13 +158,17 @@ const takesName = async (one: Sync, { row, user }: Known, name: string, leaving:
   try {
     if (user) await refuseName(one, name)
     if (user) await freeName(one.tx, row.provider, folded)
-    await refuseTaken(one, row.type, { folded }, row.id)
+    if (isNameKey(one, row.type, row.external_id)) await refuseTaken(one, row.type, { folded }, row.id)
     return true
   } catch (error) {
     if (leaving && error instanceof AppError) return false
     throw error
   }
 }
+
+/** Entra has groups of one name. Their ids tell them apart, also in the map; where it names groups, a name stays one. */
+const isNameKey = ({ req }: Sync, type: ScimType, external_id: string | null): boolean =>
+  type === 'User' || external_id === null || mapColumn(req.directory.scim) === 'name'
 
 type By = { external_id?: string | null; folded?: string }
 const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: string): Promise<void> => {
