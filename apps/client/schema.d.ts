@@ -3085,7 +3085,11 @@ export interface paths {
          */
         get: operations["getNotificationSecret"];
         put?: never;
-        post?: never;
+        /**
+         * Make the next secret of a webhook
+         * @description Until `previous_until` messages carry two signatures: with the new secret and with the previous one. Needs a recent sign-in. Read the new secret afterwards.
+         */
+        post: operations["makeNotificationSecret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4214,6 +4218,7 @@ export interface components {
             /** @enum {unknown} */
             status: "unconfirmed" | "active" | "disabled";
             status_reason: string | null;
+            previous_until: string | null;
             /** @description RFC 3339, UTC, microseconds. */
             created_at: string;
         };
@@ -4992,15 +4997,6 @@ export interface components {
             /** @enum {unknown} */
             status: "accepted" | "duplicate" | "ignored";
             detail: string | null;
-        };
-        HookSecretBody: {
-            /**
-             * @description How long the previous secret stays valid; 0: it ends at once.
-             * @default 86400
-             */
-            overlap_s: number;
-            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
-            dry_run?: boolean;
         };
         HookSecretView: {
             /** Format: uuid */
@@ -7358,6 +7354,15 @@ export interface components {
             /** @description More results exist than `limit`: send more words. */
             more: boolean;
             as_of: components["schemas"]["ReadAsOf"];
+        };
+        SecretBody: {
+            /**
+             * @description How long messages are signed with the previous secret too; 0: no longer.
+             * @default 86400
+             */
+            overlap_s: number;
+            /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
+            dry_run?: boolean;
         };
         SecretView: {
             /** @description Verifies `webhook-signature`: HMAC-SHA-256 over `id.timestamp.body`, as Standard Webhooks states it. */
@@ -14909,7 +14914,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["HookSecretBody"];
+                "application/json": components["schemas"]["SecretBody"];
             };
         };
         responses: {
@@ -15671,6 +15676,55 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             414: components["responses"]["UriTooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            502: components["responses"]["BadGateway"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    makeNotificationSecret: {
+        parameters: {
+            query?: {
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                group?: string;
+            };
+            header?: {
+                /** @description New and random for each new command; unchanged in a retry. */
+                "idempotency-key"?: string;
+            };
+            path: {
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretBody"];
+            };
+        };
+        responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DestinationView"] | components["schemas"]["DryRunReply"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

@@ -199,7 +199,7 @@ const notifications = {
   }),
   'PUT /v1/notifications/rules': async () => ({ body: { steps: [] } }),
   ...Object.fromEntries(
-    ['GET %/secret', 'DELETE %', 'POST %/confirm', 'POST %/test'].map((name) => [
+    ['GET %/secret', 'POST %/secret', 'DELETE %', 'POST %/confirm', 'POST %/test'].map((name) => [
       name.replace('%', '/v1/notifications/destinations/{destination_id}'),
       forDestination,
     ]),

@@ -126,6 +126,8 @@ const POSTS: Record<string, () => Promise<Sent>> = {
     on('eva', '/v1/notifications/destinations', destination, { name: 'another' }),
   '/v1/notifications/destinations/{destination_id}/confirm': async () =>
     on('eva', `/v1/notifications/destinations/${await reached()}/confirm`, { code: '00000000' }, { code: '11111111' }),
+  '/v1/notifications/destinations/{destination_id}/secret': async () =>
+    on('eva', `/v1/notifications/destinations/${await reached()}/secret`, {}, { overlap_s: 60 }),
   '/v1/notifications/destinations/{destination_id}/test': async () =>
     on('eva', `/v1/notifications/destinations/${await reached()}/test`, {}, { dry_run: false }),
   '/v1/notifications/deliveries/{delivery_id}/redeliver': async () => {

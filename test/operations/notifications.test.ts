@@ -247,6 +247,37 @@ describe('a decision', () => {
     expect(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000)).toBeLessThan(60)
   })
 
+  it('is signed with the next secret and the previous one for as long as they overlap', async () => {
+    const id = await hook()
+    await state({})
+    const path = `${NOTIFY}/destinations/${id}/secret`
+    const current = async () => must(await p.as(eva).get(path), 200).body.secret as string
+    const first = await current()
+    const made = must(await p.as(eva).post(path, { overlap_s: 600 }), 200).body
+    expect(Date.parse(made.previous_until) - Date.now()).toBeGreaterThan(500_000)
+    const second = await current()
+    expect(second).not.toBe(first)
+    expect(problem(await p.as('ivo').post(path, {}))).toBe('404 not_found/destination')
+    const signedBy = async () => {
+      hooks.calls.length = 0
+      must(await p.as(eva).post(`${NOTIFY}/destinations/${id}/test`, {}), 200)
+      await notify(p)
+      const { headers, body } = hooks.calls[0] as (typeof hooks.calls)[number]
+      const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+      const by = (secret: string) =>
+        `v1,${createHmac('sha256', Buffer.from(secret.slice(6), 'base64')).update(signed).digest('base64')}`
+      return { signatures: String(headers['webhook-signature']).split(' '), by }
+    }
+    const both = await signedBy()
+    expect(both.signatures).toEqual([both.by(second), both.by(first)])
+    await p.query(`update operations.notify_destinations set previous_until = clock_timestamp()`)
+    const one = await signedBy()
+    expect(one.signatures).toEqual([one.by(second)])
+    expect(must(await p.as(eva).post(path, { overlap_s: 0 }), 200).body.previous_until).toBeNull()
+    const third = await signedBy()
+    expect(third.signatures).toEqual([third.by(await current())])
+  })
+
   it('is announced to the next destination if it still waits, and again if its gate is escalated', async () => {
     const now = await hook('webhook', '/now')
     const later = await hook('webhook', '/later')

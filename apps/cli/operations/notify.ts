@@ -124,11 +124,22 @@ export const notifyCommands: Command[] = [
   {
     name: 'notify secret',
     takes: 'DESTINATION',
-    about: 'Prints the secret with which the receiver of a webhook verifies signatures.',
-    examples: ['notify secret 77b0aa'],
-    options: GROUP,
+    about: 'Prints the secret with which the receiver of a webhook verifies signatures; --next makes a new one first.',
+    examples: ['notify secret 77b0aa', 'notify secret 77b0aa --next --overlap 3600'],
+    options: {
+      ...GROUP,
+      next: { type: 'boolean', about: 'make the next secret; messages are signed with both for a while' },
+      overlap: { type: 'string', value: 'SECONDS', about: 'with --next: for how long; a day by default' },
+    },
     run: async (context, [given = ''], values) => {
       const path = await pathAt(context, given, values, '/secret')
+      const overlap = text(values, 'overlap')
+      if (overlap !== undefined && !values.next) throw usageError('--overlap needs --next.')
+      if (values.next) {
+        const body = { ...(overlap !== undefined && { overlap_s: Number(overlap) }), ...trial(context) }
+        const made = await context.api.post<Reply>(path, body)
+        if (context.dry_run) return context.out.one(made, 'destination_id', linesOf)
+      }
       context.out.one(await context.api.get<{ secret: string }>(path), 'secret', ({ secret }) => [secret])
     },
   },

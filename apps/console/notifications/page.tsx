@@ -79,7 +79,19 @@ const columnsFor = ({ whose, act, busy }: PartProps): Column<DestinationView>[] 
     cell: (row) => (
       <>
         {words.kinds[row.kind]}
-        {row.kind === 'webhook' ? <WebhookSecret whose={whose} id={row.destination_id} label={labelOf(row)} /> : null}
+        {row.kind === 'webhook' ? (
+          <WebhookSecret
+            whose={whose}
+            id={row.destination_id}
+            label={labelOf(row)}
+            renew={() =>
+              void act(
+                () => send('POST', pathFor(whose, `destinations/${row.destination_id}/secret`), {}),
+                words.secret_renewed,
+              )
+            }
+          />
+        ) : null}
       </>
     ),
   },

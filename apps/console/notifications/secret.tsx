@@ -8,7 +8,8 @@ import { secretQuery, type Whose } from './notifications.api.ts'
 const words = tAccount.notifications
 
 /** The secret that verifies the messages of a webhook, read once it is asked for. */
-export const WebhookSecret = ({ whose, id, label }: { whose: Whose; id: string; label: string }) => {
+type SecretProps = { whose: Whose; id: string; label: string; renew: () => void }
+export const WebhookSecret = ({ whose, id, label, renew }: SecretProps) => {
   const [asked, setAsked] = useState(false)
   const { data, error, refetch } = useQuery({ ...secretQuery(id, whose), enabled: asked })
   if (error) return <Failure error={error} retry={() => void refetch()} />
@@ -17,6 +18,9 @@ export const WebhookSecret = ({ whose, id, label }: { whose: Whose; id: string; 
       <span className="flex items-center gap-1">
         <code className="min-w-0 wrap-anywhere">{data.secret}</code>
         <CopyButton text={data.secret} label={words.secret} />
+        <button type="button" className="link" aria-label={words.renew_secret_of(label)} onClick={renew}>
+          {words.renew_secret}
+        </button>
       </span>
     )
   return (

@@ -294,6 +294,7 @@ const operations = table('operations', '', [
   ['POST', DESTINATIONS, 'W', 'self'],
   ['DELETE', `${DESTINATIONS}/{destination_id}`, 'W', 'self'],
   ['POST', `${DESTINATIONS}/{destination_id}/confirm`, 'W', 'self'],
+  ['POST', `${DESTINATIONS}/{destination_id}/secret`, 'W', 'self'],
   ['POST', `${DESTINATIONS}/{destination_id}/test`, 'W', 'self'],
   ['POST', `${NOTIFY}/deliveries/{delivery_id}/redeliver`, 'W', 'self'],
   ['POST', `${OP}/pause`, 'S', 'operation:control'],

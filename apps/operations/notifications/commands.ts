@@ -39,7 +39,7 @@ const MOST_TRIES = 5
 const CODE_MS = 24 * 3600_000
 
 export const destinationView = (destination: Destination): DestinationView => ({
-  ...pick(destination, 'destination_id', 'kind', 'name', 'status', 'status_reason', 'created_at'),
+  ...pick(destination, 'destination_id', 'kind', 'name', 'status', 'status_reason', 'previous_until', 'created_at'),
   address: destination.shown,
 })
 
@@ -195,6 +195,29 @@ export const testDestination = (deps: Deps, mutation: Owned, destination_id: str
       return shownAfter(tx, destination_id)
     }
     return { effect: { test: found.shown }, keep }
+  })
+
+/**
+ * Makes the next secret of a webhook. Until `overlap_s` have passed, messages are signed with the previous one too, so
+ * that the receiver may change over at any moment. The stored answer holds no secret.
+ */
+export const makeSecret = (deps: Deps, mutation: Owned, destination_id: string, overlap_s: number) =>
+  mutate(deps, mutation, async (tx) => {
+    refuseStale(deps, mutation)
+    const { secret } = await lockOwn(tx, mutation, destination_id)
+    if (!secret) throw notFound('destination', destination_id)
+    const until = deps.clock.now().getTime() + overlap_s * 1000
+    const previous_until = overlap_s > 0 ? new Date(until).toISOString() : null
+    const keep = async () => {
+      await moveDestination(tx, destination_id, {
+        secret: deps.notifyKeys.seal(destination_id, newSecret()),
+        previous_secret: previous_until && secret,
+        previous_until,
+      })
+      await audit(deps, tx, mutation, 'notify.destination.secret', destination_id, { previous_until })
+      return shownAfter(tx, destination_id)
+    }
+    return { effect: { previous_until }, keep }
   })
 
 /** Tries a message again that was given up, under the id that its receiver may know. */

@@ -9,13 +9,14 @@ import {
   DestinationTest,
   DestinationView,
   NotifyQuery,
+  SecretBody,
   SecretView,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
-import { addDestination, confirmDestination, destinationView, removeDestination, testDestination } from './commands.ts'
+import { addDestination, confirmDestination, destinationView, makeSecret, removeDestination, testDestination } from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys' | 'trust'>
@@ -39,6 +40,23 @@ export const destinationsRoutes = routes<Deps>('notifications', (app, { deps }) 
     handler: async (req, reply) => {
       const { destination_id } = req.params
       return sendStored(reply, await confirmDestination(deps, ownedBy(deps, req), destination_id, req.body.code))
+    },
+  })
+  app.post('/v1/notifications/destinations/:destination_id/secret', {
+    operationId: 'makeNotificationSecret',
+    summary: 'Make the next secret of a webhook',
+    description:
+      'Until `previous_until` messages carry two signatures: with the new secret and with the previous one. Needs a recent sign-in. Read the new secret afterwards.',
+    querystring: NotifyQuery,
+    params: DestinationParams,
+    headers: CommandHeaders,
+    body: SecretBody,
+    response: changed,
+    preHandler: allow('self', { kind: 'W' }),
+    handler: async (req, reply) => {
+      const { destination_id } = req.params
+      const overlap_s = req.body.overlap_s ?? 86_400
+      return sendStored(reply, await makeSecret(deps, ownedBy(deps, req), destination_id, overlap_s))
     },
   })
   app.post('/v1/notifications/destinations/:destination_id/test', {

@@ -92,14 +92,17 @@ const carry = async (deps: SendDeps, delivery: Delivery, destination: Destinatio
 
 /** `undefined` if a part was sealed with a key that no longer exists. */
 const reachOf = (
-  { notifyKeys }: SendDeps,
+  { notifyKeys, clock }: SendDeps,
   { delivery_id }: Delivery,
-  { destination_id, kind, address: sealed_address, secret: sealed_secret }: Destination,
+  { destination_id, kind, address: sealed_address, secret: sealed_secret, ...destination }: Destination,
 ): Reach | undefined => {
   const address = notifyKeys.open(destination_id, sealed_address)
   const secret = sealed_secret ? notifyKeys.open(destination_id, sealed_secret) : undefined
   if (address === undefined || (sealed_secret && secret === undefined)) return undefined
-  return { delivery_id, kind, address, secret }
+  const { previous_secret, previous_until } = destination
+  const overlaps = previous_secret && previous_until !== null && Date.parse(previous_until) > clock.now().getTime()
+  const previous = overlaps ? notifyKeys.open(destination_id, previous_secret) : undefined
+  return { delivery_id, kind, address, secrets: [secret, previous].filter((one) => one !== undefined) }
 }
 
 /** Counts the results of tries to send a message. */

@@ -9,7 +9,8 @@ export type Destination = NonNullable<Awaited<ReturnType<typeof getDestination>>
 
 const columns = {
   ...pick(notify_destinations, 'destination_id', 'owner', 'kind', 'name', 'session_id', 'address', 'shown', 'secret'),
-  ...pick(notify_destinations, 'status', 'status_reason', 'tries'),
+  ...pick(notify_destinations, 'previous_secret', 'status', 'status_reason', 'tries'),
+  previous_until: iso(notify_destinations.previous_until),
   created_at: iso(notify_destinations.created_at),
   removed_at: iso(notify_destinations.removed_at),
 }
@@ -57,7 +58,7 @@ export const listHearing = (db: Queryable, owner: string) =>
 export const moveDestination = (
   tx: Tx,
   destination_id: string,
-  set: Partial<Pick<Destination, 'status' | 'status_reason' | 'tries'>>,
+  set: Partial<Pick<Destination, 'secret' | 'previous_secret' | 'previous_until' | 'status' | 'status_reason' | 'tries'>>,
 ) => tx.update(notify_destinations).set(set).where(eq(notify_destinations.destination_id, destination_id))
 
 /** The browser of this session. */

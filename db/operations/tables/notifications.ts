@@ -26,6 +26,9 @@ export const notify_destinations = t(
     shown: text('shown').notNull(),
     /** For a webhook: the secret that signs its messages. */
     secret: bytea('secret'),
+    /** The one before, which signs too until then. */
+    previous_secret: bytea('previous_secret'),
+    previous_until: at('previous_until'),
     /** unconfirmed, active, disabled. */
     status: text('status').$type<'unconfirmed' | 'active' | 'disabled'>().notNull(),
     status_reason: text('status_reason'),

@@ -121,6 +121,9 @@ export const notifications: typeof en.notifications = {
   empty: 'Sie haben keine Ziele.',
   secret: 'Geheimnis zeigen',
   secret_of: (address) => `Geheimnis von ${address} zeigen`,
+  renew_secret: 'Nächstes Geheimnis erzeugen',
+  renew_secret_of: (address) => `Nächstes Geheimnis von ${address} erzeugen`,
+  secret_renewed: 'Einen Tag lang sind Nachrichten mit beiden Geheimnissen signiert. Der Empfänger braucht das neue.',
   rules: {
     title: 'Regeln',
     note: 'Hohes Risiko, und was in den Ruhezeiten endet, wird sofort gemeldet.',

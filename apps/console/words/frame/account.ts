@@ -114,6 +114,9 @@ export const notifications = {
   empty: 'You have no destinations.',
   secret: 'Show the secret',
   secret_of: (address: string) => `Show the secret of ${address}`,
+  renew_secret: 'Make the next secret',
+  renew_secret_of: (address: string) => `Make the next secret of ${address}`,
+  secret_renewed: 'For one day, messages are signed with both secrets. Give the receiver the new one.',
   rules: {
     title: 'Rules',
     note: 'High risk, and what ends within quiet hours, is told at once.',

@@ -8,7 +8,7 @@ export const TIMEOUT_MS = 10_000
 /** The result of a try. `final`: it is not retried; `gone`: nothing else is sent there either. */
 export type Sent = { error?: string; final?: true; gone?: true; retry_after_ms?: number | undefined }
 /** The unsealed parts of a destination that are needed to reach it. */
-export type Reach = { delivery_id: string; kind: Destination['kind']; address: string; secret: string | undefined }
+export type Reach = { delivery_id: string; kind: Destination['kind']; address: string; secrets: readonly string[] }
 
 /** Sends one POST. It follows no redirect and keeps no answer. The statuses in `gone` end the destination. */
 export const post = async (

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery, Time } from '../operations/common.ts'
-import { Closed, LINE, text } from '../shapes.ts'
+import { Closed, LINE, OptionalInteger, text } from '../shapes.ts'
 
 /** How people are reached when a decision waits for them (federation.md 9). */
 const ADDED_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
@@ -69,6 +69,7 @@ export const DestinationView = Type.Object({
   address: text('eva@example.org', { description: 'An email address, or the origin of a URL.' }),
   status: Type.Enum(['unconfirmed', 'active', 'disabled']),
   status_reason: NullableText,
+  previous_until: Nullable(Time),
   created_at: Time,
 })
 export type DestinationView = Static<typeof DestinationView>
@@ -105,6 +106,15 @@ export const ConfirmBody = Closed({
   dry_run: DryRun,
 })
 export const DestinationTest = Closed({ dry_run: DryRun })
+export const SecretBody = Closed({
+  overlap_s: OptionalInteger({
+    minimum: 0,
+    maximum: 604_800,
+    default: 86_400,
+    description: 'How long messages are signed with the previous secret too; 0: no longer.',
+  }),
+  dry_run: DryRun,
+})
 export const SecretView = Type.Object({
   secret: text('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', {
     description: 'Verifies `webhook-signature`: HMAC-SHA-256 over `id.timestamp.body`, as Standard Webhooks states it.',
