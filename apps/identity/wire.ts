@@ -23,7 +23,7 @@ import { revokeUngiven } from './federation/rights.ts'
 import { noteEnding, noteExpired } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
-import { alignNext, reportStranded } from './scim/aligning.ts'
+import { alignNext, queueReturned, reportStranded } from './scim/aligning.ts'
 
 /** Longer than credential takes to answer, shorter than this app does. */
 const PASSWORD_MS = 7500
@@ -52,15 +52,17 @@ export const createDeps = (
   }
   const registry = registryOf(config, telemetry)
   const stopping = new AbortController()
-  /** People keep rights from a provider only while the file gives them, however they sign in. */
-  const revoke = () =>
-    void repeatUntilDone(
-      () => revokeUngiven({ db, keys, providers }),
-      stopping.signal,
-      (err) => telemetry.log.warn({ err }, 'rights that providers no longer give cannot be revoked'),
+  /** People have rights from a provider while the file gives them, however they sign in. */
+  const followFile = async () => {
+    await revokeUngiven({ db, keys, providers })
+    await queueReturned({ db, providers })
+  }
+  const follow = () =>
+    void repeatUntilDone(followFile, stopping.signal, (err) =>
+      telemetry.log.warn({ err }, 'rights cannot follow the file of providers'),
     )
-  const providers = providersOf(config, telemetry, revoke)
-  revoke()
+  const providers = providersOf(config, telemetry, follow)
+  follow()
   const stopPruning = startPruning(
     [
       () => pruneKeys(db, idempotency),
@@ -69,7 +71,7 @@ export const createDeps = (
       () => noteEnding({ db, clock, keys }),
       () => noteExpired({ db, clock, keys }),
       () => reportStranded({ db, providers, telemetry }),
-      () => revokeUngiven({ db, keys, providers }),
+      followFile,
     ],
     (err) => telemetry.log.warn({ err }, 'old rows cannot be removed, or an expiry cannot be published'),
   )

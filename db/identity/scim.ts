@@ -5,6 +5,9 @@ import { isUuid } from '../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import {
   external_identities,
+  grants,
+  group_members,
+  groups,
   type ScimRow,
   scim_members,
   scim_resources,
@@ -146,6 +149,36 @@ export const countPeople = async (db: Queryable, provider: string, ids: readonly
 /** Records that the rights of these people have yet to follow their groups. */
 export const queueUnaligned = (tx: Tx, user_ids: readonly string[]) =>
   tx.execute(sql`insert into ${scim_unaligned} select unnest(${sql.param(user_ids)}::uuid[]) on conflict do nothing`)
+
+/** A provider whose directory states groups, with the names of those that the map gives rights to. */
+type Mapped = { id: string; scim?: { match: string }; groups?: { map: Record<string, Given> } }
+type Given = { groups?: string[]; roles?: string[] }
+
+/**
+ * Records so those who lack a right that the map gives to a group of theirs: the provider was switched on again, or the
+ * map has changed. Who may not have the right stays as they are.
+ */
+export const queueLacking = async (db: Queryable, providers: readonly Mapped[]): Promise<void> => {
+  const given = providers.flatMap(({ id: provider, scim, groups: { map = {} } = {} }) =>
+    Object.entries(map).flatMap(([name, { groups = [], roles = [] }]) => {
+      const one = { provider, name, by_id: mapColumn(scim) === 'external_id' }
+      return [...groups.map((group_key) => ({ ...one, group_key })), ...roles.map((role) => ({ ...one, role }))]
+    }),
+  )
+  if (given.length === 0) return
+  await db.execute(sql`
+    insert into ${scim_unaligned}
+    select distinct m.user_id
+      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as x (provider text, name text, by_id boolean, group_key text, role text)
+      join ${scim_resources} g on g.provider = x.provider and g.type = 'Group'
+        and x.name = case when x.by_id then g.external_id else g.name end
+      join ${scim_members} m on m.group_id = g.id
+     where (x.role is null and exists (select from ${groups} k where k.group_key = x.group_key)
+          and not exists (select from ${group_members} h where h.user_id = m.user_id and h.group_key = x.group_key))
+        or (x.role is not null and not exists (select from ${grants} h where h.subject_type = 'user'
+          and h.subject_id = m.user_id::text and h.role = x.role and h.scope = '{}' and h.expires_at is null))
+    on conflict do nothing`)
+}
 
 /** Some of the people so recorded, of these providers. */
 export const listUnaligned = async (db: Queryable, providers: readonly string[], limit: number) => {

@@ -1002,6 +1002,27 @@ describe('a change', () => {
     await until(async () => (await sso.identity_deps.db.$count(scim_unaligned)) === 0)
   })
 
+  it('of the file gives rights back at once: its provider is switched on again, or its map names the group again', async () => {
+    const name = `back-${nameless()}`
+    const groups = { claim: 'groups', map: { [name]: { groups: ['netops'], roles: ['viewer'] } } }
+    const person = await hire()
+    const rightsBe = (...rights: string[]) =>
+      until(async () => JSON.stringify(await rightsOf(person)) === JSON.stringify(rights), { what: rights.join() })
+    sso.configure({ ...SCIM, groups })
+    await team(name, person)
+    await rightsBe('netops', 'viewer')
+    for (const off of [
+      { ...SCIM, groups, enabled: false },
+      { ...SCIM, groups: { claim: 'groups', map: {} } },
+    ]) {
+      sso.configure(off)
+      await rightsBe()
+      sso.configure({ ...SCIM, groups })
+      await rightsBe('netops', 'viewer')
+    }
+    sso.configure(SCIM)
+  })
+
   // The last ones: they leave tables of a size that slows others down.
   it('of as many people as a directory sends at once is written by one request', async () => {
     const people = await crowd(10_000)

@@ -1,4 +1,4 @@
-import { countStranded, dropUnaligned, listUnaligned, scimGroupNames } from '../../../db/identity/scim.ts'
+import { countStranded, dropUnaligned, listUnaligned, queueLacking, scimGroupNames } from '../../../db/identity/scim.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { alignIn, MOST_AT_ONCE } from '../federation/rights.ts'
@@ -21,6 +21,9 @@ export const alignNext = async (deps: Uses<'db' | 'keys' | 'providers'>): Promis
     return some.length === MOST_AT_ONCE
   })
 }
+
+/** Queues people of directories who lack rights that the file gives, whenever it may have changed. */
+export const queueReturned = (deps: Uses<'db' | 'providers'>): Promise<void> => queueLacking(deps.db, directoriesOf(deps))
 
 /** Reports people whose rights follow no directory: without its entry in the file, their groups give no rights. */
 export const reportStranded = async (deps: Uses<'db' | 'providers' | 'telemetry'>): Promise<void> => {
