@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, buildConnector, request } from 'undici'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
+import { type Answer, createAdministrator } from '../support/administrator.ts'
 
 /**
  * `reader.ts CONFIG`: the administrator of the guide "On one machine" signs in every half minute and reads through every app, until
@@ -25,7 +25,6 @@ const [config = ''] = process.argv.slice(2)
 const dispatcher = new Agent({
   connect: (options, done) => buildConnector({ ca: readFileSync(join(config, 'tls/ca.pem'), 'utf8') })(options, done),
 })
-const password = `Aa1-${randomBytes(9).toString('hex')}`
 
 const send = async (path: string, body?: object, token?: string) => {
   const headers = {
@@ -51,8 +50,15 @@ const link = execFileSync(
   { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
 )
 const enrolment_token = link.split('/enrol#')[1]?.trim()
-const enrolled = await send('/api/v1/users/enrol', { enrolment_token, new_password: password })
-if (enrolled.status !== 204) throw new Error(`the link of root: ${enrolled.status} ${enrolled.text}`)
+const answered = async (path: string, body?: object, token?: string): Promise<Answer> => {
+  const { status, text } = await send(path, body, token)
+  return { status, body: text ? JSON.parse(text) : undefined }
+}
+const root = createAdministrator(ORIGIN, answered)
+const enrolled = await root.enrol(enrolment_token ?? '')
+if (enrolled.status !== 204) throw new Error(`the link of root: ${enrolled.status} ${JSON.stringify(enrolled.body)}`)
+const { added } = await root.addPasskey()
+if (added.status !== 201) throw new Error(`the passkey of root: ${added.status} ${JSON.stringify(added.body)}`)
 
 let ended = false
 process.once('SIGTERM', () => {
@@ -62,19 +68,21 @@ const refused: string[] = []
 let [reads, repeated, token, signed_in_at] = [0, 0, '', Number.NEGATIVE_INFINITY]
 
 /** As a browser does, a read is sent anew if a kept connection was closed just then, before any answer (RFC 9112, 9.3.1). */
-const unlessKept = (body?: object) => (error: Error & { code?: string }) => {
-  if (body || error.code !== 'UND_ERR_SOCKET') throw error
-  return { status: 0, text: JSON.stringify({ retryable: true, closed: error.message }) }
-}
+const read = (path: string): Promise<Answer> =>
+  answered(path, undefined, token).catch((error: Error & { code?: string }) => {
+    if (error.code !== 'UND_ERR_SOCKET') throw error
+    return { status: 0, body: { retryable: true, closed: error.message } }
+  })
 
-/** Returns the text of a good answer, or why there is none after some tries. */
-const firmly = async (path: string, body?: object): Promise<{ text?: string; why?: string }> => {
+/** Returns a good answer, or why there is none after some tries. A sign-in is repeated as a whole. */
+const firmly = async (what: string, ask: () => Promise<Answer>): Promise<{ body?: Answer['body']; why?: string }> => {
   for (let tries = 1; ; tries++) {
-    const { status, text } = await send(path, body, body ? undefined : token).catch(unlessKept(body))
-    if (status === 200) return { text }
-    if (tries === TRIES || !JSON.parse(text).retryable) return { why: `${status} ${text}` }
+    const { status, body } = await ask()
+    if (status === 200) return { body }
+    const why = `${status} ${JSON.stringify(body)}`
+    if (tries === TRIES || !body?.retryable) return { why }
     repeated += 1
-    console.log(`repeated ${new Date().toISOString()} ${path}: ${status} ${text}`)
+    console.log(`repeated ${new Date().toISOString()} ${what}: ${why}`)
     await delay(AGAIN_MS)
   }
 }
@@ -84,13 +92,10 @@ while (!ended) {
   const sign_in = performance.now() - signed_in_at > SIGNED_IN_MS
   const what = sign_in ? '/v1/token' : path
   try {
-    const { text, why } = await firmly(
-      what,
-      sign_in ? { grant_type: 'password', username: 'root', password } : undefined,
-    )
-    if (text === undefined) refused.push(`${new Date().toISOString()} ${what}: ${why}`)
+    const { body, why } = await firmly(what, sign_in ? root.signIn : () => read(path))
+    if (why !== undefined) refused.push(`${new Date().toISOString()} ${what}: ${why}`)
     else if (sign_in) {
-      token = JSON.parse(text).access_token
+      token = String(body?.access_token)
       signed_in_at = performance.now()
     }
   } catch (error) {

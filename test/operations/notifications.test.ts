@@ -568,7 +568,7 @@ describe('a message that does not arrive', () => {
     await once(server, 'listening')
     const { config } = (p.running[0] as (typeof p.running)[number]).deps
     const slow = createMail({ ...config, NOTIFY__SMTP__PORT: (server.address() as AddressInfo).port }, 300)
-    const reach = { delivery_id: 'x', address: 'eva@example.org', secret: undefined }
+    const reach = { delivery_id: 'x', address: 'eva@example.org', secrets: [] }
     const sent = await slow?.send(reach, { subject: 'x', text: 'x', items: [] } as never)
     expect(sent).toEqual({ error: 'The mail server cannot be reached: ETIMEDOUT.' })
     server.close()

@@ -17,6 +17,7 @@ import { createServiceKey } from '../../apps/shared/service/keys.ts'
 import { withConnection } from '../../db/connection.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { blocksOf, typeBlock } from '../support/guides.ts'
+import { createAdministrator } from '../support/administrator.ts'
 import { until } from '../support/until.ts'
 import { dayTwo } from './cases/day-two.ts'
 import { layOutImage } from './support/image.ts'
@@ -80,8 +81,6 @@ const inImage = (app: string, args: string[], input = '') =>
     child.stdin?.end(input)
   })
 
-/** One of each class that a password needs. */
-const password = `Aa1-${randomBytes(9).toString('hex')}`
 const send = async (path: string, body?: object, token?: string) => {
   const { statusCode, body: reply } = await request(`http://127.0.0.1:${up.portOf('gateway', 'http')}${path}`, {
     method: body ? 'POST' : 'GET',
@@ -94,21 +93,22 @@ const send = async (path: string, body?: object, token?: string) => {
   const answer = await reply.text()
   return { status: statusCode, body: answer ? JSON.parse(answer) : undefined }
 }
+const root = createAdministrator(ORIGIN, send)
 /** What every app answers to the first administrator, by its path. */
 const readings = async () => {
-  const { body } = await send('/v1/token', { grant_type: 'password', username: 'root', password })
+  const { body } = await root.signIn()
   const paths = ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations']
-  return Promise.all(paths.map(async (path) => [path, (await send(path, undefined, body?.access_token)).status]))
+  return Promise.all(paths.map(async (path) => [path, (await send(path, undefined, String(body?.access_token))).status]))
 }
 
 describe('a production installation by TLS', () => {
-  it('signs in its first administrator, who reads through every app', async () => {
+  it('signs in its first administrator, who adds a passkey and then reads through every app', async () => {
     const [bootstrap = ''] = blocksOf('install.md', 'servers')
     const text = await typed(bootstrap)
     const enrolment_token = text.split(`${ORIGIN}/enrol#`)[1]?.trim().split('\n')[0] ?? text
-    expect(await send('/api/v1/users/enrol', { enrolment_token, new_password: password })).toMatchObject({
-      status: 204,
-    })
+    expect(await root.enrol(enrolment_token)).toMatchObject({ status: 204 })
+    const { before, added } = await root.addPasskey()
+    expect([before.status, before.body?.code, added.status]).toEqual([403, 'factor_required', 201])
     for (const [path, status] of await readings()) expect([path, status]).toEqual([path, 200])
   })
 

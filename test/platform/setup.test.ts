@@ -104,6 +104,12 @@ describe('the set-up of production', () => {
     return said === 'served'
   }
 
+  it('asks whoever decides or gives rights for a second factor', () => {
+    expect(parseEnv(readFileSync(`${out}/env/session.env`, 'utf8')).SESSION__SECOND_FACTOR__ROLES).toBe(
+      '["approver","admin"]',
+    )
+  })
+
   it('gives Temporal an authority of its own, whose certificates only its callers have', async () => {
     for (const app of ['relay', 'worker'])
       expect(readFileSync(`${out}/env/${app}.env`, 'utf8')).toContain(

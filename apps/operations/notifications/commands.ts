@@ -211,7 +211,7 @@ export const makeSecret = (deps: Deps, mutation: Owned, destination_id: string, 
     const keep = async () => {
       await moveDestination(tx, destination_id, {
         secret: deps.notifyKeys.seal(destination_id, newSecret()),
-        previous_secret: previous_until && secret,
+        previous_secret: previous_until === null ? null : secret,
         previous_until,
       })
       await audit(deps, tx, mutation, 'notify.destination.secret', destination_id, { previous_until })

@@ -101,7 +101,8 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    ${apps.join(', ')}: \`node --env-file=${at}/env/<app>.env --env-file=${at}/env/<app>.secret.env apps/<app>/main.ts\`.
    A start names every setting that is missing or wrong.
 7. The first administrator: \`node --env-file=${at}/env/identity.env --env-file=${at}/env/identity.secret.env
-   apps/platform/bootstrap.mjs admin identity bootstrap-admin --username NAME\`.
+   apps/platform/bootstrap.mjs admin identity bootstrap-admin --username NAME\`. After the password, this person adds a passkey or an
+   authenticator app, as do all with a role of SESSION__SECOND_FACTOR__ROLES in \`env/session.env\`.
 8. A proxy with a public certificate before the gateway: it ends TLS. Name its networks
    by \`--proxies\` of the set-up, or in GATEWAY__HTTP__TRUSTED_PROXIES of \`env/gateway.env\`.
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.

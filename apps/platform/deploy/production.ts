@@ -173,6 +173,8 @@ const ownOf = ({ name: app, uses }: App, { origin, out, proxies }: Production): 
   GATEWAY__HTTP__PUBLIC_ORIGIN: origin,
   ...(proxies && { GATEWAY__HTTP__TRUSTED_PROXIES: JSON.stringify(proxies) }),
   AUTH__TOKENS__ISSUER: origin,
+  // Whoever decides or gives rights: a first sign-in may only set the factor up.
+  SESSION__SECOND_FACTOR__ROLES: '["approver","admin"]',
   GATEWAY__CONSOLE__ENVIRONMENT: new URL(origin).hostname,
   GATEWAY__CONSOLE__TIER: 'prod',
   // The console of the image, or the one that `npm run console -- build` has built.
