@@ -265,7 +265,9 @@ describe('a decision', () => {
       const { headers, body } = hooks.calls[0] as (typeof hooks.calls)[number]
       const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
       const by = (secret: string) =>
-        `v1,${createHmac('sha256', Buffer.from(secret.slice(6), 'base64')).update(signed).digest('base64')}`
+        `v1,${createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
+          .update(signed)
+          .digest('base64')}`
       return { signatures: String(headers['webhook-signature']).split(' '), by }
     }
     const both = await signedBy()

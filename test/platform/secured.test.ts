@@ -15,9 +15,9 @@ import type { Account } from '../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'
 import { createServiceKey } from '../../apps/shared/service/keys.ts'
 import { withConnection } from '../../db/connection.ts'
+import { createAdministrator } from '../support/administrator.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { blocksOf, typeBlock } from '../support/guides.ts'
-import { createAdministrator } from '../support/administrator.ts'
 import { until } from '../support/until.ts'
 import { dayTwo } from './cases/day-two.ts'
 import { layOutImage } from './support/image.ts'
@@ -98,7 +98,9 @@ const root = createAdministrator(ORIGIN, send)
 const readings = async () => {
   const { body } = await root.signIn()
   const paths = ['/api/v1/me', '/api/v1/resource-types', '/api/v1/admin/users', '/api/v1/operations']
-  return Promise.all(paths.map(async (path) => [path, (await send(path, undefined, String(body?.access_token))).status]))
+  return Promise.all(
+    paths.map(async (path) => [path, (await send(path, undefined, String(body?.access_token))).status]),
+  )
 }
 
 describe('a production installation by TLS', () => {

@@ -23,7 +23,8 @@ export const alignNext = async (deps: Uses<'db' | 'keys' | 'providers'>): Promis
 }
 
 /** Queues people of directories who lack rights that the file gives, whenever it may have changed. */
-export const queueReturned = (deps: Uses<'db' | 'providers'>): Promise<void> => queueLacking(deps.db, directoriesOf(deps))
+export const queueReturned = (deps: Uses<'db' | 'providers'>): Promise<void> =>
+  queueLacking(deps.db, directoriesOf(deps))
 
 /** Reports people whose rights follow no directory: without its entry in the file, their groups give no rights. */
 export const reportStranded = async (deps: Uses<'db' | 'providers' | 'telemetry'>): Promise<void> => {

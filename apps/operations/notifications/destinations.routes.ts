@@ -16,7 +16,14 @@ import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
-import { addDestination, confirmDestination, destinationView, makeSecret, removeDestination, testDestination } from './commands.ts'
+import {
+  addDestination,
+  confirmDestination,
+  destinationView,
+  makeSecret,
+  removeDestination,
+  testDestination,
+} from './commands.ts'
 import { ownedBy, ownerOf } from './view.ts'
 
 type Deps = Uses<'channels' | 'clock' | 'config' | 'db' | 'keys' | 'notifyKeys' | 'trust'>

@@ -58,7 +58,9 @@ export const listHearing = (db: Queryable, owner: string) =>
 export const moveDestination = (
   tx: Tx,
   destination_id: string,
-  set: Partial<Pick<Destination, 'secret' | 'previous_secret' | 'previous_until' | 'status' | 'status_reason' | 'tries'>>,
+  set: Partial<
+    Pick<Destination, 'secret' | 'previous_secret' | 'previous_until' | 'status' | 'status_reason' | 'tries'>
+  >,
 ) => tx.update(notify_destinations).set(set).where(eq(notify_destinations.destination_id, destination_id))
 
 /** The browser of this session. */
