@@ -167,8 +167,7 @@ const prepare = async (
   const wanted = isWanted(work, nodes)
   const inputs = inputsOf(work, nodes)
   // A repeat may find work that has begun, and an undo restores, however long ago its change was foreseen.
-  if (!repeated && input.role === 'run')
-    await refuseOldPreview(deps.pool, input.operation_id, work, inputs.max_age_s)
+  if (!repeated && input.role === 'run') await refuseOldPreview(deps.pool, input.operation_id, work, inputs.max_age_s)
   const read = wanted && input.role === 'run' && resume === null ? spec.read : undefined
   const refers = deps.executors.get(work.executor)?.refers === true
   if (refers) allowSecrets(work.secrets, work.pool, deps.policy)

@@ -118,10 +118,10 @@ export const freezeGate = ({ freeze_id, title, to, approvers }: Freeze): Omit<Wa
 export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): Wanted[] =>
   judged
     .filter(({ level, result }) => level === 'soft' && result === 'forbids' && entry.length > 0)
-    .map(({ policy_id, detail, approvers }) => ({
+    .map(({ policy_id, detail, approvers, quorum }) => ({
       kind: 'policy_override',
       question: `${detail} Continue despite this policy?`,
-      policy: policyOf(policy_id, { approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) } }),
+      policy: policyOf(policy_id, { approvals: { quorum, groups: approvers.map((group) => ({ group, min: 0 })) } }),
       guards: entry.toSorted(byText),
     }))
 

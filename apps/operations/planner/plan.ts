@@ -74,7 +74,7 @@ export const makePlan = (input: PlannerInput): Made => {
     risk,
     procedure_risk,
     policy_facts: weight.policy_facts,
-    policy_results: weight.judged.map(({ approvers: _, ...result }) => result),
+    policy_results: weight.judged.map(({ approvers: _, quorum: __, ...result }) => result),
     warnings,
     estimates,
     plan_hash: planHash(document),
