@@ -23,7 +23,7 @@ import type { AttemptResult, Refusal } from '../../workflows/operation/state/eve
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import { type AttemptInput, createAims } from './aim.ts'
-import { inputsOf, isWanted, namesOfWork, type Work, workOf } from './inputs.ts'
+import { inputsOf, isWanted, namesOfWork, PreviewStale, refuseOldPreview, type Work, workOf } from './inputs.ts'
 import { CHUNK_BYTES, createLog } from './logs.ts'
 import { type Look, lookOf, refuseTarget } from './read.ts'
 import { allowSecrets, resolveSecrets, SecretError } from './secrets.ts'
@@ -161,11 +161,13 @@ const prepare = async (
   deps: ActivityDeps,
   input: AttemptInput,
   work: Work,
-  { spec, resume }: Granted,
+  { spec, resume, repeated }: Granted,
 ): Promise<Prepared> => {
   const nodes = await outputsOf(deps.pool, input.operation_id, namesOfWork(work))
   const wanted = isWanted(work, nodes)
   const inputs = inputsOf(work, nodes)
+  // A repeat may find work that has begun, and an undo restores, however long ago its change was foreseen.
+  if (!repeated && input.role === 'run') await refuseOldPreview(deps.pool, input.operation_id, work, inputs.max_age_s)
   const read = wanted && input.role === 'run' && resume === null ? spec.read : undefined
   const refers = deps.executors.get(work.executor)?.refers === true
   if (refers) allowSecrets(work.secrets, work.pool, deps.policy)
@@ -191,6 +193,8 @@ const failedBy = ({ class: kind, message, retryable }: NodeError): Failed => ({
 /** A value that cannot be resolved is a definite failure, because no call was sent. */
 const asFailure = (error: unknown): Failed => {
   if (error instanceof SecretError) return { status: 'failed', class: error.kind, message: error.message }
+  if (error instanceof PreviewStale)
+    return { status: 'failed', class: 'preview_stale', message: error.message, retryable: false }
   if (error instanceof ValueError || error instanceof CelError)
     return { status: 'failed', class: 'expression_error', message: error.message }
   throw error

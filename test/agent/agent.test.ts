@@ -324,7 +324,11 @@ it('a deaf tool of an agent that is not heard has ended before another may get i
   writeFileSync(at, JSON.stringify({ format: 'signalbox/agent@1', state_dir: lab.place('state'), ...file }))
   const work = {
     ...{ operation_id: 'o', node_id: 'job', attempt: 1, generation: 1, fence: 1, key: 'k', execution_token: 't' },
-    ...{ heartbeat_s: 5, deadline_at: new Date(Date.now() + 600_000).toISOString() },
+    ...{
+      heartbeat_s: 5,
+      deadline_at: new Date(Date.now() + 600_000).toISOString(),
+      start_before: new Date().toISOString(),
+    },
     ...{ results_url: url, artifacts_url: url, job: 'command', inputs: { program: 'pulse', args: ['unheard'] } },
   }
   const said: string[] = []

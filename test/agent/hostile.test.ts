@@ -1,10 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
 import { until } from '../support/until.ts'
 import { type Lab, startLab } from './support/agent.ts'
+import { refused } from './support/refusal.ts'
 
 /** Programs that misbehave, run by the agent against running operations, worker and stream. */
 let lab: Lab
+const CLOUD = () => ({ jobs: ['command'], env: { CLOUD_KEY: { file: `${lab.folder}/key` } } })
 const args = { type: 'array', items: { type: 'string' } }
 const outputs = (json: string) => `printf '%s' '${json}' > "$SIGNALBOX_OUTPUTS"`
 beforeAll(async () => {
@@ -14,7 +18,7 @@ beforeAll(async () => {
   const program = (name: string, text: string) => [name, { path: lab.script(name, text), args }] as const
   lab.startAgent({
     ...{ pools: ['infra'], concurrency: 4, uid: [1500, 1501, 1502, 1503] },
-    credentials: { cloud: { jobs: ['command'], env: { CLOUD_KEY: { file: `${lab.folder}/key` } } } },
+    credentials: { cloud: CLOUD(), narrow: { ...CLOUD(), when: "with.args[0] == 'eu1' && with.args.size() == 1" } },
     programs: Object.fromEntries([
       program('binary', `printf 'a\\000b\\n'; sleep 3; ${outputs('{"text": "a\\u0000b\\ud83d"}')}; echo done`),
       // A pair of surrogates lies across the end of the longest line.
@@ -24,6 +28,7 @@ beforeAll(async () => {
       ),
       program('deep', outputs(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)),
       program('linked', 'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"'),
+      program('holds', `echo "holds \${CLOUD_KEY:+one}"`),
       program('moving', 'touch "$HOME/../mine" || echo kept out; touch "$HOME/own" && echo at home'),
       program('keeps', `echo $$ > ${place}/keeps; echo "$CLOUD_KEY" > "$HOME/kept"; sleep 60`),
       program(
@@ -98,6 +103,28 @@ it('a job neither reads nor ends what runs beside it', async () => {
   expect(log).not.toMatch(/CLOUD_KEY|a-key-of|killed/)
   expect(existsSync(`/proc/${pid}`)).toBe(true)
   await lab.force(path)
+}, 90_000)
+
+it('a credential is given only where its condition holds for the inputs', async () => {
+  const asks = (...args: string[]) =>
+    job('holds', { job: 'command', inputs: { program: 'holds', args, credentials: 'narrow' } })
+  const path = await lab.start({ ...asks('eu1'), outputs: {} })
+  await lab.reaches(path, 'succeeded', 'holds')
+  expect(await logOf(path, 'holds')).toContain('holds one')
+  // The condition cannot be evaluated without the first argument.
+  for (const args of [['us1'], ['eu1', 'us1'], []]) {
+    const other = await lab.start({ ...asks(...args), outputs: {} })
+    await refused(lab, other, 'holds', 'agent_refused', /gives the credential "narrow" only where with\.args/)
+  }
+  const broken = {
+    format: 'signalbox/agent@1',
+    pools: ['infra'],
+    state_dir: '/x',
+    uid: 1,
+    credentials: { one: { ...CLOUD(), when: 'labels.a' } },
+  }
+  lab.write('broken.json', JSON.stringify(broken))
+  expect(() => readAgentFile(join(lab.folder, 'broken.json'))).toThrow('/credentials/one/when')
 }, 90_000)
 
 it('a process that left its group ends with its attempt', async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Freeze, Target } from '../../apps/operations/graph/types.ts'
+import { calendarFor } from '../../apps/operations/targets/windows.ts'
 import {
   closureOf,
   nextOpening,
@@ -6,6 +8,7 @@ import {
   openingOf,
   type WindowHours,
 } from '../../apps/shared/data/calendar.ts'
+import { compileCel } from '../../apps/shared/expressions/cel.ts'
 
 const ALL = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const window = (more: Partial<WindowHours> = {}): WindowHours => ({
@@ -123,5 +126,18 @@ describe('the reason that keeps a node from starting', () => {
       targets: { both: { windows: ['night'], freezes: [] } },
     }
     expect(closureOf(never, 'both', [], 0)).toEqual({ kind: 'window', id: 'night', until: 7 * 86_400_000 })
+  })
+})
+
+describe('a calendar of many targets', () => {
+  it('has one time for all its conditions: the targets for which none is left count as covered', () => {
+    const names = Array.from({ length: 250 }, (_, i) => `name-${i}`)
+    const targets = Array.from({ length: 500 }, (_, i) => ({ resource_id: `host-${i}`, names }) as never as Target)
+    const slow = compileCel("target.names.exists(a, target.names.exists(b, a == b + '!'))", ['target'])
+    const freeze = { freeze_id: 'slow', from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z', approvers: [] }
+    const freezes = [{ ...freeze, title: 'slow', digest: '', applies: slow }] satisfies Freeze[]
+    const calendar = calendarFor({ windows: [], freezes }, targets, undefined, at('2026-06-01T00:00:00Z'))
+    expect(calendar?.targets).not.toHaveProperty('host-0')
+    expect(calendar?.targets['host-499']).toEqual({ windows: [], freezes: ['slow'] })
   })
 })

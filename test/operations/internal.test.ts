@@ -630,7 +630,12 @@ describe('artifacts of agents', () => {
       artifacts_url: `${link.url}/internal/v1/artifacts`,
     }
     const deadline_at = new Date(Date.now() + 60_000).toISOString()
-    const { keep, fetch: fetchAgain } = createReporter({ ...ids, ...urls, deadline_at } as Work)
+    const { keep, fetch: fetchAgain } = createReporter({
+      ...ids,
+      ...urls,
+      deadline_at,
+      start_before: deadline_at,
+    } as Work)
     const bytes = randomBytes(5_000_000)
     const { sha256 } = await keep({ name: 'plan', kind: 'saved_plan', media_type: 'application/octet-stream' }, bytes)
     const [row] = await listed()

@@ -1,10 +1,8 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { digestByHand } from '../support/bound.ts'
+import { siteFolder } from '../support/site.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, problem, type Reply, startPlatform } from './support/platform.ts'
 
@@ -22,15 +20,6 @@ applies: plan.risk.score >= 30
 place: { at: entry }
 approvals: { quorum: 1, groups: [{ group: storage, min: 1 }] }
 `
-const siteFolder = (files: Record<string, string>): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'site-'))
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(join(folder, name, '..'), { recursive: true })
-    writeFileSync(join(folder, name), text)
-  }
-  return folder
-}
-
 let catalog: CatalogLog
 let p: Platform
 beforeAll(async () => {

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { loadPlanPolicies } from '../../apps/operations/policies/plans.ts'
@@ -11,6 +8,7 @@ import { type DeadLetter, listDeadLetters, releaseLetter } from '../../db/inbox.
 import { grantLeases } from '../../db/operations/leases/rows.ts'
 import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../../db/operations/plans/rows.ts'
 import { inboxOf } from '../../db/operations/tables/index.ts'
+import { siteFolder } from '../support/site.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, problem, type Reply, startPlatform } from './support/platform.ts'
@@ -56,15 +54,6 @@ freezes:
 const forbid = (id: string, detail: string, tier: string) =>
   `@id("${id}") @detail("${detail}") forbid (principal, action == Action::"plan.execute", resource is Plan)
    when { resource.hasTag("tier") && resource.getTag("tier") == "${tier}" };`
-const siteFolder = (files: Record<string, string>): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'site-'))
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(join(folder, name, '..'), { recursive: true })
-    writeFileSync(join(folder, name), text)
-  }
-  return folder
-}
-
 let catalog: CatalogLog
 let p: Platform
 beforeAll(async () => {

@@ -78,21 +78,18 @@ const waiting = (look_after_s: number): ExecutorResult => ({
 
 /** The row precedes the message, so that an agent that answers at once finds its token known. */
 const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext, known?: Execution) => {
-  const { operation_id, node_id, attempt, generation, fence, key, pool, deadline, timeouts } = context
+  const { operation_id, node_id, attempt, generation, fence, key, pool, timeouts } = context
   const { job, inputs = {}, labels } = context.with
   const { secrets } = context
   if (typeof job !== 'string' || !isObject(inputs) || !isObject(labels ?? {}))
     return failed('refused', '"job" must be a text; "inputs" and "labels" must be objects.')
   const door = policy.agentsOf(pool)
   if (!door) return failed('refused', `The pool "${pool}" has no agents.`)
-  const left_s = (deadline - Date.now()) / 1000
+  // The time of the work begins with its first agent; a later one has the rest.
+  const left_s = known?.left_s ?? timeouts.run_s
   const { heartbeat_s = HEARTBEAT_S } = timeouts
-  // Work that no agent has begun when its time is over has no effect.
-  const start_s = Math.min(timeouts.start_s ?? START_S[door.mode], left_s)
-  if (left_s <= 0)
-    return known?.begun
-      ? { ...unknown('An agent was lost, and there was no time left for another.'), final: true }
-      : failed('timeout', 'There was no time left to begin.')
+  const start_s = timeouts.start_s ?? START_S[door.mode]
+  if (left_s <= 0) return { ...unknown('An agent was lost, and there was no time left for another.'), final: true }
   const token = `exe_${randomBytes(32).toString('base64url')}`
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }
@@ -121,6 +118,6 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     return known?.begun
       ? unknown(`An agent was lost, and no other accepted the work: ${refused}`, known)
       : failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
-  // An agent that begins at once and dies at once has then been silent for three heartbeats.
-  return waiting(Math.min(start_s, 3 * heartbeat_s))
+  // An agent that begins at once has then used its time, or been silent for three heartbeats if it died at once.
+  return waiting(Math.min(start_s, 3 * heartbeat_s, left_s))
 }

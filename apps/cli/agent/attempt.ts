@@ -135,9 +135,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
   )
 
-  const env = isObject(work.inputs)
-    ? environmentOf(file, work.inputs.credentials, work.job)
-    : '"inputs" must be an object.'
+  const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
   // Masking shorter values would garble ordinary words.
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
   const log: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {

@@ -33,8 +33,8 @@ const LONGEST_ASKED_MS = 20_000
 /** The numbered reports of one piece of work (operations.md 9.1); a repeat of a report is the same message. */
 export const createReporter = (work: Work) => {
   const { operation_id, node_id, attempt, generation, fence, results_url, artifacts_url, execution_token } = work
-  /** By this machine's clock, once an answer has told how much time is left. */
-  let end = Date.parse(work.deadline_at)
+  /** By this machine's clock, once an answer has told how much time is left: that of the work begins with its start. */
+  let end = Math.max(Date.parse(work.deadline_at), Date.parse(work.start_before))
   let sequence = 0
 
   /** Sends until it gets a whole answer, at least once and until the work's time ends; `once` gives up after one try. */

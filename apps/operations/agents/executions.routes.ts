@@ -19,7 +19,7 @@ export const byItsToken = (base: AgentBase, scope: string) =>
 /** A report with its lines is larger than other public bodies. */
 const REPORT_BYTES = 8_388_608
 
-type Deps = Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>
+type Deps = Uses<'artifacts' | 'db' | 'nats' | 'planPolicies' | 'telemetry'>
 
 /** The endpoint for agents: an execution token is valid for one attempt of one node only. */
 export const executionsRoutes = routes<Deps, { base: AgentBase }>('agents', (app, { deps, base }) => {

@@ -23,6 +23,8 @@ import { AppError, type CodeOf } from '../../shared/errors.ts'
 import { takeOutputs } from '../../shared/expressions/outputs.ts'
 import type { Uses } from '../deps.ts'
 import { refused } from '../policies/authority.ts'
+import type { PlanPolicies } from '../policies/plans.ts'
+import { judgePreviews } from '../policies/previews.ts'
 
 /** How long after the end of an attempt its log lines are still accepted. */
 const LOGS_AFTER_S = 600
@@ -41,7 +43,7 @@ type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
  * its exact answer. A refused message leaves a line in the history, and the log lines that it brought in time.
  */
 export const takeResult = async (
-  deps: Uses<'artifacts' | 'db' | 'nats' | 'telemetry'>,
+  deps: Uses<'artifacts' | 'db' | 'nats' | 'planPolicies' | 'telemetry'>,
   token: string | undefined,
   message: ExecutionResult,
   request_id: string,
@@ -63,7 +65,7 @@ export const takeResult = async (
       return known.fingerprint === fingerprint
         ? { reply: { ...(known.answer as ExecutionReply), duplicate: true, left_s: handed.left_s } }
         : { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
-    const outcome = await take(tx, token_sha256, handed, message, stored)
+    const outcome = await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
     if ('reply' in outcome) await keepAnswer(tx, token_sha256, message.result_id, fingerprint, outcome.reply)
     else await noteRefusal(tx, handed, message, outcome.refusal, request_id)
     return outcome
@@ -117,6 +119,7 @@ const storedAmong = async ({ artifacts }: Uses<'artifacts'>, message: ExecutionR
 
 const take = async (
   tx: Tx,
+  policies: PlanPolicies,
   token_sha256: string,
   handed: Handed,
   message: ExecutionResult,
@@ -157,7 +160,7 @@ const take = async (
       ? (['unknown', 'after its agent was lost'] as const)
       : (['failed', 'before an agent began'] as const)
     const error = { class: 'cancelled', message: `The operation was cancelled ${when}.` }
-    await end(tx, token_sha256, handed, { ...message, phase, error })
+    await end(tx, policies, token_sha256, handed, { ...message, phase, error })
     return { refusal: rejected('attempt_closed', error.message) }
   }
   const terminal = TERMINAL.has(message.phase)
@@ -171,7 +174,7 @@ const take = async (
     })
     return { reply: replyOf(handed, handed.node_state) }
   }
-  return end(tx, token_sha256, handed, message)
+  return end(tx, policies, token_sha256, handed, message)
 }
 
 /** One "started" is accepted: of two agents that have the same work, one begins it. None does once a cancel was accepted. */
@@ -219,7 +222,13 @@ const replyOf = (handed: Handed, node_state: string): ExecutionReply => ({
   left_s: handed.left_s,
 })
 
-const end = async (tx: Tx, token_sha256: string, handed: Handed, message: ExecutionResult): Promise<Outcome> => {
+const end = async (
+  tx: Tx,
+  policies: PlanPolicies,
+  token_sha256: string,
+  handed: Handed,
+  message: ExecutionResult,
+): Promise<Outcome> => {
   // Other nodes must not use the outputs of an undo.
   const taken =
     message.phase !== 'succeeded'
@@ -227,7 +236,9 @@ const end = async (tx: Tx, token_sha256: string, handed: Handed, message: Execut
       : handed.role === 'run'
         ? takeOutputs(handed.spec, message.outputs ?? {})
         : { outputs: null, error: null }
-  const error = taken ? taken.error : errorOf(message)
+  const denied =
+    taken?.outputs && !taken.error ? await judgePreviews(tx, policies, handed, message.outputs ?? {}) : undefined
+  const error = taken ? (taken.error ?? denied ?? null) : errorOf(message)
   // Only an agent that killed its tool reports an unknown outcome.
   const status = message.phase === 'unknown' ? 'unknown' : error ? 'failed' : 'succeeded'
   const { operation_id, node_id, role, attempt, fence } = handed
@@ -238,7 +249,7 @@ const end = async (tx: Tx, token_sha256: string, handed: Handed, message: Execut
     return { reply: { ...replyOf(handed, handed.node_state), next_before: null } }
   }
   const phase = status === 'unknown' ? 'outcome_unknown' : status
-  const outputs = taken && !taken.error ? taken.outputs : null
+  const outputs = taken && !error ? taken.outputs : null
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })

@@ -17,7 +17,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { compileCel } from '../../shared/expressions/cel.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { FreezeDeps } from '../deps.ts'
-import { covers } from '../planner/gates.ts'
+import { createCovers } from '../planner/gates.ts'
 import { allowedAction, hasScopes, isInScope, throwIfRefused } from '../policies/authority.ts'
 import { loadAllTargets } from '../targets/resolve.ts'
 import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, viewOf } from './freezes.ts'
@@ -115,8 +115,9 @@ const coveredBy = async (db: Queryable, { caller, dry_run }: Mutation, applies: 
   const everywhere = isInScope(caller, 'operation:control', [{}])
   if (everywhere && !dry_run) return []
   const all = await loadAllTargets(db)
-  const program = compileCel(applies, ['target'])
-  const covered = all?.filter((target) => covers({ applies: program }, target))
+  const condition = { applies: compileCel(applies, ['target']) }
+  const covers = createCovers()
+  const covered = all?.filter((target) => covers(condition, target))
   const outside = covered?.filter(
     ({ type_key, scope }) => hasScopes(caller) && !isInScope(caller, 'operation:control', [{ ...scope, type_key }]),
   )

@@ -46,6 +46,8 @@ const EXTERNAL: Shape = {
   job: { kind: 'text', required: true },
   inputs: { kind: 'object' },
   labels: { kind: 'object' },
+  /** How old the preview that it carries out may be when it starts. */
+  max_age_s: { kind: 'number', min: 300, max: 604_800 },
 }
 const COMMAND: Shape = {
   program: { kind: 'text', required: true },

@@ -1,7 +1,7 @@
 import type { GatePolicy, Join, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
-import { CelError } from '../../shared/expressions/cel.ts'
+import { CEL_LIMITS, CelError } from '../../shared/expressions/cel.ts'
 import { byText } from '../graph/graph.ts'
 import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from '../graph/types.ts'
 import { policyOf, rejectingInTime } from '../packs/defaults.ts'
@@ -101,11 +101,13 @@ export const freezeGates = (
   entry: string[],
   from: string,
   until: string,
-): Wanted[] =>
-  freezes
+): Wanted[] => {
+  const covers = createCovers()
+  return freezes
     .filter((freeze) => Date.parse(freeze.from) < Date.parse(until) && Date.parse(freeze.to) > Date.parse(from))
     .filter((freeze) => targets.some((target) => covers(freeze, target)))
     .map((freeze) => ({ ...freezeGate(freeze), guards: entry.toSorted(byText) }))
+}
 
 /** The gate for a freeze: who may pass it, and for how long. */
 export const freezeGate = ({ freeze_id, title, to, approvers }: Freeze): Omit<Wanted, 'guards'> => ({
@@ -118,10 +120,10 @@ export const freezeGate = ({ freeze_id, title, to, approvers }: Freeze): Omit<Wa
 export const overrideGates = (judged: readonly JudgedPlan[], entry: string[]): Wanted[] =>
   judged
     .filter(({ level, result }) => level === 'soft' && result === 'forbids' && entry.length > 0)
-    .map(({ policy_id, detail, approvers }) => ({
+    .map(({ policy_id, detail, approvers, quorum }) => ({
       kind: 'policy_override',
       question: `${detail} Continue despite this policy?`,
-      policy: policyOf(policy_id, { approvals: { quorum: 1, groups: approvers.map((group) => ({ group, min: 0 })) } }),
+      policy: policyOf(policy_id, { approvals: { quorum, groups: approvers.map((group) => ({ group, min: 0 })) } }),
       guards: entry.toSorted(byText),
     }))
 
@@ -177,12 +179,26 @@ const JOINED: Record<Join, (before: Ends[]) => { starts: boolean; never: boolean
 }
 const isOver = ({ good, bad }: Ends): boolean => good || bad
 
-export const covers = ({ applies: condition }: Pick<Freeze, 'applies'>, target: Target): boolean => {
-  try {
-    return condition.test({ target })
-  } catch (error) {
-    if (error instanceof CelError) return true
-    throw error
+/** How long all conditions on all targets may take together: one of them alone may take as long. */
+const COVERS_MS = CEL_LIMITS.ms
+
+/**
+ * Whether freezes and windows cover targets. A condition that cannot be evaluated covers, and so do those for which no
+ * time is left.
+ */
+export const createCovers = () => {
+  let left_ms: number = COVERS_MS
+  return ({ applies: condition }: Pick<Freeze, 'applies'>, target: Target): boolean => {
+    if (left_ms <= 0) return true
+    const started = performance.now()
+    try {
+      return condition.test({ target })
+    } catch (error) {
+      if (error instanceof CelError) return true
+      throw error
+    } finally {
+      left_ms -= performance.now() - started
+    }
   }
 }
 

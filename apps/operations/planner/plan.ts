@@ -9,7 +9,7 @@ import { type PlannerInput, PlanRefusal, type TargetDiff, type Warning } from '.
 import type { PlanFacts, PolicyResult } from '../policies/plans.ts'
 import { gatesFor, refuseCeiling, weigh } from './bind.ts'
 import { changesDraft, graphDraft } from './draft.ts'
-import { covers } from './gates.ts'
+import { createCovers } from './gates.ts'
 import { leasesOf } from './leases.ts'
 import { isCompensable, type Risk } from './risk.ts'
 
@@ -74,7 +74,7 @@ export const makePlan = (input: PlannerInput): Made => {
     risk,
     procedure_risk,
     policy_facts: weight.policy_facts,
-    policy_results: weight.judged.map(({ approvers: _, ...result }) => result),
+    policy_results: weight.judged.map(({ approvers: _, quorum: __, ...result }) => result),
     warnings,
     estimates,
     plan_hash: planHash(document),
@@ -91,6 +91,7 @@ const documentOf = (
   gates: PlanDocument['gates'],
 ): PlanDocument => {
   const used = new Set(lanes.map((lane) => `${lane.procedure.pack}@${lane.procedure.version}`))
+  const covers = createCovers()
   const windows = input.library.windows.filter((window) => input.targets.some((target) => covers(window, target)))
   const asked = input.intent.constraints.window_id
   return {

@@ -43,8 +43,13 @@ export const operationObject = (operation: Governed): PolicyObject => ({
   four_eyes: false,
   groups: [],
   risk: operation.risk_level,
-  types: distinct(operation.places.map(({ type_key }) => type_key)),
-  regions: distinct(operation.places.map(({ region_id }) => region_id)),
+  ...spreadOf(operation.places),
+})
+
+/** The types and regions of these places. */
+export const spreadOf = (places: readonly Place[]) => ({
+  types: distinct(places.map(({ type_key }) => type_key)),
+  regions: distinct(places.map(({ region_id }) => region_id)),
 })
 
 const distinct = (values: readonly (string | null | undefined)[]): string[] => [

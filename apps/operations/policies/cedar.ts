@@ -55,6 +55,20 @@ export type PolicyObject = {
   types: readonly string[]
   regions: readonly string[]
   labels: Readonly<Record<string, string>>
+  preview?: PreviewFacts | undefined
+}
+
+/** A tool's preview as policies see it (signalbox.cedarschema). */
+export type PreviewFacts = {
+  create: number
+  update: number
+  replace: number
+  delete: number
+  unknowns: number
+  binding: string
+  kinds: string[]
+  resources: string[]
+  complete: boolean
 }
 
 export type PolicyRequest = {
@@ -167,6 +181,7 @@ const entitiesOf = ({ user_id, kind, groups, object }: Omit<PolicyRequest, 'acti
     environment: environment ?? '',
     types: [...rest.types],
     regions: [...rest.regions],
+    ...(rest.preview && { preview: rest.preview }),
   }
   return [
     { uid: { type: 'User', id: user_id }, attrs: { kind, groups: [...groups] }, parents: [] },

@@ -4,7 +4,7 @@ import { ConfigError } from '../../shared/config.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { refusal } from '../../shared/errors.ts'
-import { FOLDER, type Policy, preparePolicies, readPolicies } from './cedar.ts'
+import { FOLDER, type Policy, type PreviewFacts, preparePolicies, readPolicies } from './cedar.ts'
 
 /** The effect of a planning policy (operations.md 4.3): it blocks the plan, adds a gate, or is shown with the plan. */
 export const POLICY_LEVELS = ['hard', 'soft', 'advisory'] as const
@@ -19,12 +19,16 @@ export type PlanFacts = {
   types: string[]
   regions: string[]
   labels: Record<string, string>
+  preview?: PreviewFacts
 }
 export type JudgedPlan = PolicyResult & {
   /** Groups that may override a soft policy; if empty, anyone who may decide gates. */ approvers: string[]
+  /** How many approvals override it. */
+  quorum: number
 }
 
-type Rule = Policy & { level: PolicyLevel; approvers: string[] }
+type Rule = Policy & { level: PolicyLevel } & Pick<JudgedPlan, 'approvers' | 'quorum'>
+const MOST_APPROVALS = 20
 const PERMIT = '@id("planned") permit (principal, action == Action::"plan.execute", resource);'
 
 /**
@@ -45,7 +49,7 @@ export const loadPlanPolicies = (site_dir?: string) => {
   const judge = (facts: PlanFacts): JudgedPlan[] => {
     const { requester, labels } = facts
     const plan = { type: 'Plan', id: facts.intent_id, behind: [], involved: [requester], four_eyes: false } as const
-    const object = { ...plan, ...pick(facts, 'requester', 'risk', 'types', 'regions'), groups: [], labels }
+    const object = { ...plan, ...pick(facts, 'requester', 'risk', 'types', 'regions', 'preview'), groups: [], labels }
     const who = { user_id: requester, kind: 'person', groups: [], as_groups: [], auth_age_s: 0 } as const
     const { diagnostics } = authorize({
       ...who,
@@ -57,10 +61,17 @@ export const loadPlanPolicies = (site_dir?: string) => {
     const forbids = new Set(diagnostics.reason)
     // A policy that cannot be evaluated forbids: an error must not open anything.
     const broken = new Map(diagnostics.errors.map(({ policyId, error }) => [policyId, error.message]))
-    return rules.map(({ id, level, detail, approvers }) => {
+    return rules.map(({ id, level, detail, approvers, quorum }) => {
       const error = broken.get(id)
       const result = error !== undefined || forbids.has(id) ? 'forbids' : 'passed'
-      return { policy_id: id, level, result, detail: error ? `It cannot be evaluated: ${error}` : detail, approvers }
+      return {
+        policy_id: id,
+        level,
+        result,
+        detail: error ? `It cannot be evaluated: ${error}` : detail,
+        approvers,
+        quorum,
+      }
     })
   }
   return { judge }
@@ -90,6 +101,10 @@ const readLevel = (file: string, level: PolicyLevel): Rule[] => {
     if (groups.some((group) => !/^[a-z][a-z0-9-]{1,62}$/.test(group)))
       throw wrong('names approvers that are no groups; write @approvers("group, group").')
     if (groups.length > 0 && level !== 'soft') throw wrong('names approvers; only a soft policy can be overridden.')
-    return { ...policy, level, approvers: groups }
+    const quorum = Number(json.annotations?.quorum ?? 1)
+    if (!Number.isInteger(quorum) || quorum < 1 || quorum > MOST_APPROVALS)
+      throw wrong(`asks for no number of approvals from 1 to ${MOST_APPROVALS}; write @quorum("2").`)
+    if (quorum > 1 && level !== 'soft') throw wrong('asks for approvals; only a soft policy can be overridden.')
+    return { ...policy, level, approvers: groups, quorum }
   })
 }

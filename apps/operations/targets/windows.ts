@@ -1,6 +1,6 @@
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import type { Library, Target } from '../graph/types.ts'
-import { covers } from '../planner/gates.ts'
+import { createCovers } from '../planner/gates.ts'
 
 /** The same for targets already loaded: a rehearsal uses the calendar that the claims will use. */
 export const calendarFor = (
@@ -11,6 +11,7 @@ export const calendarFor = (
 ): OperationCalendar | null => {
   const asked = library.windows.find((window) => window.window_id === window_id)
   const freezes = library.freezes.filter(({ to }) => Date.parse(to) > now)
+  const covers = createCovers()
   const covering = targets.map((target) => ({
     target,
     windows: library.windows.filter((window) => covers(window, target)),

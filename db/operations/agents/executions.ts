@@ -21,6 +21,8 @@ export type Execution = {
   /** Of the whole attempt: how many there were, and whether an agent began any of them. */
   handovers: number
   begun: boolean
+  /** Seconds until the end of the work that an agent began; less than nothing afterwards. */
+  left_s: number | null
   /** Seconds until the next check is due. */
   look_after_s: number
 }
@@ -29,7 +31,8 @@ const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
   started_at is not null and heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp() as silent,
   deadline_at <= clock_timestamp() as overdue, count(*) over ()::int as handovers, bool_or(started_at is not null) over () as begun,
-  greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then start_before
+  extract(epoch from max(deadline_at) filter (where started_at is not null) over () - clock_timestamp())::double precision as left_s,
+  greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
 from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
 
@@ -54,11 +57,14 @@ export type NewExecution = AttemptRef & {
   pool: string
   start_s: number
   heartbeat_s: number
-  /** Seconds until the attempt's deadline. */
+  /** Seconds that the work may take from its start. */
   left_s: number
 }
 
-/** `trace`: the trace context of the start, for the executor of the work. */
+/**
+ * `deadline_at`: for work that begins at once; the answer to "started" tells how much time it has. `trace`: the trace
+ * context of the start, for the executor of the work.
+ */
 type Handover = { start_before: string; deadline_at: string; trace: string | null }
 
 /** Records a handover before the agent learns of it, and that the attempt waits; closes every earlier one of the attempt. */
@@ -74,9 +80,9 @@ waits as (
     format('Waiting for an agent of the pool "%s" until %s.', $7::text, operations.iso(date_trunc('second', clock_timestamp() + make_interval(secs => $9)))))
   where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11)
 insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role, lines_before)
-values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $10), $11,
+values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $9::double precision + $10::double precision), $11,
   (select coalesce(max(last_seq), 0) from operations.operation_job_log_index where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11))
-returning operations.iso(start_before) as start_before, operations.iso(deadline_at) as deadline_at,
+returning operations.iso(start_before) as start_before, operations.iso(clock_timestamp() + (deadline_at - start_before)) as deadline_at,
   (select c.trace from operations.operation_commands c where c.operation_id = $2 and c.kind = 'start' limit 1) as trace`,
     values: [
       e.token_sha256,

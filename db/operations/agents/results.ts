@@ -40,6 +40,14 @@ export type Handed = {
 /** Late messages are answered for ten minutes. */
 const TOKEN_EXPIRED = sql`e.deadline_at + interval '10 min' <= clock_timestamp()`
 
+/**
+ * The seconds that the work has: from its start, while no agent has begun it. A worker of an earlier version let the wait
+ * use them up; the time of the step is then due all the same.
+ */
+const LEFT = sql`extract(epoch from case when e.started_at is not null then e.deadline_at - clock_timestamp()
+  when h.begun_before then e.deadline_at - e.start_before
+  else greatest(e.deadline_at - e.start_before, make_interval(secs => (n.spec -> 'timeouts' ->> 'run_s')::float8)) end)::int`
+
 /** Control before attempts, as everywhere; messages that end no attempt share the control row with claims. */
 export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boolean): Promise<Handed | undefined> => {
   const { rows } = await tx.execute<Handed>(sql`
@@ -52,7 +60,7 @@ export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boole
       ${TOKEN_EXPIRED} as expired,
       not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id
         and o.role = e.role and o.attempt = e.attempt and o.fence > e.fence) as newest,
-      e.lines_before, h.handovers, h.begun_before, extract(epoch from e.deadline_at - clock_timestamp())::int as left_s,
+      e.lines_before, h.handovers, h.begun_before, ${LEFT} as left_s,
       a.phase, extract(epoch from clock_timestamp() - a.ended_at)::int as ended_s, a.log_lines, a.log_bytes::int as log_bytes,
       n.state as node_state, case e.role when 'run' then n.attempt else (select max(u.attempt) from operations.node_attempts u
         where u.operation_id = e.operation_id and u.node_id = e.node_id and u.role = 'undo') end as node_attempt, n.generation as node_generation, n.spec,
@@ -70,19 +78,21 @@ type Key = Pick<Handed, 'operation_id' | 'node_id' | 'role' | 'attempt'>
 const ofAttempt = ({ operation_id, node_id, role, attempt }: Key) =>
   sql`operation_id = ${operation_id} and node_id = ${node_id} and role = ${role} and attempt = ${attempt}`
 
-/** Records a sign of life, with its progress. */
+/** Records a sign of life, with its progress. The first one begins the time of the work, of which the wait used none. */
 export const noteMessage = async (
   tx: Tx,
   token_sha256: string,
-  key: Key,
+  key: Key & Pick<Handed, 'left_s'>,
   { sequence, progress, started }: { sequence: number; progress: unknown; started: boolean },
 ): Promise<void> => {
   await tx.execute(sql`
     update operations.executions set sequence = ${sequence}, heartbeat_at = clock_timestamp(),
-      started_at = ${started ? sql`clock_timestamp()` : sql`started_at`} where token_sha256 = ${token_sha256}`)
+      started_at = ${started ? sql`clock_timestamp()` : sql`started_at`},
+      deadline_at = ${started ? sql`clock_timestamp() + make_interval(secs => ${key.left_s})` : sql`deadline_at`} where token_sha256 = ${token_sha256}`)
   // Until it starts, the progress is that it waits for an agent.
   await tx.execute(sql`
     update operations.node_attempts set heartbeat_at = clock_timestamp(),
+      deadline_at = ${started ? sql`(select deadline_at from operations.executions where token_sha256 = ${token_sha256})` : sql`deadline_at`},
       progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, ${started ? sql`null` : sql`progress`}) where ${ofAttempt(key)}`)
 }
 

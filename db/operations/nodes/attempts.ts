@@ -159,3 +159,14 @@ export const outputsOf = async (
   })
   return Object.fromEntries(rows.map(({ node_id, outputs }) => [node_id, { outputs: outputs ?? {} }]))
 }
+
+/** How many seconds ago the nodes of the oldest of these outputs ended. */
+export const ageOf = async (pool: pg.Pool, operation_id: string, node_ids: readonly string[]): Promise<number> => {
+  const { rows } = await pool.query<{ age_s: number | null }>({
+    name: 'node_age',
+    text: `select extract(epoch from clock_timestamp() - min(ended_at))::double precision as age_s
+           from operations.nodes where operation_id = $1 and node_id = any($2)`,
+    values: [operation_id, node_ids],
+  })
+  return rows[0]?.age_s ?? 0
+}

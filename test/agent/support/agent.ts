@@ -65,7 +65,7 @@ export const exitOf = async ({ child, said }: Agent): Promise<number | null> => 
 /** Operations, a worker, and agents as separate processes, signed in as the machine that the pools name. */
 export const startLab = async (
   pools: readonly string[],
-  { bringWorker = startWorker as typeof startWorker | typeof spawnWorker, more = {} } = {},
+  { bringWorker = startWorker as typeof startWorker | typeof spawnWorker, more = {}, env = {} } = {},
 ) => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-lab-'))
   chmodSync(folder, 0o755)
@@ -78,7 +78,7 @@ export const startLab = async (
   }
   writeFileSync(policy_file, JSON.stringify(document))
   const p = await startPlatform({
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file, ...env },
   })
   const machine = (name: string) => {
     const made = person(name, ['viewer'])

@@ -6,6 +6,7 @@ import { Value } from 'typebox/value'
 import { Closed } from '../../../shared/contracts/shapes.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
+import { compileCel } from '../../../shared/expressions/cel.ts'
 import { readDocument } from '../../command.ts'
 import { usageError } from '../../errors.ts'
 
@@ -104,6 +105,8 @@ export const AgentFile = Closed({
       Name,
       Closed({
         jobs: Type.Array(Type.String(), { minItems: 1 }),
+        /** CEL over `with`, the inputs of the job: without a true answer, the job does not get the credential. */
+        when: Type.Optional(Type.String({ minLength: 1 })),
         env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Closed({ file: Path })),
       }),
     ),
@@ -126,6 +129,7 @@ export const readAgentFile = (path: string): AgentFile => {
   try {
     const known = { known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
     const uids = usersOf(file)
+    for (const [name, { when }] of Object.entries(file.credentials ?? {})) compiled(name, when)
     return { ...file, ...known, uids, uid: uids[0] }
   } catch (error) {
     throw usageError(`${path}${(error as Error).message}`)
@@ -153,15 +157,35 @@ export const namesHost = (patterns: readonly string[], address: string): boolean
 export const named = <T>(members: Record<string, T> | undefined, name: unknown): T | undefined =>
   members && Object.hasOwn(members, String(name)) ? members[String(name)] : undefined
 
+const compiled = (name: string, when: string | undefined) => {
+  try {
+    return when === undefined ? undefined : compileCel(when, ['with'])
+  } catch (error) {
+    throw new Error(`/credentials/${name}/when: ${(error as Error).message}`)
+  }
+}
+
+/** Whether the inputs meet the condition of a credential; one that cannot be evaluated on them is not met. */
+const isMet = (name: string, when: string | undefined, inputs: Record<string, unknown>): boolean => {
+  try {
+    return compiled(name, when)?.test({ with: inputs }) ?? true
+  } catch {
+    return false
+  }
+}
+
 /** The variables of a credential that this job may use; a string says why it must not. */
 export const environmentOf = (
   { credentials = {} }: AgentFile,
-  name: unknown,
+  inputs: Record<string, unknown>,
   job: string,
 ): Record<string, string> | string => {
+  const { credentials: name } = inputs
   if (name === undefined) return {}
   const found = named(credentials, name)
   if (!found?.jobs.includes(job)) return `The agent's file does not allow ${job} to use the credential "${name}".`
+  if (!isMet(String(name), found.when, inputs))
+    return `The agent's file gives the credential "${name}" only where ${found.when}; the inputs of ${job} do not meet that.`
   try {
     return Object.fromEntries(
       Object.entries(found.env).map(([key, { file }]) => [key, readFileSync(file, 'utf8').replace(/\n$/, '')]),
