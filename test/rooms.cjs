@@ -48,7 +48,7 @@ const ROOMS = {
   'apps/relay': [['audit', 'commands', 'events']],
   'apps/shared': [
     ['contracts/codes'],
-    ['contracts', 'codec', 'jwt', 'process', 'run'],
+    ['contracts', 'codec', 'jwt', 'process', 'run', 'tls'],
     ['contracts/client', 'contracts/catalog', 'contracts/identity', 'contracts/session', 'service'],
     ['contracts/operations', 'contracts/topology', 'contracts/imports'],
     ['contracts/engine', 'contracts/notifications', 'contracts/overview', 'data'],

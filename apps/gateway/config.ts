@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { parseRate, rateSetting } from '../shared/web/rates.ts'
+import { loadEdgePair } from './edge/tls.ts'
 import { QUEUES, SEATED, SEATS } from './proxy/seats.ts'
 
 /** The logins credential can answer in its two seconds, at 0.2 s a hash and core. It would refuse more, only later. */
@@ -30,6 +31,20 @@ export const schema = Type.Object({
       'A path such as /signalbox, below which a reverse proxy offers the API too. The proxy keeps the path, or strips it and names it in X-Forwarded-Prefix. The console stays at the root of the public origin.',
   }),
   GATEWAY__HTTP__TRUSTED_PROXIES: Type.Array(Type.String(), { default: [], description: 'A JSON array of CIDRs.' }),
+  GATEWAY__HTTP__TRUSTED_NETWORK: Type.Boolean({
+    default: false,
+    description:
+      'true: production may serve without TLS beyond this host, because no one but the proxy is in the network between them.',
+  }),
+  GATEWAY__TLS__CERT_FILE: Type.Optional(
+    Type.String({
+      description:
+        'A PEM file: the certificate of the public listener, with its chain; with it, the proxy connects by TLS.',
+    }),
+  ),
+  GATEWAY__TLS__KEY_FILE: Type.Optional(
+    Type.String({ description: 'A PEM file: the private key of that certificate.' }),
+  ),
   GATEWAY__UPSTREAM__SESSION_URL: settings.url('http://127.0.0.1:7101'),
   GATEWAY__UPSTREAM__IDENTITY_URL: settings.url('http://127.0.0.1:7111'),
   GATEWAY__UPSTREAM__TOKEN_URL: settings.url('http://127.0.0.1:7131'),
@@ -78,6 +93,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
   return {
     ...config,
+    tls: loadEdgePair(config, env),
     seats: { ...SEATS, ...config.GATEWAY__PRIORITY__SEATS },
     queues: { ...QUEUES, ...config.GATEWAY__PRIORITY__QUEUES },
     auth_secrets: secretKeysOf(config.AUTH__SECRET__KEYS),

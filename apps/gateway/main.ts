@@ -4,6 +4,7 @@ import { listen } from '../shared/http/app.ts'
 import { idleConnections, runApp } from '../shared/http/lifecycle.ts'
 import { buildApp } from './app.ts'
 import { loadGatewayConfig } from './config.ts'
+import { followEdgePair } from './edge/tls.ts'
 import { createDeps } from './wire.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -18,6 +19,7 @@ await runApp('gateway', async () => {
   const deps = createDeps(config, { version })
   await deps.settled()
   const { server, internal, health } = buildApp(deps)
+  if (config.tls) followEdgePair(config.tls, config)
   const endIdle = idleConnections(server)
   server.listen(config.GATEWAY__HTTP__PORT, config.GATEWAY__LISTEN__HOST)
   await once(server, 'listening')

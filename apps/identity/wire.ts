@@ -63,22 +63,7 @@ export const createDeps = (
     )
   const providers = providersOf(config, telemetry, follow)
   follow()
-  const stopPruning = startPruning(
-    [
-      () => pruneKeys(db, idempotency),
-      () => pruneOutbox(db, outbox),
-      () => pruneAssertions(db),
-      () => noteEnding({ db, clock, keys }),
-      () => noteExpired({ db, clock, keys }),
-      () => reportStranded({ db, providers, telemetry }),
-      followFile,
-    ],
-    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed, or an expiry cannot be published'),
-  )
-  const aligning = startLoop('identity_aligning', () => alignNext({ db, keys, providers }), {
-    every_ms: 1000,
-    failed: (err) => telemetry.log.warn({ err }, 'the rights of people in large groups cannot follow'),
-  })
+  const stopUpkeep = startUpkeep({ db, clock, keys, providers, telemetry }, followFile)
   const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
   return {
     config,
@@ -107,13 +92,40 @@ export const createDeps = (
     }),
     close: async () => {
       stopping.abort()
-      stopPruning()
-      await aligning.stop()
+      await stopUpkeep()
       jwks.close()
       await killed.stop()
       registry.close()
       providers.stop()
       await close()
     },
+  }
+}
+
+/** Removes old rows, publishes endings, and lets rights follow their groups; returns the function that ends it. */
+const startUpkeep = (
+  { db, clock, keys, providers, telemetry }: Pick<IdentityDeps, 'db' | 'clock' | 'keys' | 'providers' | 'telemetry'>,
+  followFile: () => Promise<unknown>,
+) => {
+  const { log } = telemetry
+  const stopPruning = startPruning(
+    [
+      () => pruneKeys(db, idempotency),
+      () => pruneOutbox(db, outbox),
+      () => pruneAssertions(db),
+      () => noteEnding({ db, clock, keys }),
+      () => noteExpired({ db, clock, keys }),
+      () => reportStranded({ db, providers, telemetry }),
+      followFile,
+    ],
+    (err) => log.warn({ err }, 'old rows cannot be removed, or an expiry cannot be published'),
+  )
+  const aligning = startLoop('identity_aligning', () => alignNext({ db, keys, providers }), {
+    every_ms: 1000,
+    failed: (err) => log.warn({ err }, 'the rights of people in large groups cannot follow'),
+  })
+  return async () => {
+    stopPruning()
+    await aligning.stop()
   }
 }

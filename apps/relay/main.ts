@@ -1,6 +1,8 @@
 import { AREAS, requireMigrations } from '../../db/migrate.ts'
 import { listen } from '../shared/http/app.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
+import { peerOf } from '../shared/links.ts'
+import { followServers } from '../shared/tls/peer.ts'
 import { buildApp, startRelay } from './app.ts'
 import { loadRelayConfig } from './config.ts'
 import { createLags } from './lags.ts'
@@ -14,6 +16,12 @@ await runApp('relay', async () => {
   const { app, health } = buildApp(deps)
   const relay = startRelay(deps)
   measureRoom(deps.telemetry, deps.pool, deps.nats, config.SIGNALBOX__NATS__PREFIX)
+  followServers({
+    postgres: () => peerOf('postgres', config.RELAY__DATABASE__URL),
+    redis: () => peerOf('redis', config.RELAY__REDIS__URL),
+    nats: () => peerOf('nats', config.RELAY__NATS__URL),
+    temporal: () => peerOf('temporal', config.RELAY__TEMPORAL__ADDRESS),
+  })
   await listen(app, config.RELAY__LISTEN__HOST, config.RELAY__INTERNAL__PORT)
   return {
     telemetry: deps.telemetry,

@@ -1,6 +1,7 @@
 import { readTextFile } from '../shared/config.ts'
 import { prefixed, type StreamName } from '../shared/events/events.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
+import { follow } from '../shared/tls/pairs.ts'
 import { followSecurity } from './audit/security.ts'
 import { createSiem } from './audit/siem.ts'
 import { createPlaceGuard } from './commands/place.ts'
@@ -158,6 +159,7 @@ const startSiem = ({ config, telemetry, pool }: RelayDeps): Record<string, Loop>
     cert: read('RELAY__SIEM__CERT_FILE'),
     key: read('RELAY__SIEM__KEY_FILE'),
   }
+  follow('RELAY__SIEM', { renewed: () => false, certificates: () => ({ siem: tls.cert, siem_authority: tls.ca }) })
   const siem = createSiem({ pool, url, headers, tls, log: telemetry.log })
   const loop = startLoop('siem', telemetry.log, SIEM_MS, siem.turn)
   return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }

@@ -3,7 +3,8 @@ import { rootCertificates } from 'node:tls'
 import type { RedisOptions } from 'ioredis'
 import Type from 'typebox'
 import { ConfigError, loadConfig, readTextFile } from './config.ts'
-import { refuseUseless, renew } from './process/mtls.ts'
+import { follow, readPair, refuseUseless, renew } from './tls/pairs.ts'
+import type { Peer, Server } from './tls/peer.ts'
 import { bareHost } from './web/addresses.ts'
 
 /** host:port; an IPv6 address is in brackets. */
@@ -54,19 +55,15 @@ export type Links = {
 
 export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
   const config = loadConfig(schema, env)
-  const { SIGNALBOX__TLS__CERT_FILE: cert_file, SIGNALBOX__TLS__KEY_FILE: key_file } = config
-  if (!cert_file !== !key_file)
-    throw new ConfigError('SIGNALBOX__TLS__CERT_FILE and SIGNALBOX__TLS__KEY_FILE belong together: set both or none.')
   const read = (name: `${string}_FILE` & keyof typeof config) => {
     const path = config[name]
     return path === undefined ? undefined : readTextFile(name, path)
   }
   const ca = read('SIGNALBOX__TLS__CA_FILE')
-  const cert = read('SIGNALBOX__TLS__CERT_FILE')
-  const key = read('SIGNALBOX__TLS__KEY_FILE')
+  const pair = readPair('SIGNALBOX__TLS', config)
   read('SIGNALBOX__TEMPORAL__API_KEY_FILE') // an unreadable one stops the start
   return {
-    tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+    tls: { ...(ca && { ca }), ...pair },
     sentinels: config.SIGNALBOX__REDIS__SENTINELS
       ? {
           servers: config.SIGNALBOX__REDIS__SENTINELS.split(',').map((address) => {
@@ -95,6 +92,10 @@ export const linksOfProcess = (): Links => {
   const links = loadLinks()
   refuseUselessPair(links)
   of_process = links
+  follow('SIGNALBOX__TLS', {
+    renewed: () => renewLinks(links),
+    certificates: () => ({ link: links.tls.cert, link_authority: links.tls.ca }),
+  })
   return links
 }
 
@@ -152,5 +153,22 @@ export const temporalOptions = (address: string, links: Links = linksOfProcess()
       ...(cert && key && !api_key_file && { clientCertPair: { crt: Buffer.from(cert), key: Buffer.from(key) } }),
     },
     ...(api_key_file && { apiKey: () => readFileSync(api_key_file, 'utf8').trim() }),
+  }
+}
+
+const PORTS: Record<Server, number> = { postgres: 5432, redis: 6379, nats: 4222, temporal: 7233 }
+
+/** Where a client finds the server of this URL, and the certificate that it expects; undefined if the URL is plain. */
+export const peerOf = (server: Server, url: string, links: Links = linksOfProcess()): Peer | undefined => {
+  if (!/^(postgres(ql)?|rediss|tls):/.test(url) || !URL.canParse(url)) return undefined
+  const { hostname, port: own_port, searchParams } = new URL(url)
+  // If Sentinels name the primary, its configured address may be meaningless.
+  const [sentinel] = (server === 'redis' && links.sentinels?.servers) || []
+  const { host, port } = sentinel ?? { host: bareHost(hostname), port: Number(own_port || PORTS[server]) }
+  const ca_file = searchParams.get('sslrootcert')
+  const ca = server === 'temporal' ? temporalAuthorities(links) : undefined
+  return {
+    ...{ host, port, name: (server === 'temporal' && links.server_name) || host },
+    tls: ca_file ? { ca: readFileSync(ca_file, 'utf8') } : { ...links.tls, ...(ca && { ca }) },
   }
 }

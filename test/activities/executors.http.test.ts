@@ -9,6 +9,7 @@ import { createHttp } from '../../activities/executors/http/run.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import type { ExecutorContext } from '../../activities/executors/types.ts'
 import { RETRYABLE } from '../../apps/shared/contracts/operations/graph.ts'
+import { freePort } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 
 type Seen = { method: string; url: string; headers: IncomingMessage['headers'] }
@@ -227,7 +228,8 @@ describe('a call', () => {
   })
 
   it('is unreachable if no server listens, and unknown if it is cut after sending', async () => {
-    expect((await run({ request: { method: 'POST', url: 'http://127.0.0.1:9999/x' } })).result).toMatchObject({
+    const url = `http://127.0.0.1:${await freePort()}/x`
+    expect((await run({ request: { method: 'POST', url } })).result).toMatchObject({
       status: 'failed',
       class: 'unreachable',
     })

@@ -14,6 +14,7 @@ import { connectNats } from '../../apps/shared/events/events.ts'
 import { pruneAgents } from '../../db/operations/agents/rows.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { must, person } from '../operations/support/platform.ts'
+import { startCollector } from '../platform/support/collector.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
@@ -96,6 +97,28 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
   expect(log).toContain('hello eu1')
   expect(log).not.toContain('SIGNALBOX_TOKEN')
   await ends(agent)
+}, 90_000)
+
+it('records its attempt in the trace of the click, and hands that on to the program and to its reports', async () => {
+  const collector = await startCollector()
+  const agent = lab.startAgent({ ...file, traces: collector.url })
+  const click = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const path = await lab.startGraph({ nodes: [job('greet', 'traced')] }, { headers: { traceparent: click } })
+  await lab.reaches(path, 'succeeded')
+  await until(() => collector.spans.length > 0, { what: 'the span' })
+  const [span] = collector.spans
+  expect(collector.spans).toEqual([
+    {
+      ...{ app: 'signalbox-agent', name: 'agent command', trace_id: click.split('-')[1] },
+      ...{ span_id: expect.stringMatching(/^[0-9a-f]{16}$/), parent: click.split('-')[2] },
+    },
+  ])
+  const traceparent = `00-${span?.trace_id}-${span?.span_id}-01`
+  expect((await lab.p.as('vic').get(`${path}/nodes/job/logs`)).text).toContain(`TRACEPARENT=${traceparent}`)
+  expect(lab.traced()).toContain(`POST /api/v1/execution-results ${traceparent}`)
+  expect(collector.bodies.join('')).not.toMatch(/exe_|hello/)
+  await ends(agent)
+  collector.close()
 }, 90_000)
 
 it.each(['README.md', 'guides.md'])(

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beginAttempt } from '../../apps/cli/agent/span.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { createPorts } from '../../apps/platform/base/ports.ts'
+import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { startMetering } from '../../apps/shared/metering.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { beginSpan, startTracing } from '../../apps/shared/tracing.ts'
@@ -81,6 +83,17 @@ describe('a trace', () => {
     await until(() => kept().length >= wanted.length, { what: 'the spans', timeout_ms: 20_000 })
     expect(kept().sort()).toEqual(wanted)
     expect(store.spans.every(({ app }) => app === 'signalbox-test')).toBe(true)
+  })
+
+  it('has the attempt of an agent too', async () => {
+    const click = beginSpan('click', undefined, { priority: 'decide' })
+    const work = { trace: click?.traceparent, job: 'command', operation_id: 'o', node_id: 'n', attempt: 1 }
+    await beginAttempt(work as Work, env.SIGNALBOX__TELEMETRY__OTLP_URL).end('succeeded')
+    click?.end()
+    const found = () => store.spans.find(({ name }) => name === 'agent command')
+    await until(found, { what: 'the span of the agent', timeout_ms: 20_000 })
+    const [, trace_id, span_id] = click?.traceparent.split('-') ?? []
+    expect(found()).toMatchObject({ app: 'signalbox-agent', trace_id, parent: span_id })
   })
 
   it('with reads only is rarely kept', () => {

@@ -10,6 +10,7 @@ import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verif
 import { repairTimeline } from '../../db/operations/projection/rebuild.ts'
 import type { EvidenceRecord } from '../../db/operations/tables/evidence.ts'
 import { type Answer, carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
+import { freePort } from '../support/ports.ts'
 import { readModelDifferences } from '../support/read-models.ts'
 import { until } from '../support/until.ts'
 import { type Platform, startPlatform } from './support/platform.ts'
@@ -56,7 +57,8 @@ const startAgents = async () => {
     secrets,
     ...(endpoint && { mode: 'http', endpoint, max_in_flight: 50 }),
   })
-  const policy = { default: pool(), lab: pool(lab.url), shell: pool(shell.url), gone: pool('http://127.0.0.1:9999/') }
+  const gone = pool(`http://127.0.0.1:${await freePort()}/`)
+  const policy = { default: pool(), lab: pool(lab.url), shell: pool(shell.url), gone }
   const file = join(folder, 'policy.yaml')
   const program = join(folder, 'program.sh')
   writeFileSync(program, PROGRAM, { mode: 0o755 })

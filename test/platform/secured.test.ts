@@ -81,8 +81,11 @@ const inImage = (app: string, args: string[], input = '') =>
     child.stdin?.end(input)
   })
 
+/** The public listener, which asks no one for a certificate. */
+const edge = () => `https://127.0.0.1:${up.portOf('gateway', 'http')}`
 const send = async (path: string, body?: object, token?: string) => {
-  const { statusCode, body: reply } = await request(`http://127.0.0.1:${up.portOf('gateway', 'http')}${path}`, {
+  const { statusCode, body: reply } = await request(`${edge()}${path}`, {
+    dispatcher: shownBy('prometheus'),
     method: body ? 'POST' : 'GET',
     headers: {
       ...(body && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }),
@@ -189,6 +192,23 @@ describe('a certificate that the set-up renewed', () => {
     for (const name of ['own', 'authority', 'link', 'link_authority'])
       expect(text).toMatch(new RegExp(`signalbox_certificate_expiry_seconds\\{name="${name}",[^}]*\\} [1-9]`))
   }, 300_000)
+
+  it('is one of all whose life is reported: those of the servers too, and of the public listener', async () => {
+    const lives = async (app: string) => {
+      const url = `https://127.0.0.1:${up.portOf(app, 'internal')}/metrics`
+      const text = await (await request(url, { dispatcher: shownBy('prometheus') })).body.text()
+      return Object.fromEntries(
+        Array.from(
+          text.matchAll(/signalbox_certificate_expiry_seconds\{name="(\w+)"[^}]*\} (\S+)/g),
+          ([, name, left]) => [name, Math.round(Number(left) / 86_400)],
+        ),
+      )
+    }
+    const servers = { postgres: 90, redis: 90, nats: 90, temporal: 90 }
+    expect(await lives('relay')).toMatchObject({ own: 90, link: 90, ...servers })
+    expect(await lives('gateway')).toMatchObject({ own: 90, public: 90 })
+    expect(await lives('token')).not.toHaveProperty('public')
+  })
 })
 
 describe('Temporal that requires an API key', () => {
@@ -484,6 +504,18 @@ describe('npm run doctor -- --production', () => {
     ],
     [
       5,
+      'a plain public listener',
+      'The public listener at 0.0.0.0 is plain',
+      env('gateway.env', /^GATEWAY__TLS__\w+=.*\n/gm, ''),
+    ],
+    [
+      3,
+      'a certificate of the public listener that ends tomorrow',
+      "the public listener's certificate expires in 0 days",
+      certificate(other.issue('gateway'), 'gateway'),
+    ],
+    [
+      5,
       'a proxy that no setting names',
       'GATEWAY__HTTP__TRUSTED_PROXIES is empty',
       env('gateway.env', /^GATEWAY__HTTP__TRUSTED_PROXIES=.*\n/m, ''),
@@ -584,7 +616,7 @@ describe('the image', () => {
     node(...envFilesOf(app), ...more, join(image.root, 'apps/platform/run/probe.ts'), app)
 
   it('serves the console that it was built with', async () => {
-    const { statusCode, body } = await request(`http://127.0.0.1:${up.portOf('gateway', 'http')}/`)
+    const { statusCode, body } = await request(`${edge()}/`, { dispatcher: shownBy('prometheus') })
     expect([statusCode, await body.text()]).toEqual([200, expect.stringContaining('<script')])
   })
 

@@ -125,6 +125,22 @@ describe('the set-up of production', () => {
         ])
   })
 
+  it('has Temporal serve callers with the settings of an older folder too, until those are changed', async () => {
+    const served = async (listener: 'frontend' | 'internode') =>
+      Promise.all([undefined, 'relay', 'temporal-relay', 'temporal-roles'].map((pair) => admits(listener, pair)))
+    const mends = ['relay', 'worker'].map((app) =>
+      edit(`env/${app}.env`, (text) => text.replaceAll(`/tls/temporal-${app}.`, `/tls/${app}.`)),
+    )
+    expect((await setUp()).text).toContain('relay: SIGNALBOX__TLS__CERT_FILE')
+    expect([await served('frontend'), await served('internode')]).toEqual([
+      [false, true, true, true],
+      [false, false, true, true],
+    ])
+    for (const mend of mends) mend()
+    expect((await setUp()).status).toBe(0)
+    expect(await served('frontend')).toEqual([false, false, true, true])
+  })
+
   it.each([
     ['catalog', ['serverAuth', 'clientAuth']],
     ['postgres', ['serverAuth']],

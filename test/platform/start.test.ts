@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { holderOf, readRun } from '../../apps/platform/base/record.ts'
 import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
 import { approveGate, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
-import { sourceHash } from '../../apps/platform/run/console-build.ts'
+import { STAMP, sourceHash } from '../../apps/platform/run/console-build.ts'
 import type { Run } from '../../apps/platform/run/supervisor.ts'
 import { until } from '../support/until.ts'
 import { type Running, runVerb } from './support/verb.ts'
@@ -32,9 +32,9 @@ const DEMO = /The demo data is complete/
 
 /** Other tests build and check the console. */
 const fakeConsole = (into: string) => {
-  mkdirSync(join(into, 'console'), { recursive: true })
+  mkdirSync(join(into, 'console/.vite'), { recursive: true })
   writeFileSync(join(into, 'console/index.html'), '<!doctype html><title>Signalbox</title>')
-  writeFileSync(join(into, 'console.stamp'), sourceHash())
+  writeFileSync(join(into, 'console', STAMP), sourceHash())
 }
 const start = (...args: string[]) => runVerb('start', args, { env })
 const person = (name: string): Promise<Person> => {

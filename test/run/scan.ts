@@ -12,7 +12,8 @@ import { pythonTools } from './python-tools.ts'
 /**
  * `npm run scan`: Checkov's findings in the chart and the Dockerfile, and npm's advisories for the packages of production.
  * Each finding must be in the table of apps/platform/README.md, and each rule in that table must be found: otherwise, or
- * with an advisory, exits with 1. A registry that answers no advisories is reported, and in CI a failure.
+ * with an advisory, exits with 1. So does a Checkov that cannot run. A registry that answers no advisories is reported,
+ * and in CI a failure.
  */
 const CHECKOV = 'checkov==3.3.30'
 const DEPLOY = 'apps/platform/deploy'
@@ -48,16 +49,20 @@ const advisories = (): Promise<number | undefined> =>
     })
   })
 
+const found = await findings().catch((error: Error) => {
+  console.error(`NOT RUN: Checkov did not read the chart and the Dockerfile: ${error.message}`)
+  process.exit(1)
+})
 const explained = new Set(readFileSync(join(ROOT, 'apps/platform/README.md'), 'utf8').match(/CKV\w*_\d+/g))
-const found = Map.groupBy(await findings(), ({ check_id }) => check_id)
-const rows = [...found].map(([id, all]) => [
+const by_rule = Map.groupBy(found, ({ check_id }) => check_id)
+const rows = [...by_rule].map(([id, all]) => [
   id,
   String(all.length),
   all[0]?.check_name ?? '',
   explained.has(id) ? 'explained' : 'NOT EXPLAINED',
 ])
 for (const line of table(['rule', 'places', 'finding', ''], rows)) console.log(line)
-const gone = [...explained].filter((id) => !found.has(id))
+const gone = [...explained].filter((id) => !by_rule.has(id))
 if (gone.length > 0) console.log(`The README explains what is no longer found: ${gone.join(', ')}`)
 const count = await advisories()
 console.log(count === undefined ? 'NOT RUN: the registry answers no advisories.' : `npm: ${count} advisories`)

@@ -10,6 +10,7 @@ import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { testDatabase } from '../support/database.ts'
 import { type Link, startLink } from '../support/link.ts'
+import { freePort } from '../support/ports.ts'
 
 let database: Awaited<ReturnType<typeof testDatabase>>
 let link: Link
@@ -65,10 +66,9 @@ describe('a transaction left idle by its process for too long', () => {
 describe('an error', () => {
   const sql = (code: string) => new Error('failed query', { cause: Object.assign(new Error('x'), { code }) })
   it('of the owner, the network, the database or the clock is an outage', async () => {
-    const refused = await fetch('http://127.0.0.1:59999/').catch((error: Error) => error)
-    const late = await fetch('http://127.0.0.1:59999/', { signal: AbortSignal.timeout(0) }).catch(
-      (error: Error) => error,
-    )
+    const free = `http://127.0.0.1:${await freePort()}/`
+    const refused = await fetch(free).catch((error: Error) => error)
+    const late = await fetch(free, { signal: AbortSignal.timeout(0) }).catch((error: Error) => error)
     for (const error of [
       refused,
       late,

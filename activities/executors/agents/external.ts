@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { crashPoint } from '../../../apps/shared/crash.ts'
 import { isObject } from '../../../apps/shared/data/pointer.ts'
+import { traceNow } from '../../../apps/shared/process/trace.ts'
 import {
   closeExecution,
   type Execution,
@@ -94,7 +95,9 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }
   const row = { ...ref, role: context.role, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
-  const { start_before, deadline_at, trace } = await insertExecution(deps.pool, row)
+  const { start_before, deadline_at } = await insertExecution(deps.pool, row)
+  // The span of this attempt, in the trace of the command that released the node.
+  const trace = traceNow()
   const body = {
     v: 1,
     ...ref,
@@ -106,7 +109,7 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     start_before,
     results_url: `${deps.agents_url}/execution-results`,
     artifacts_url: `${deps.agents_url}/artifacts`,
-    ...(trace !== null && { trace }),
+    ...(trace !== undefined && { trace }),
     ...(labels !== undefined && { labels }),
     // Last, because others fill these: an agent that reads the first member of a name reads ours.
     job,

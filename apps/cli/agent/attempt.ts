@@ -16,6 +16,7 @@ import { applySet } from './kubernetes/apply.ts'
 import { previewSet } from './kubernetes/preview.ts'
 import { undoSet } from './kubernetes/undo.ts'
 import { type Answer, createReporter } from './report.ts'
+import { beginAttempt } from './span.ts'
 import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
@@ -76,7 +77,8 @@ export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
  * heartbeat is accepted for two heartbeat intervals, it interrupts itself, so a repeat elsewhere never overlaps it.
  */
 export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
-  const { report, keep, fetch, left_ms } = createReporter(work)
+  const span = beginAttempt(work, file.traces)
+  const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
   // Without it no work can begin, such as on a full disk.
   const folder = mkdtempSync(join(tmpdir(), FOLDER))
   const first = await report('started')
@@ -158,10 +160,11 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       return refusedBy('This agent resolves no references to secrets; name a credential of its file.')
     const home = join(folder, 'home')
     const own = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: join(home, 'tmp'), LANG: 'C.UTF-8' }
+    const traced = span.traceparent ? { TRACEPARENT: span.traceparent } : {}
     for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
     if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
     const reports = { log, stored, keep, fetch, left_ms, own_ms, began }
-    return tool({ work, file, folder, home, env: { ...own, ...env }, mask, signal, ...reports })
+    return tool({ work, file, folder, home, env: { ...own, ...traced, ...env }, mask, signal, ...reports })
   }
   try {
     const verdict = await act().catch((error: Error) =>
@@ -176,6 +179,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       await report('heartbeat', { lines: part })
     }
     const { status, ...rest } = verdict
+    void span.end(status)
     let said = await report(status, { ...closing(rest, mask), lines })
     if (status === 'succeeded' && UNTAKEN.has(said.status)) said = await report('failed', closing(untaken(said), mask))
     // The control plane may never learn it: this line is then all that tells what became of the work.

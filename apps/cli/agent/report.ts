@@ -31,7 +31,7 @@ const LONGEST_WAIT_MS = 5000
 const LONGEST_ASKED_MS = 20_000
 
 /** The numbered reports of one piece of work (operations.md 9.1); a repeat of a report is the same message. */
-export const createReporter = (work: Work) => {
+export const createReporter = (work: Work, traceparent?: string) => {
   const { operation_id, node_id, attempt, generation, fence, results_url, artifacts_url, execution_token } = work
   /** By this machine's clock, once an answer has told how much time is left: that of the work begins with its start. */
   let end = Math.max(Date.parse(work.deadline_at), Date.parse(work.start_before))
@@ -41,7 +41,11 @@ export const createReporter = (work: Work) => {
   const send = async (url: string, init: RequestInit, { once = false, ms = ONE_MS } = {}) => {
     for (let wait = 200; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       const at = Date.now()
-      const headers = { authorization: `Bearer ${execution_token}`, ...init.headers }
+      const headers = {
+        authorization: `Bearer ${execution_token}`,
+        ...(traceparent && { traceparent }),
+        ...init.headers,
+      }
       const signal = AbortSignal.timeout(Math.min(ms, Math.max(end - Date.now(), ONE_MS)))
       const answer = await fetch(url, { ...init, headers, signal }).then(whole, () => undefined)
       if (answer && !LATER.has(answer.status)) return { ...answer, at }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { AppError, type CodeOf, overloaded, problemOf } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
@@ -16,6 +16,7 @@ import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type
 import { checkHeaders, isPreflightPath, traceOf, upstreamHeaders } from './headers.ts'
 import { AUTH_BODY, chargeOpenRoute } from './open-routes.ts'
 import { type ClientAddress, parseTarget, splitBase, type Target } from './target.ts'
+import { createListener } from './tls.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
@@ -30,6 +31,19 @@ const AGENT_BODIES: Record<string, number> = {
 const UPLOAD_MS = 330_000
 /** How long a connection with a request may be still beyond the time of an answer; streams send something every 15 s. */
 const STILL_MS = 20_000
+
+const LISTENER = {
+  maxHeaderSize: MAX_HEADERS,
+  headersTimeout: 10_000,
+  // A slow body of another route is cut by the time of its answer.
+  requestTimeout: UPLOAD_MS,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5000,
+  insecureHTTPParser: false,
+  // Checked below, so that a missing header is answered in our format.
+  requireHostHeader: false,
+  rejectNonStandardBodyWrites: false,
+}
 
 /** The public listener: every request passes the same checks in the same order (auth.md 6). */
 export const createGateway = (deps: GatewayDeps) => {
@@ -73,21 +87,7 @@ export const createGateway = (deps: GatewayDeps) => {
     handle(deps, exchange).catch((error: unknown) => answerError(deps, exchange, error))
   }
 
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADERS,
-      headersTimeout: 10_000,
-      // A slow body of another route is cut by the time of its answer.
-      requestTimeout: UPLOAD_MS,
-      keepAliveTimeout: 75_000,
-      connectionsCheckingInterval: 5000,
-      insecureHTTPParser: false,
-      // Checked below, so that a missing header is answered in our format.
-      requireHostHeader: false,
-      rejectNonStandardBodyWrites: false,
-    },
-    begin,
-  )
+  const server = createListener(LISTENER, deps.config.tls, begin)
   server.timeout = deps.config.GATEWAY__UPSTREAM__REPLY_MS + STILL_MS
   // Node would answer any other expectation than `100-continue` in its own format.
   server.on('checkExpectation', begin)

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type WatchedDependency, watchDependency } from '../../shared/process/dependency.ts'
-import { clientTls, mtlsOfProcess } from '../../shared/process/mtls.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
+import { clientTls, mtlsOfProcess } from '../../shared/tls/mtls.ts'
 import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts'
 
 const KEEP_ALIVE_MS = 60_000

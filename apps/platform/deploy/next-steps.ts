@@ -14,7 +14,7 @@ export const withAccount = (url: string, user: string, password: string): string
 }
 
 /** The settings without which the servers use plain text or lose data (reliability.md 4.11), as files to include. */
-export const serverFiles = (at: string): Record<string, string> => ({
+export const serverFiles = (at: string, older = false): Record<string, string> => ({
   'postgres/postgresql.conf': `ssl = on
 ssl_cert_file = '${at}/tls/postgres.pem'
 ssl_key_file = '${at}/tls/postgres.key'
@@ -43,7 +43,7 @@ maxmemory-policy noeviction
 jetstream { store_dir: "/data", sync_interval: always }
 include "accounts.conf"
 `,
-  'temporal/tls.yaml': temporalTls(at),
+  'temporal/tls.yaml': temporalTls(at, older),
   // Without it, the roles find each other in plain text.
   'temporal/dynamic.yaml': 'system.enableRingpopTLS:\n  - value: true\n',
 })
@@ -51,10 +51,14 @@ include "accounts.conf"
 /** The pair that Temporal's roles show each other. */
 export const TEMPORAL_ROLES: Wanted = { name: 'temporal-roles', as: ['server', 'client'] }
 
-/** Whoever calls Temporal may end any workflow, so it has an authority of its own for its callers and its roles. */
-const temporalTls = (at: string): string => {
+/**
+ * Whoever calls Temporal may end any workflow, so it has an authority of its own for its callers and its roles. `older`:
+ * it admits the authority of all apps too, as long as callers have settings from before that.
+ */
+const temporalTls = (at: string, older: boolean): string => {
   const pair = (name: string) => `certFile: ${at}/tls/${name}.pem, keyFile: ${at}/tls/${name}.key`
-  const admits = `requireClientAuth: true, clientCaFiles: [${at}/tls/temporal-ca.pem]`
+  const admits = (...authorities: string[]) =>
+    `requireClientAuth: true, clientCaFiles: [${authorities.map((name) => `${at}/tls/${name}.pem`).join(', ')}]`
   const client = (name: string, authority: string) =>
     `client: { serverName: ${name}, rootCaFiles: [${at}/tls/${authority}.pem] }`
   const { name: roles } = TEMPORAL_ROLES
@@ -62,10 +66,10 @@ const temporalTls = (at: string): string => {
   tls:
     refreshInterval: 1m
     internode:
-      server: { ${pair(roles)}, ${admits} }
+      server: { ${pair(roles)}, ${admits('temporal-ca')} }
       ${client(roles, 'temporal-ca')}
     frontend:
-      server: { ${pair('temporal')}, ${admits} }
+      server: { ${pair('temporal')}, ${admits('temporal-ca', ...(older ? ['ca'] : []))} }
       ${client('temporal', 'ca')}
     systemWorker: { ${pair(roles)}, ${client('temporal', 'ca')} }
 `
@@ -103,8 +107,10 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
 7. The first administrator: \`node --env-file=${at}/env/identity.env --env-file=${at}/env/identity.secret.env
    apps/platform/bootstrap.mjs admin identity bootstrap-admin --username NAME\`. After the password, this person adds a passkey or an
    authenticator app, as do all with a role of SESSION__SECOND_FACTOR__ROLES in \`env/session.env\`.
-8. A proxy with a public certificate before the gateway: it ends TLS. Name its networks
-   by \`--proxies\` of the set-up, or in GATEWAY__HTTP__TRUSTED_PROXIES of \`env/gateway.env\`.
+8. A proxy with a public certificate before the gateway: it ends TLS, and connects to the gateway by TLS too, trusting
+   \`tls/ca.pem\`. Name its networks by \`--proxies\` of the set-up, or in GATEWAY__HTTP__TRUSTED_PROXIES of \`env/gateway.env\`.
+   If no one but the proxy is in the network between them, you may instead empty GATEWAY__TLS__CERT_FILE and
+   GATEWAY__TLS__KEY_FILE there, and set GATEWAY__HTTP__TRUSTED_NETWORK=true: the proxy then connects in plain text.
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
 10. Backups of Postgres, of Temporal's databases, of this folder and of the relay's anchor file; Redis and NATS need
     none. An alert on the certificates, which live for 90 days: run the set-up again

@@ -97,7 +97,7 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   const files = {
     'redis/users.acl': ['user default off', ...lines, ''].join('\n'),
     'nats/accounts.conf': authorizationOf(accounts),
-    ...serverFiles(asked.at),
+    ...serverFiles(asked.at, showsOwn(asked)),
     'NEXT.md': nextSteps(asked, names),
   }
   for (const [file, text] of Object.entries(files)) writeWhole(join(out, file), text)
@@ -105,10 +105,18 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   return kept
 }
 
+/** The settings of an app as they are in its files. */
+const presentOf = (app: string, { out }: Production): NodeJS.Dict<string> =>
+  parseEnv(['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n'))
+
+/** Whether callers of Temporal still show it the certificate that they show each other, as in an older folder. */
+const showsOwn = (asked: Production): boolean =>
+  PRODUCTION_APPS.some(({ name }) => presentOf(name, asked).SIGNALBOX__TLS__CERT_FILE === `${asked.at}/tls/${name}.pem`)
+
 /** The public part of an app's NKEY, if its settings name one in the folder; a missing seed is made. */
-const nkeyOf = (app: string, { out, at }: Production): string | undefined => {
-  const settings = ['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n')
-  const named = parseEnv(settings).SIGNALBOX__NATS__NKEY_FILE
+const nkeyOf = (app: string, asked: Production): string | undefined => {
+  const { out, at } = asked
+  const named = presentOf(app, asked).SIGNALBOX__NATS__NKEY_FILE
   if (!named?.startsWith(`${at}/`)) return
   const file = join(out, named.slice(at.length))
   if (!existsSync(file)) writeWhole(file, new TextDecoder().decode(nkeys.createUser().getSeed()))
@@ -179,6 +187,8 @@ const ownOf = ({ name: app, uses }: App, { origin, out, proxies }: Production): 
   GATEWAY__CONSOLE__TIER: 'prod',
   // The console of the image, or the one that `npm run console -- build` has built.
   GATEWAY__CONSOLE__DIR: '/signalbox/console',
+  GATEWAY__TLS__CERT_FILE: join(out, 'tls/gateway.pem'),
+  GATEWAY__TLS__KEY_FILE: join(out, 'tls/gateway.key'),
   AUTH__TLS__CERT_FILE: join(out, 'tls', `${app}.pem`),
   AUTH__TLS__KEY_FILE: join(out, 'tls', `${app}.key`),
   AUTH__TLS__CA_FILE: join(out, 'tls/ca.pem'),

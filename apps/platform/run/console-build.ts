@@ -8,14 +8,14 @@ import { run } from '../servers/sources.ts'
 const SOURCES = ['apps/console', 'apps/shared/contracts', 'package-lock.json']
 const BUILD_MS = 300_000
 /** `undefined` is English, the language of the sources. */
+/** Which sources a build is of. */
+export const STAMP = '.vite/sources'
 const LANGUAGES = [undefined, 'de']
 
 /** Builds the console into `out` unless it was built there from the same sources. */
 export const buildConsole = async (out: string, screen: Screen): Promise<void> => {
-  const stamp = `${out}.stamp`
   const wanted = sourceHash()
-  const isBuilt = () =>
-    existsSync(join(out, 'index.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
+  const isBuilt = () => existsSync(join(out, STAMP)) && readFileSync(join(out, STAMP), 'utf8') === wanted
   if (isBuilt()) return
   const started = performance.now()
   screen.line('console', 'building with Vite …')
@@ -35,15 +35,31 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   try {
     await Promise.all(LANGUAGES.map(build))
     if (isBuilt()) return
-    rmSync(out, { recursive: true, force: true })
-    renameSync(made, out)
-    writeFileSync(stamp, wanted)
+    writeFileSync(join(made, STAMP), wanted)
+    replaceFolder(made, out)
   } catch (error) {
     throw new Error(`the console could not be built: ${(error as Error).message}`)
   } finally {
     rmSync(made, { recursive: true, force: true })
   }
   screen.line('console', `built in ${elapsed(performance.now() - started)}`)
+}
+
+/** Moves a folder into the place of another, which other processes may do at the same moment: the last one stays. */
+export const replaceFolder = (made: string, out: string): void => {
+  const before = `${made}.before`
+  for (;;)
+    try {
+      if (existsSync(out)) renameSync(out, before)
+      renameSync(made, out)
+      return
+    } catch (error) {
+      // Another process moved its own in, or the old one away, between the two steps.
+      const { code = '' } = error as NodeJS.ErrnoException
+      if (!existsSync(made) || !['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code)) throw error
+    } finally {
+      rmSync(before, { recursive: true, force: true })
+    }
 }
 
 /** The hash of the console's sources; a build of different ones is stale. */

@@ -1,4 +1,10 @@
-import { Client, Connection, isGrpcServiceError, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import {
+  Client,
+  Connection,
+  isGrpcServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowStartOptions,
+} from '@temporalio/client'
 import {
   defaultPayloadConverter,
   defineSearchAttributeKey,
@@ -15,7 +21,7 @@ import {
 } from '../../../workflows/operation/messages.ts'
 import { dataConverterOf, loadPayloadCodec } from '../../shared/codec/payload.ts'
 import { linksOfProcess, temporalOptions } from '../../shared/links.ts'
-import { onRenewal } from '../../shared/process/mtls.ts'
+import { onRenewal } from '../../shared/tls/pairs.ts'
 import type { RelayConfig } from '../config.ts'
 
 /** Milliseconds that a call to the engine may take. */
@@ -71,19 +77,8 @@ export const createEngine = (config: RelayConfig, deadline_ms = DEADLINE_MS) => 
     /** Starts the workflow of an operation; an existing one counts as success (operations.md 1.3). */
     start: (input: OperationInput): Promise<Sent> =>
       attempt(async () => {
-        await withDeadline(() =>
-          client.workflow.start(WORKFLOW_TYPE, {
-            args: [input],
-            workflowId: input.operation_id,
-            taskQueue: operationQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX),
-            workflowIdReusePolicy: 'REJECT_DUPLICATE',
-            workflowIdConflictPolicy: 'USE_EXISTING',
-            memo: { operation_id: input.operation_id, title: input.title, plan_hash: input.plan_hash },
-            staticSummary: input.title.slice(0, 200),
-            staticDetails: detailsOf(input),
-            ...(input.search_attributes && { typedSearchAttributes: initialAttributes(input) }),
-          }),
-        )
+        const options = startOf(input, operationQueue(config.RELAY__TEMPORAL__QUEUE_PREFIX))
+        await withDeadline(() => client.workflow.start(WORKFLOW_TYPE, options))
       }),
 
     /**
@@ -138,6 +133,18 @@ const identityOf = (client: Client, namespace: string): Promise<string | undefin
     .withDeadline(Date.now() + HEALTH_MS, () => client.workflowService.describeNamespace({ namespace }))
     .then(({ namespaceInfo }) => namespaceInfo?.id ?? undefined)
     .catch((error: unknown) => (codeOf(error) === PERMISSION_DENIED ? HIDDEN : undefined))
+
+const startOf = (input: OperationInput, taskQueue: string): WorkflowStartOptions => ({
+  args: [input],
+  workflowId: input.operation_id,
+  taskQueue,
+  workflowIdReusePolicy: 'REJECT_DUPLICATE',
+  workflowIdConflictPolicy: 'USE_EXISTING',
+  memo: { operation_id: input.operation_id, title: input.title, plan_hash: input.plan_hash },
+  staticSummary: input.title.slice(0, 200),
+  staticDetails: detailsOf(input),
+  ...(input.search_attributes && { typedSearchAttributes: initialAttributes(input) }),
+})
 
 /** The details that an engineer needs to continue on the engine's own pages. */
 const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>

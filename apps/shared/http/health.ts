@@ -1,9 +1,8 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import Type, { type Static } from 'typebox'
-import { linksOfProcess } from '../links.ts'
-import { measureCertificates, mtlsOfProcess } from '../process/mtls.ts'
 import { exposition, type Telemetry } from '../telemetry.ts'
+import { measureCertificates } from '../tls/pairs.ts'
 import { measureTurns } from '../turns.ts'
 import type { HttpApp } from './app.ts'
 
@@ -78,10 +77,7 @@ export const INSTANCE_HEADER = 'signalbox-instance'
 
 /** Adds /health/live, /health/startup, /health/ready and /metrics to an app's internal listener (reliability.md 2.3). */
 export const serveHealth = (app: HttpApp, telemetry: Telemetry, checks: Checks) => {
-  measureCertificates(telemetry, () => {
-    const [mtls, { tls }] = [mtlsOfProcess(), linksOfProcess()]
-    return { own: mtls?.cert, authority: mtls?.ca, link: tls.cert, link_authority: tls.ca }
-  })
+  measureCertificates(telemetry)
   measureTurns(telemetry)
   let draining = false
   const readiness = createReadiness(checks)

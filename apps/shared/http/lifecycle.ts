@@ -4,11 +4,12 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { ConfigError, faultsOf, wrongSettings } from '../config.ts'
-import { linksOfProcess, loadLinks, redisLink, renewLinks } from '../links.ts'
+import { linksOfProcess, loadLinks, redisLink } from '../links.ts'
 import { startMetering } from '../metering.ts'
-import { loadMtls, mtlsOfProcess, renewMtls } from '../process/mtls.ts'
 import { isOutage } from '../process/outage.ts'
 import { type Logger, loadLogLevel, type Telemetry } from '../telemetry.ts'
+import { loadMtls, mtlsOfProcess } from '../tls/mtls.ts'
+import { renewAll } from '../tls/pairs.ts'
 import { startTracing } from '../tracing.ts'
 import { loadBounds } from './pressure.ts'
 
@@ -63,8 +64,9 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     endMetering = await startMetering(name, running.telemetry.metrics)
     linksOfProcess() // also for an app that connects later
     mtlsOfProcess() // also for an app that has no internal listener and no RPC to call
-    renewCertificates(running.telemetry.log)
-    if (running.part) report = reportPart(name, running.part, running.telemetry.log)
+    const { log } = running.telemetry
+    setInterval(() => renewAll(log), RENEW_MS).unref()
+    if (running.part) report = reportPart(name, running.part, log)
   } catch (error) {
     const words = wordsFor(name, withAllFaults(error))
     if (words) console.error(`${name}: ${words}`)
@@ -74,22 +76,8 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
   }
 }
 
+/** New files of certificates are for the connections from then on. */
 const RENEW_MS = 60_000
-/** Looks at the files of certificates each minute: new ones are for the connections from then on. */
-const renewCertificates = (log: Logger): void => {
-  const look = (what: string, renewed: () => boolean) => {
-    try {
-      if (renewed()) log.info(`${what} are new`)
-    } catch (err) {
-      log.warn({ err }, `${what} cannot be renewed: the previous ones stay`)
-    }
-  }
-  setInterval(() => {
-    const mtls = mtlsOfProcess()
-    if (mtls) look('the certificates of AUTH__TLS', () => renewMtls(mtls))
-    look('the certificates of SIGNALBOX__TLS', () => renewLinks(linksOfProcess()))
-  }, RENEW_MS).unref()
-}
 
 /** One schema's settings are wrong: also report the faults of every other app, so that they can be fixed together. */
 const withAllFaults = (error: unknown): unknown => {

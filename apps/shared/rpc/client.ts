@@ -16,7 +16,6 @@ import type { FastifyInstance } from 'fastify'
 import { AppError, type Category, loginBusy, unavailable } from '../errors.ts'
 import type { HttpApp } from '../http/app.ts'
 import { type WatchedDependency, watchDependency } from '../process/dependency.ts'
-import { type Mtls, mtlsOfProcess } from '../process/mtls.ts'
 import { isOutage } from '../process/outage.ts'
 import {
   checkScope,
@@ -26,6 +25,7 @@ import {
   verifyServiceToken,
 } from '../service/tokens.ts'
 import type { Telemetry } from '../telemetry.ts'
+import { type Mtls, mtlsOfProcess } from '../tls/mtls.ts'
 import { type Call, serveUnary, type UnaryMethod } from './handler.ts'
 import { type Around, createUnaryTransport } from './transport.ts'
 

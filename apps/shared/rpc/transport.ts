@@ -2,8 +2,8 @@ import { create, type DescMessage, fromBinary, toBinary } from '@bufbuild/protob
 import { Code, ConnectError, type Transport } from '@connectrpc/connect'
 import { codeFromHttpStatus, errorFromJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { type Dispatcher, Pool } from 'undici'
-import { clientTls, type Mtls } from '../process/mtls.ts'
 import { traceHeaders } from '../process/trace.ts'
+import { clientTls, type Mtls } from '../tls/mtls.ts'
 
 const CONNECT_MS = 1000
 const KEEP_ALIVE_MS = 60_000

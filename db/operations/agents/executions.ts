@@ -61,11 +61,8 @@ export type NewExecution = AttemptRef & {
   left_s: number
 }
 
-/**
- * `deadline_at`: for work that begins at once; the answer to "started" tells how much time it has. `trace`: the trace
- * context of the start, for the executor of the work.
- */
-type Handover = { start_before: string; deadline_at: string; trace: string | null }
+/** `deadline_at`: for work that begins at once; the answer to "started" tells how much time it has. */
+type Handover = { start_before: string; deadline_at: string }
 
 /** Records a handover before the agent learns of it, and that the attempt waits; closes every earlier one of the attempt. */
 export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<Handover> => {
@@ -82,8 +79,7 @@ waits as (
 insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role, lines_before)
 values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $9::double precision + $10::double precision), $11,
   (select coalesce(max(last_seq), 0) from operations.operation_job_log_index where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11))
-returning operations.iso(start_before) as start_before, operations.iso(clock_timestamp() + (deadline_at - start_before)) as deadline_at,
-  (select c.trace from operations.operation_commands c where c.operation_id = $2 and c.kind = 'start' limit 1) as trace`,
+returning operations.iso(start_before) as start_before, operations.iso(clock_timestamp() + (deadline_at - start_before)) as deadline_at`,
     values: [
       e.token_sha256,
       e.operation_id,

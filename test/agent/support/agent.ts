@@ -16,8 +16,10 @@ import { until } from '../../support/until.ts'
  * identity. `astray`: reports end at a proxy. */
 const startFront = async (p: Platform, times: { shift_ms: number; refused: boolean; astray: boolean }) => {
   const asked: string[] = []
+  const traced: string[] = []
   const server = createServer(async (req, res) => {
     asked.push(`${req.method} ${req.url}`)
+    traced.push(`${req.method} ${req.url} ${req.headers.traceparent}`)
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const refusal = { status: 401, category: 'unauthenticated', code: 'token_invalid', detail: 'Revoked.' }
@@ -45,7 +47,7 @@ const startFront = async (p: Platform, times: { shift_ms: number; refused: boole
     res.end(newer.replace(/"(deadline_at|start_before)":"([^"]+)"/g, later))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, asked }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, asked, traced }
 }
 
 /** A node leaves these only by a command, which may be on its way. */
@@ -122,8 +124,8 @@ export const startLab = async (
     return agent
   }
   const start = async (...nodes: Record<string, unknown>[]) => startGraph({ nodes })
-  const startGraph = async (graph: object) => {
-    const { operation_id } = await p.startOperation(graph)
+  const startGraph = async (graph: object, how: Parameters<typeof p.startOperation>[1] = {}) => {
+    const { operation_id } = await p.startOperation(graph, how)
     return `/v1/operations/${operation_id}`
   }
   const waiting = (path: string, gate_id = 'go') =>
@@ -137,6 +139,7 @@ export const startLab = async (
   const nodeOf = async (path: string, node_id = 'job') => (await p.as('vic').get(`${path}/nodes/${node_id}`)).body
   return {
     ...{ p, folder, script, times, start, startGraph, startAgent, runner, stranger, nodeOf, asked: () => front.asked },
+    traced: () => front.traced,
     front_url: front.url,
     write: (name: string, text: string) => writeFileSync(join(folder, name), text),
     linesOf: (name: string) => {

@@ -9,7 +9,7 @@ import { processesWith } from '../../../apps/platform/base/pids.ts'
 import { holderOf } from '../../../apps/platform/base/record.ts'
 import { readDemo } from '../../../apps/platform/demo/accounts.ts'
 import { ENDLESS, signIn } from '../../../apps/platform/demo/client.ts'
-import { sourceHash } from '../../../apps/platform/run/console-build.ts'
+import { STAMP, sourceHash } from '../../../apps/platform/run/console-build.ts'
 import type { Run } from '../../../apps/platform/run/supervisor.ts'
 import { until } from '../../support/until.ts'
 import { type Running, runVerb } from './verb.ts'
@@ -25,9 +25,9 @@ export const burn = (count: number) => {
 
 /** Other tests build and check the console. */
 const fakeConsole = (into: string) => {
-  mkdirSync(join(into, 'console'), { recursive: true })
+  mkdirSync(join(into, 'console/.vite'), { recursive: true })
   writeFileSync(join(into, 'console/index.html'), '<!doctype html><title>Signalbox</title>')
-  writeFileSync(join(into, 'console.stamp'), sourceHash())
+  writeFileSync(join(into, 'console', STAMP), sourceHash())
 }
 
 /** One `npm start` with its own folder, at the ports that every member wants: with a demo of so many hosts, or none. */

@@ -145,7 +145,12 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
       await internal.close()
       await deps.close()
     })
-    return { deps, server, internal, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    return {
+      deps,
+      server,
+      internal,
+      url: `${deps.config.tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    }
   }
 
   /** The relay's auth side. */

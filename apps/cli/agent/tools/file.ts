@@ -25,6 +25,8 @@ export const AgentFile = Closed({
   pools: Type.Array(Name, { minItems: 1, maxItems: 20 }),
   labels: Type.Optional(Type.Record(Type.String(), Type.String())),
   concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  /** A collector that gets each attempt as a span by OTLP/HTTP, such as http://collector:4318. */
+  traces: Type.Optional(Type.String({ pattern: '^https?://' })),
   /** Holds the key that seals saved plans, and the plugin cache. */
   state_dir: Path,
   /** The user that jobs run as; 0 must be stated explicitly. A list has one for each job that runs at once. */

@@ -2,16 +2,16 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TObject } from 'typebox'
+import { loadGatewayConfig } from '../../../gateway/config.ts'
 import { faultsOf, loadConfig } from '../../../shared/config.ts'
-import { loadLinks, temporalAuthorities } from '../../../shared/links.ts'
-import { loadMtls } from '../../../shared/process/mtls.ts'
+import { loadLinks, peerOf } from '../../../shared/links.ts'
 import { type RegistryEntry, readKeyFile } from '../../../shared/service/keys.ts'
-import { bareHost } from '../../../shared/web/addresses.ts'
+import { loadMtls } from '../../../shared/tls/mtls.ts'
+import { certificateOf } from '../../../shared/tls/peer.ts'
 import { paint } from '../../base/screen.ts'
 import { issuerOf } from '../certificates.ts'
 import { PRODUCTION_APPS, SERVERS } from '../production.ts'
 import { productionEnv, SCHEMAS } from '../reference.ts'
-import { certificateOf } from './peer.ts'
 import { type Subject, type Weakness, weak, weakNats, weakPostgres, weakRedis, weakTemporal } from './weaknesses.ts'
 
 export type Finding = { app: string; about: string; what: string; remedy: string }
@@ -111,12 +111,17 @@ const findingsOf = async (app: string, env: NodeJS.ProcessEnv): Promise<Finding[
   const told = (about: string, weaknesses: readonly Weakness[]) =>
     weaknesses.map(([what, remedy]): Finding => ({ app, about, what, remedy }))
   const schema = SCHEMAS[app as keyof typeof SCHEMAS] as TObject
-  const loads = [loadMtls, loadLinks, (given: NodeJS.ProcessEnv) => loadConfig(schema, given)]
+  const loadOwn = app === 'gateway' ? loadGatewayConfig : (given: NodeJS.ProcessEnv) => loadConfig(schema, given)
+  const loads = [loadMtls, loadLinks, loadOwn]
   const faults = loads.flatMap((load) => faultsOf(() => load(env)))
   const weak_settings = faults.map(
     (fault): Weakness => [fault.replace(/\.$/, ''), 'Repair it, or run the set-up again'],
   )
-  const found = [...told('settings', weak_settings), ...told('certificate', weakCertificate(app, env))]
+  const found = [
+    ...told('settings', weak_settings),
+    ...told('certificate', weakCertificate(app, env)),
+    ...told('edge', app === 'gateway' ? weakEdge(env) : []),
+  ]
   // A link whose settings cannot be read was reported above.
   if (faultsOf(() => loadLinks(env)).length > 0) return found
   const namespace = env[`${app.toUpperCase()}__TEMPORAL__NAMESPACE`] ?? 'default'
@@ -143,6 +148,13 @@ const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
   ]
 }
 
+/** One that is unreadable, expired or missing was reported with its setting. */
+const weakEdge = (env: NodeJS.ProcessEnv): Weakness[] => {
+  if (faultsOf(() => loadGatewayConfig(env)).length > 0) return []
+  const { tls } = loadGatewayConfig(env)
+  return tls ? soon(new X509Certificate(tls.cert).validTo, 'Renew it for the proxy', "the public listener's") : []
+}
+
 const soon = (valid_to: string, remedy: string, whose = 'its'): Weakness[] => {
   const days = Math.floor((Date.parse(valid_to) - Date.now()) / DAY_MS)
   const what = days < 0 ? `expired on ${valid_to}` : `expires in ${days} days`
@@ -150,10 +162,10 @@ const soon = (valid_to: string, remedy: string, whose = 'its'): Weakness[] => {
 }
 
 const LINKS = {
-  postgres: ['DATABASE__URL', 5432, weakPostgres],
-  redis: ['REDIS__URL', 6379, weakRedis],
-  nats: ['NATS__URL', 4222, weakNats],
-  temporal: ['TEMPORAL__ADDRESS', 7233, weakTemporal],
+  postgres: ['DATABASE__URL', weakPostgres],
+  redis: ['REDIS__URL', weakRedis],
+  nats: ['NATS__URL', weakNats],
+  temporal: ['TEMPORAL__ADDRESS', weakTemporal],
 } as const
 
 /** TLS failures and their remedies. */
@@ -175,20 +187,12 @@ const remedyOf = (error: Error & { code?: string }): Weakness => {
 
 /** A plain-text address was reported with its setting; no byte is sent to it. */
 const weakLink = async (subject: Subject, server: keyof typeof LINKS, env: NodeJS.ProcessEnv): Promise<Weakness[]> => {
-  const { app, links } = subject
-  const [setting, default_port, look] = LINKS[server]
-  const url = env[`${app.toUpperCase()}__${setting}`] ?? ''
-  if (!/^(postgres(ql)?|rediss|tls):/.test(url) || !URL.canParse(url)) return []
-  const { hostname, port: own_port, searchParams } = new URL(url)
-  // If Sentinels name the primary, its configured address may be meaningless.
-  const [sentinel] = (server === 'redis' && links.sentinels?.servers) || []
-  const { host, port } = sentinel ?? { host: bareHost(hostname), port: Number(own_port || default_port) }
-  const name = (server === 'temporal' && links.server_name) || host
-  const ca_file = searchParams.get('sslrootcert')
+  const [setting, look] = LINKS[server]
+  const url = env[`${subject.app.toUpperCase()}__${setting}`] ?? ''
   try {
-    const ca = server === 'temporal' ? temporalAuthorities(links) : undefined
-    const tls = ca_file ? { ca: readFileSync(ca_file, 'utf8') } : { ...links.tls, ...(ca && { ca }) }
-    const { valid_to } = await certificateOf(server, { host, port, name }, tls)
+    const peer = peerOf(server, url, subject.links)
+    if (!peer) return []
+    const { valid_to } = await certificateOf(server, peer)
     return [...soon(valid_to, 'Renew the certificate of the server'), ...(await look(subject, url))]
   } catch (error) {
     return [remedyOf(error as Error)]

@@ -1,9 +1,8 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import Type from 'typebox'
 import { Agent, buildConnector, setGlobalDispatcher } from 'undici'
-import { ConfigError, loadConfig, readTextFile } from '../config.ts'
-import type { Telemetry } from '../telemetry.ts'
+import { ConfigError, loadConfig } from '../config.ts'
+import { follow, onRenewal, type Pair, readPem, refuseUseless, renew } from './pairs.ts'
 
 const NAME = Type.String({ pattern: '^(DNS|URI|IP Address):' })
 const file = (what: string) => Type.Optional(Type.String({ production: 'required', description: what }))
@@ -23,7 +22,6 @@ export const schema = Type.Object({
   }),
 })
 
-type Pair = { cert: string; key: string }
 /** This app's identity, and the authority and names that it trusts. Texts are PEM. */
 export type Mtls = Pair & { ca: string; allowed_sans: ReadonlySet<string>; public_sans: ReadonlySet<string> }
 
@@ -37,28 +35,9 @@ export const loadMtls = (env: NodeJS.ProcessEnv = process.env): Mtls | undefined
   const missing = files.filter((name) => !config[name])
   if (missing.length === files.length) return undefined
   if (missing.length > 0) throw new ConfigError(`${missing.join(' and ')} must be set too: mutual TLS needs all three.`)
-  const [cert = '', key = '', ca = ''] = files.map((name) => {
-    const text = readTextFile(name, config[name] ?? '')
-    try {
-      if (name.includes('KEY')) createPrivateKey(text)
-      else new X509Certificate(text)
-    } catch (error) {
-      const why = (error as Error).message
-      throw new ConfigError(`${name} names ${config[name]}, which is no PEM file of its kind: ${why}.`)
-    }
-    return text
-  })
+  const [cert = '', key = '', ca = ''] = files.map((name) => readPem(name, config[name] ?? ''))
   const { AUTH__TLS__ALLOWED_SANS: allowed, AUTH__TLS__PUBLIC_SANS: behind_gateway } = config
   return { cert, key, ca, allowed_sans: new Set(allowed), public_sans: new Set(behind_gateway) }
-}
-
-/** No peer would accept this pair, so every call would fail later. Throws a ConfigError that names its settings. */
-export const refuseUseless = (prefix: 'AUTH__TLS' | 'SIGNALBOX__TLS', { cert, key }: Pair): void => {
-  const own = new X509Certificate(cert)
-  if (!own.checkPrivateKey(createPrivateKey(key)))
-    throw new ConfigError(`${prefix}__KEY_FILE is not the key of the certificate in ${prefix}__CERT_FILE.`)
-  if (Date.parse(own.validTo) < Date.now())
-    throw new ConfigError(`The certificate in ${prefix}__CERT_FILE expired on ${own.validTo}: run the set-up again.`)
 }
 
 let of_process: { mtls: Mtls | undefined } | undefined
@@ -66,27 +45,17 @@ let of_process: { mtls: Mtls | undefined } | undefined
 export const mtlsOfProcess = (): Mtls | undefined => {
   if (!of_process) {
     of_process = { mtls: loadMtls() }
-    if (of_process.mtls) refuseUseless('AUTH__TLS', of_process.mtls)
-    if (of_process.mtls) fetchWithMtls(of_process.mtls)
+    const { mtls } = of_process
+    if (mtls) {
+      refuseUseless('AUTH__TLS', mtls)
+      fetchWithMtls(mtls)
+      follow('AUTH__TLS', {
+        renewed: () => renewMtls(mtls),
+        certificates: () => ({ own: mtls.cert, authority: mtls.ca }),
+      })
+    }
   }
   return of_process.mtls
-}
-
-const followers = new WeakMap<object, Set<() => void>>()
-/** Calls `act` after each change of these texts; returns the function that ends it. */
-export const onRenewal = (texts: object, act: () => void): (() => void) => {
-  const acts = followers.get(texts) ?? new Set()
-  followers.set(texts, acts.add(act))
-  return () => void acts.delete(act)
-}
-
-/** Changes these texts in place, so that the next connection uses the new ones. Returns whether they differ. */
-export const renew = <T extends object>(texts: T, next: { [K in keyof T]?: T[K] }): boolean => {
-  const changed = Object.entries(next).some(([name, value]) => texts[name as keyof T] !== value)
-  if (!changed) return false
-  Object.assign(texts, next)
-  for (const act of followers.get(texts) ?? []) act()
-  return true
 }
 
 /** Reads the files again. Throws if they are no valid pair, as between the writes of a renewal: the old one stays. */
@@ -95,17 +64,6 @@ export const renewMtls = (mtls: Mtls, env: NodeJS.ProcessEnv = process.env): boo
   if (!next) return false
   refuseUseless('AUTH__TLS', next)
   return renew(mtls, { cert: next.cert, key: next.key, ca: next.ca })
-}
-
-/** Reports how long the certificates that this process uses now are still valid. */
-export const measureCertificates = (telemetry: Telemetry, current: () => Record<string, string | undefined>): void => {
-  const gauge = telemetry.gauge('signalbox_certificate_expiry_seconds', 'Until a certificate ends.', ['name'])
-  Object.assign(gauge, {
-    collect: () => {
-      for (const [name, pem] of Object.entries(current()))
-        if (pem) gauge.set({ name }, (Date.parse(new X509Certificate(pem).validTo) - Date.now()) / 1000)
-    },
-  })
 }
 
 /** The options of a listener with mutual TLS. A caller without a certificate gets as far as `isAdmitted`. */

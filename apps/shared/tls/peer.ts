@@ -1,13 +1,21 @@
+import { X509Certificate } from 'node:crypto'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
-import type { Links } from '../../../shared/links.ts'
+import { follow } from './pairs.ts'
 
 const TRY_MS = 5000
+const LOOK_MS = 600_000
 /** SSLRequest of the Postgres protocol: length 8, code 80877103. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-type Server = 'postgres' | 'redis' | 'nats' | 'temporal'
-type At = { host: string; port: number; name: string }
+export type Server = 'postgres' | 'redis' | 'nats' | 'temporal'
+/** A server, the name that its certificate must have, and what a client of it trusts and shows. Texts are PEM. */
+export type Peer = {
+  host: string
+  port: number
+  name: string
+  tls: { ca?: string | undefined; cert?: string; key?: string }
+}
 
 /** The exchange before TLS: NATS speaks first, Postgres is asked, the others have none. */
 const agree = async (server: Server, socket: Socket): Promise<void> => {
@@ -19,11 +27,7 @@ const agree = async (server: Server, socket: Socket): Promise<void> => {
 }
 
 /** The certificate that a server presents. Throws if TLS fails, or if name, chain or time are wrong. */
-export const certificateOf = (
-  server: Server,
-  { host, port, name }: At,
-  tls: Links['tls'],
-): Promise<PeerCertificate> => {
+export const certificateOf = (server: Server, { host, port, name, tls }: Peer): Promise<PeerCertificate> => {
   const socket = connect({ host, port })
   socket.setTimeout(TRY_MS, () => socket.destroy(new Error(`no answer in ${TRY_MS / 1000} s`)))
   return new Promise<PeerCertificate>((resolve, reject) => {
@@ -42,4 +46,20 @@ export const certificateOf = (
     socket.once('close', () => reject(new Error('the server closed the connection')))
     socket.once('connect', () => agree(server, socket).then(secure, reject))
   }).finally(() => socket.destroy())
+}
+
+/** Reports the life of the certificates that these servers present. One that does not answer keeps its last. */
+export const followServers = (peers: Record<Server, () => Peer | undefined>): void => {
+  const seen: Partial<Record<Server, string>> = {}
+  const look = async (server: Server) => {
+    const peer = peers[server]()
+    if (peer) seen[server] = new X509Certificate((await certificateOf(server, peer)).raw).toString()
+  }
+  // The app's own check of a server reports its failures.
+  const lookAtAll = () => {
+    for (const server of Object.keys(peers) as Server[]) look(server).catch(() => {})
+  }
+  lookAtAll()
+  setInterval(lookAtAll, LOOK_MS).unref()
+  follow('the servers', { renewed: () => false, certificates: () => seen })
 }
