@@ -268,6 +268,33 @@ describe('health', () => {
     expect(await read(20)).toMatchObject({ status: 410, code: 'history_pruned' })
   })
 
+  it('forgets the history of one resource in many statements, none of which deletes more than 5,000 rows', async () => {
+    const id = await service()
+    await c.rows(
+      `insert into catalog.revision (rid, version, at, kind, doc, changed_paths, lifecycle_status, actor)
+       select rid, -i, now() - interval '500 days', case i when 0 then 'snapshot' else 'delta' end, '{}', '[]', 'active', 'a'
+       from catalog.resource, generate_series(0, 12000) i where resource_id = $1`,
+      [id],
+    )
+    const [one] = await c.rows<{ rid: string }>('select rid from catalog.resource where resource_id = $1', [id])
+    const from = String(BigInt(one?.rid ?? 0) - 1n)
+    const before = new Date(Date.now() - 450 * 86_400_000).toISOString()
+    const left = async () => {
+      const after = await pruneRevisions(c.deps.db, before, from)
+      return [after, await count('=')]
+    }
+    const count = async (its: '=' | '<>') =>
+      (
+        await c.rows<{ n: number }>(`select count(*)::int as n from catalog.revision where rid ${its} $1`, [one?.rid])
+      )[0]?.n
+    const others = await count('<>')
+    // The one of its creation and the snapshot stay.
+    expect(await left()).toEqual([from, 7002])
+    expect(await left()).toEqual([from, 2002])
+    expect(await left()).toEqual([undefined, 2])
+    expect(await count('<>')).toBe(others)
+  })
+
   it('keeps late observations too, and can be read as of a time', async () => {
     const id = await service()
     const start = new Date(Date.now() + 3_600_000)
