@@ -371,6 +371,9 @@ describe('filters', () => {
     'scope.planet=1',
     'name=a;drop',
     `${'('.repeat(12)}name=a${')'.repeat(12)}`,
+    '--name=a',
+    'NOT -name=a',
+    `${'-'.repeat(2040)}name=a`,
   ])('refuses %j with the place of the fault', async (filter) => {
     const reply = await c.as('vic').get(`/v1/resources?filter=${encodeURIComponent(filter)}`)
     expect(reply).toMatchObject({
