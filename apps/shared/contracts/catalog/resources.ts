@@ -266,8 +266,7 @@ export const WriteQuery = Closed({
   reason: Type.Optional(Type.String({ maxLength: 2000 })),
   manager: Type.Optional(
     text('site-config', {
-      // Edges that no named manager states carry one of these three words.
-      pattern: '^(?!(user|operation|import)$)[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$',
+      pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$',
       description:
         'Owns the fields that it sets; 409 field_owned if another manager set one to another value. Not user, operation or import.',
     }),
