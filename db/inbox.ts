@@ -179,3 +179,41 @@ const setHeld = (
   { consumer, agg_type, agg_id }: Pick<DeadLetter, 'consumer' | 'agg_type' | 'agg_id'>,
   held: boolean,
 ) => tx.update(v).set({ held }).where(equals(v, { consumer, agg_type, agg_id }))
+
+/** How far a consumer has read another app's log, and when that was last found to be the log's end. */
+export type Mark = { pub_seq: string; at: string | null; state: string }
+
+export const readMark = async (
+  db: Queryable,
+  { projection: p }: InboxTables,
+  name: string,
+): Promise<Mark | undefined> => {
+  const [row] = await db
+    .select({ pub_seq: sql<string>`${p.pub_seq}::text`, at: p.at, state: p.state })
+    .from(p)
+    .where(equals(p, { name }))
+  return row
+}
+
+/** Moves a mark forward, never back. With `only_next`, only by the next event. */
+export const moveMark = async (
+  db: Queryable,
+  { projection: p }: InboxTables,
+  name: string,
+  pub_seq: string,
+  { only_next = false, at }: { only_next?: boolean; at?: string } = {},
+): Promise<void> => {
+  const value = sql`${pub_seq}::bigint`
+  await db
+    .update(p)
+    .set({ pub_seq: sql`greatest(${p.pub_seq}, ${value})`, ...(at !== undefined && { at }) })
+    .where(and(equals(p, { name }), only_next ? sql`${p.pub_seq} = ${value} - 1` : undefined))
+}
+
+/** Moves a mark back to the end of its log if it is beyond it: the log's database was restored. */
+export const rewindMark = async (tx: Tx, { projection: p }: InboxTables, name: string, end: string): Promise<void> => {
+  await tx
+    .update(p)
+    .set({ pub_seq: sql`least(${p.pub_seq}, ${end}::bigint)` })
+    .where(equals(p, { name }))
+}

@@ -19,6 +19,7 @@ export const LOCKS = {
   stamp: 727_322,
   catalogJobs: 727_330,
   catalogSearch: 727_331,
+  catalogHistory: 727_332,
   admins: 727_401,
 } as const
 type Lock = keyof typeof LOCKS

@@ -58,7 +58,7 @@ export const buildApp = async (deps: CatalogDeps) => {
     verifier: trust.verifier,
     principals: trust.principals,
     codes: CATALOG_CODES,
-    onDenied: (req, error) => recordDenied(deps, req, error).then(() => {}),
+    onDenied: (req, error) => recordDenied(deps, req, error),
   })
   guardFirst(app as unknown as FastifyInstance)
   for (const routes of READS) await app.register(routes, { deps, side: publicSide(deps) })

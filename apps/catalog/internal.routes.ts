@@ -77,7 +77,7 @@ const commandRoutes = (app: Router, deps: CatalogDeps): void => {
     ...command,
     summary: 'Record a health observation',
     description:
-      'Records the latest result of one check. A result older than the known one is answered with applied: false, superseded. The version never changes.',
+      'Records the latest result of one check. A result older than the known one is answered with applied: false, superseded. The version never changes. A summary has at most 1 KiB, attributes have at most 8 KiB, and a resource has at most 200 checks.',
     body: HealthObservation,
     preHandler: requireScope('health:report'),
     handler: (req, reply) => answer(reply, healthObservation(deps, req.body, senderOf(req))),

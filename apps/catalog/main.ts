@@ -6,7 +6,7 @@ import { buildApp } from './app.ts'
 import { loadCatalogConfig } from './config.ts'
 import { startImporter } from './imports/worker.ts'
 import { startSweeper } from './jobs.ts'
-import { startOperationsConsumer } from './operations/follow.ts'
+import { startOperationsConsumer } from './operations/consumer.ts'
 import { startSearch } from './search/follow.ts'
 import { createDeps, createTrust } from './wire.ts'
 

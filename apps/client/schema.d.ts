@@ -11523,7 +11523,7 @@ export interface operations {
                 /** @description Runs all checks and stores nothing. */
                 validate_only?: boolean;
                 reason?: string;
-                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. Not user, operation or import. */
                 manager?: string;
                 /** @description Takes over fields of other managers; false refuses to, even if no manager is named. */
                 force?: boolean;
@@ -11664,7 +11664,7 @@ export interface operations {
                 validate_only?: boolean;
                 expected_version?: number;
                 reason?: string;
-                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. Not user, operation or import. */
                 manager?: string;
                 /** @description Takes over fields of other managers; false refuses to, even if no manager is named. */
                 force?: boolean;
@@ -12206,6 +12206,16 @@ export interface operations {
                 include_retired?: boolean;
                 filter?: string;
                 sort?: string;
+                parent_id?: string;
+                /** @description A team or person: only resources owned_by it. */
+                owned_by?: string;
+                /** @description Naming a terminal state includes retired resources. */
+                lifecycle_status?: string[];
+                drift?: "in_sync" | "drifted" | "unknown";
+                /** @description At most 200 resource ids. */
+                ids?: string[];
+                /** @description Only resources last changed before this time. */
+                stale_since?: string;
                 count?: "none" | "capped" | "exact";
                 /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
@@ -12263,6 +12273,16 @@ export interface operations {
                 include_retired?: boolean;
                 filter?: string;
                 sort?: string;
+                parent_id?: string;
+                /** @description A team or person: only resources owned_by it. */
+                owned_by?: string;
+                /** @description Naming a terminal state includes retired resources. */
+                lifecycle_status?: string[];
+                drift?: "in_sync" | "drifted" | "unknown";
+                /** @description At most 200 resource ids. */
+                ids?: string[];
+                /** @description Only resources last changed before this time. */
+                stale_since?: string;
                 count?: "none" | "capped" | "exact";
                 /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
@@ -12320,6 +12340,16 @@ export interface operations {
                 include_retired?: boolean;
                 filter?: string;
                 sort?: string;
+                parent_id?: string;
+                /** @description A team or person: only resources owned_by it. */
+                owned_by?: string;
+                /** @description Naming a terminal state includes retired resources. */
+                lifecycle_status?: string[];
+                drift?: "in_sync" | "drifted" | "unknown";
+                /** @description At most 200 resource ids. */
+                ids?: string[];
+                /** @description Only resources last changed before this time. */
+                stale_since?: string;
                 count?: "none" | "capped" | "exact";
                 /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
@@ -12377,6 +12407,16 @@ export interface operations {
                 include_retired?: boolean;
                 filter?: string;
                 sort?: string;
+                parent_id?: string;
+                /** @description A team or person: only resources owned_by it. */
+                owned_by?: string;
+                /** @description Naming a terminal state includes retired resources. */
+                lifecycle_status?: string[];
+                drift?: "in_sync" | "drifted" | "unknown";
+                /** @description At most 200 resource ids. */
+                ids?: string[];
+                /** @description Only resources last changed before this time. */
+                stale_since?: string;
                 count?: "none" | "capped" | "exact";
                 /** @description Fields to return, such as name,labels.environment; resource_id and version are always included. */
                 fields?: string[];
@@ -12828,7 +12868,7 @@ export interface operations {
                 /** @description Runs all checks and stores nothing. */
                 validate_only?: boolean;
                 reason?: string;
-                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. */
+                /** @description Owns the fields that it sets; 409 field_owned if another manager set one to another value. Not user, operation or import. */
                 manager?: string;
                 /** @description Takes over fields of other managers; false refuses to, even if no manager is named. */
                 force?: boolean;

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { FastifyInstance } from 'fastify'
 import type { Db } from '../../db/client.ts'
 import { type Measured, type MeasuredGauge, measure } from '../shared/process/measured.ts'
-import type { Telemetry } from '../shared/telemetry.ts'
+import { lagGauge, type Telemetry } from '../shared/telemetry.ts'
 import type { CatalogProjection } from './catalog/projection.ts'
 
 const GAUGES: readonly MeasuredGauge[] = [
@@ -57,11 +57,7 @@ export const countKeys = (telemetry: Telemetry) => {
 
 /** Reports how far this app is behind, as a metric and in GET /v1/platform/health. */
 export const createLags = (projection: CatalogProjection, telemetry: Telemetry) => {
-  const gauge = telemetry.gauge(
-    'signalbox_projection_lag_seconds',
-    'Age of the oldest event that is not yet applied.',
-    ['consumer'],
-  )
+  const gauge = lagGauge(telemetry)
   return async (): Promise<Record<string, number>> => {
     const lag_ms = await projection.lag()
     if (lag_ms === undefined) return {}

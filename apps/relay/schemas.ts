@@ -87,7 +87,9 @@ export const leadSchema =
     )
     // A commit wakes the loop at once; the poll covers a lost wake-up.
     const sequence = startLoop(`sequence ${schema}`, log, config.RELAY__OUTBOX__POLL_MS, async () => {
-      if (holds && guard?.isHeld()) return false
+      // After a restore, a number given before the broker was asked would be one of the lost ones. A broker that does
+      // not answer holds up no number: read models of the app itself need only Postgres.
+      if (holds && guard && !(await guard.clear(nats.get()).catch(() => !guard.isHeld()))) return false
       const numbered = await sequenceOnce(pool, schema, epoch)
       if (numbered > 0) publish.wake()
       return numbered === BATCH

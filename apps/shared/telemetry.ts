@@ -139,6 +139,10 @@ export const createTelemetry = (app: string, { level = loadLogLevel() }: { level
   }
 }
 
+/** How far a projection lags behind the log that feeds it, by its consumer. */
+export const lagGauge = ({ gauge }: Pick<Telemetry, 'gauge'>) =>
+  gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not yet applied.', ['consumer'])
+
 /**
  * The metrics as the reader accepts them. Only OpenMetrics, which Prometheus asks for, has exemplars. prom-client would
  * write it too, but rename the counters for good.

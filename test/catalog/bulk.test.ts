@@ -261,6 +261,11 @@ describe('bulk', () => {
       await c.rows<{ n: number }>(`select count(*)::int as n from catalog.audit where outcome = 'denied'`)
     )[0]
     expect((after?.n ?? 0) - (before?.n ?? 0)).toBe(denied)
+    // In one transaction: the answer waits for them, and there may be a thousand.
+    const commits = await c.rows(
+      `select distinct xmin::text from catalog.audit where outcome = 'denied' and action like '%:bulk'`,
+    )
+    expect([denied > 1, commits.length]).toEqual([true, 1])
     const into = { op: 'add', type_key: 'depends_on', direction: 'in', target_id: theirs }
     const [related] = results(
       await bulk([{ op: 'relate', change: { resource_id: mine, expected_version: 1, relationship_changes: [into] } }], {

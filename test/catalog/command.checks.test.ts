@@ -206,3 +206,60 @@ describe('the order of checks', () => {
     expect(await c.traces()).toEqual(status === 403 ? denied(before) : before)
   })
 })
+
+describe('a change of a read-only field', () => {
+  const wish = { name: 'other' }
+  type Told = { status: number; body: Record<string, unknown> }
+  const alone = (who: 'olga' | 'far', id: string, expected_version: number, patch: object = wish, key?: string) =>
+    c.as(who).patch(`/v1/resources/${id}`, { ...patch, expected_version }, { ...(key && { key }) })
+  const bulk = async (
+    who: 'olga' | 'far',
+    resource_id: string,
+    expected_version: number,
+    patch: object = wish,
+    key?: string,
+  ) => {
+    const items = [{ op: 'update', change: { resource_id, expected_version, patch } }]
+    const reply = await c.as(who).post('/v1/resources:bulk', { items }, { ...(key && { key }) })
+    return reply.status === 200 ? (reply.body.results[0] as Told) : reply
+  }
+
+  it.each([
+    ['alone', alone],
+    ['in bulk', bulk],
+  ])('%s is refused after key, existence, scope and version, and leaves no trace but the 403', async (_, change) => {
+    const body = { type_key: 'infra.service', name: `s-${randomUUID()}`, desired_state: { tier: 1 } }
+    const id = String((await c.as('ada').record(body)).resource_id)
+    const key = randomUUID()
+    expect(await change('olga', id, 1, { labels: { a: 'b' } }, key)).toMatchObject({ status: 200 })
+    const before = await c.traces()
+    const steps: [Promise<Told>, number, string][] = [
+      [change('olga', id, 99, { ...wish, nonsense: 1 }), 400, 'unknown_field'],
+      [change('olga', id, 99, wish, key), 422, 'idempotency_key_reused'],
+      [change('olga', 'not-there', 99), 404, 'resource'],
+      [change('far', id, 99), 403, 'out_of_scope'],
+      [change('olga', id, 99), 409, 'version_mismatch'],
+      [change('olga', id, 2), 422, 'read_only_field'],
+    ]
+    const answers = await Promise.all(steps.map(async ([reply]) => [(await reply).status, (await reply).body.code]))
+    expect(answers).toEqual(steps.map(([, status, code]) => [status, code]))
+    expect(await c.traces()).toEqual(denied(before))
+  })
+
+  it('is refused after the version for what only mode=record_only may do in bulk', async () => {
+    const id = await fresh()
+    const relationship_changes = [{ op: 'add', type_key: 'depends_on', target_id: 'eu1-web-01' }]
+    for (const [op, more] of [
+      ['relate', { relationship_changes }],
+      ['retire', {}],
+    ] as const)
+      for (const [version, code] of [
+        [99, 'version_mismatch'],
+        [1, 'read_only_field'],
+      ] as const) {
+        const items = [{ op, change: { resource_id: id, expected_version: version, ...more } }]
+        const reply = await c.as('olga').post('/v1/resources:bulk', { items })
+        expect([op, reply.body.results[0].body.code]).toEqual([op, code])
+      }
+  })
+})

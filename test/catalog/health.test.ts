@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { prune, pruneHistory } from '../../apps/catalog/jobs.ts'
 import { causesOf, type FlowRule, type HealthGraph, rollUp } from '../../apps/catalog/rules/roll-up.ts'
 import type { HealthStatus } from '../../apps/shared/contracts/catalog/resources.ts'
+import { pruneRevisions } from '../../db/catalog/resources/commands.ts'
 import { addMany } from './support/many.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -117,6 +118,36 @@ const service = async (...depends_on: string[]) =>
   ).resource_id as string
 
 describe('health', () => {
+  it('bounds what one observation holds, and how many checks a resource has', async () => {
+    const id = await service()
+    const refused = async (over: Record<string, unknown>) => {
+      const { status, body } = await c.observe(id, over)
+      return [status, body.code, body.violations?.[0]?.pointer]
+    }
+    // 1,024 characters are more bytes than that.
+    expect(await refused({ summary: 'ö'.repeat(600) })).toEqual([422, 'schema_violation', '/summary'])
+    expect(await refused({ attributes: { a: 'x'.repeat(8200) } })).toEqual([422, 'schema_violation', '/attributes'])
+    expect(await refused({ attributes: { a: 'x'.repeat(8100) }, summary: 'x'.repeat(1024) })).toEqual([
+      200,
+      undefined,
+      undefined,
+    ])
+    await c.rows(
+      `insert into catalog.observation_latest (rid, source, check_key, status, observed_at, expires_at, attributes, command_id)
+       select rid, 'test', 'k' || i, 'healthy', now(), now() + interval '1 hour', '{}', gen_random_uuid()
+       from catalog.resource, generate_series(2, 200) i where resource_id = $1`,
+      [id],
+    )
+    expect(await refused({ check_key: 'one-more' })).toEqual([422, 'too_many_checks', undefined])
+    expect(await refused({ check_key: 'k7', observed_at: new Date(Date.now() + 1000).toISOString() })).toEqual([
+      200,
+      undefined,
+      undefined,
+    ])
+    const result = await c.result(id, { expected_version: 1, changes: { health_status: 'healthy' } })
+    expect(result.status, result.text).toBe(200)
+  })
+
   it('rolls up over the dependencies of a resource, and names the path to the cause', async () => {
     const back = await service('us1-web-01')
     const front = await service(back, 'eu1-web-01')
@@ -235,6 +266,33 @@ describe('health', () => {
     expect(await closed()).toBe(0)
     expect(await read(23)).toEqual(before)
     expect(await read(20)).toMatchObject({ status: 410, code: 'history_pruned' })
+  })
+
+  it('forgets the history of one resource in many statements, none of which deletes more than 5,000 rows', async () => {
+    const id = await service()
+    await c.rows(
+      `insert into catalog.revision (rid, version, at, kind, doc, changed_paths, lifecycle_status, actor)
+       select rid, -i, now() - interval '500 days', case i when 0 then 'snapshot' else 'delta' end, '{}', '[]', 'active', 'a'
+       from catalog.resource, generate_series(0, 12000) i where resource_id = $1`,
+      [id],
+    )
+    const [one] = await c.rows<{ rid: string }>('select rid from catalog.resource where resource_id = $1', [id])
+    const from = String(BigInt(one?.rid ?? 0) - 1n)
+    const before = new Date(Date.now() - 450 * 86_400_000).toISOString()
+    const left = async () => {
+      const after = await pruneRevisions(c.deps.db, before, from)
+      return [after, await count('=')]
+    }
+    const count = async (its: '=' | '<>') =>
+      (
+        await c.rows<{ n: number }>(`select count(*)::int as n from catalog.revision where rid ${its} $1`, [one?.rid])
+      )[0]?.n
+    const others = await count('<>')
+    // The one of its creation and the snapshot stay.
+    expect(await left()).toEqual([from, 7002])
+    expect(await left()).toEqual([from, 2002])
+    expect(await left()).toEqual([undefined, 2])
+    expect(await count('<>')).toBe(others)
   })
 
   it('keeps late observations too, and can be read as of a time', async () => {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { applyOperationMessage, CONSUMER, startOperationsConsumer } from '../../apps/catalog/operations/follow.ts'
+import { startOperationsConsumer } from '../../apps/catalog/operations/consumer.ts'
+import { applyOperationMessage, CONSUMER } from '../../apps/catalog/operations/follow.ts'
 import type { Projections, Proof } from '../../apps/shared/contracts/catalog/projections.ts'
 import { connectNats, type Envelope, ensureStreams, subjectOf } from '../../apps/shared/events/events.ts'
 import { serverUrl } from '../support/database.ts'
@@ -16,16 +17,18 @@ const operationsLog = async () => {
   const events: Envelope[] = []
   const state = { away: false, asked: 0 }
   const server = createServer((req, res) => {
-    state.asked += 1
-    if (state.away) return void res.writeHead(503).end()
     const query = new URL(req.url ?? '', 'http://x').searchParams
     const id = query.get('agg_id')
+    if (id !== null) state.asked += 1
+    if (state.away) return void res.writeHead(503).end()
     const items = events.filter((event) =>
       id === null
         ? Number(event.pub_seq) > Number(query.get('after'))
         : event.agg_id === id && (event.agg_version ?? 0) > Number(query.get('after_version')),
     )
-    res.setHeader('content-type', 'application/json').end(JSON.stringify({ items: items.slice(0, 2) }))
+    res
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ items: items.slice(0, 2), last_pub_seq: events.at(-1)?.pub_seq ?? '0' }))
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   return {
@@ -44,7 +47,7 @@ const operationsLog = async () => {
         agg_type: 'operation',
         agg_id,
         agg_version,
-        pub_seq: String(events.length + 1),
+        pub_seq: String(Number(events.at(-1)?.pub_seq ?? 0) + 1),
         events: [{ seq: agg_version, type, at: occurred_at, data }],
       }
       events.push(event)
@@ -105,6 +108,52 @@ describe('operations-summary', () => {
   })
 })
 
+describe('a NATS that brings no event', () => {
+  const index = async () => {
+    const { items } = (await c.internally('GET', '/projections')).body as Projections
+    return items.find(({ name }) => name === 'operations_index')
+  }
+  const lag = async (): Promise<number> => (await summary('eu1-web-03')).as_of.lag_ms
+
+  it('hides none: the log is read to its end, and the lag counts from then', async () => {
+    const consumer = startOperationsConsumer(c.deps, { watch_ms: 20, pull_ms: 20 })
+    const told = async (title: string) => {
+      const { agg_id, pub_seq } = queued(randomUUID(), ['eu1-web-03'], title)
+      return { operation_id: agg_id, watermark: pub_seq, title }
+    }
+    const heard = ({ operation_id, watermark, title }: Awaited<ReturnType<typeof told>>) =>
+      until(async () => {
+        const { last, as_of } = await summary('eu1-web-03')
+        return (
+          as_of.watermark === watermark &&
+          last.some((one: Record<string, unknown>) => one.operation_id === operation_id && one.title === title)
+        )
+      })
+    try {
+      await heard(await told('First'))
+      expect(await index()).toMatchObject({ state: 'live', pub_seq: String(operations.events.at(-1)?.pub_seq) })
+      operations.state.away = true
+      const before = await lag()
+      await until(async () => (await lag()) > before + 200, { what: 'a lag that grows while operations is away' })
+      operations.state.away = false
+      await until(async () => (await lag()) < 200, { what: 'an index that is up to date' })
+      await c.internally('POST', '/projections/operations_index/pause')
+      const second = await told('Second')
+      await until(async () => (await lag()) > 300, { what: 'a lag that grows while the index is paused' })
+      expect((await index())?.lag_ms).toBeGreaterThan(300)
+      expect((await summary('eu1-web-03')).last).not.toContainEqual(expect.objectContaining({ title: 'Second' }))
+      const gauge = await c.deps.telemetry.metrics.getSingleMetric('signalbox_projection_lag_seconds')?.get()
+      const own = gauge?.values.find(({ labels }) => labels.consumer === 'operations_index')
+      expect(own?.value).toBeGreaterThan(0.2)
+      await c.internally('POST', '/projections/operations_index/resume')
+      await heard(second)
+    } finally {
+      operations.state.away = false
+      await consumer.stop()
+    }
+  })
+})
+
 describe('an operations app that does not answer', () => {
   it('sets no event aside, however often it is needed; once it answers, the gap is filled', async () => {
     const nc = await connectNats(serverUrl('NATS_URL'), 'test')
@@ -114,7 +163,7 @@ describe('an operations app that does not answer', () => {
     const started = operations.tell(operation_id, 'operation.paused', { status: 'paused' })
     operations.state.away = true
     operations.state.asked = 0
-    const consumer = startOperationsConsumer(c.deps, 20)
+    const consumer = startOperationsConsumer(c.deps, { watch_ms: 20, pull_ms: 60_000 })
     try {
       const subject = subjectOf(c.deps.nats.prefix, 'operations', 'operation', operation_id)
       await nc.jetstream().publish(subject, JSON.stringify(started))
@@ -151,13 +200,13 @@ describe('the index of operations', () => {
     const nc = await connectNats(serverUrl('NATS_URL'), 'test')
     const jsm = await ensureStreams(nc, c.deps.nats.prefix, ['OPERATIONS'])
     const publish = async () => {
-      const event = queued(randomUUID(), ['eu1-web-03'])
+      const event = queued(randomUUID(), ['eu1-web-01'])
       const subject = subjectOf(c.deps.nats.prefix, 'operations', 'operation', String(event.agg_id))
       await nc.jetstream().publish(subject, JSON.stringify(event))
     }
     const heard = (count: number) =>
-      until(async () => ((await summary('eu1-web-03')).counts.queued ?? 0) === count, { what: `${count} operations` })
-    const consumer = startOperationsConsumer(c.deps, 20)
+      until(async () => ((await summary('eu1-web-01')).counts.queued ?? 0) === count, { what: `${count} operations` })
+    const consumer = startOperationsConsumer(c.deps, { watch_ms: 20, pull_ms: 60_000 })
     const waiting = async () => {
       const { num_pending, num_waiting } = await jsm.consumers.info(`${c.deps.nats.prefix}OPERATIONS`, CONSUMER)
       return { num_pending, num_waiting }
@@ -182,12 +231,12 @@ describe('the index of operations', () => {
   })
 
   it('equals a fold of the operations log; a difference is found and repaired by a rebuild', async () => {
-    expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0, skipped: 0, compared: 5 })
+    expect(await proven('verify')).toMatchObject({ result: 'equal', differ: 0, skipped: 0, compared: 7 })
     const [one] = operations.events
     await c.rows(`update catalog.rm_resource_operation set status = 'failed' where operation_id = '${one?.agg_id}'`)
     const lost = randomUUID()
     queued(lost, ['eu1-web-02'], 'Nobody heard')
-    const wrong = { result: 'different', differ: 2, different: [String(one?.agg_id), lost].sort(), compared: 6 }
+    const wrong = { result: 'different', differ: 2, different: [String(one?.agg_id), lost].sort(), compared: 8 }
     expect(await proven('verify')).toMatchObject(wrong)
     expect(await summary('eu1-web-01')).toMatchObject({ counts: { failed: 1 } })
     expect(await proven('rebuild')).toMatchObject(wrong)

@@ -178,7 +178,7 @@ describe('owners of fields', () => {
     expect(await patch(id, { labels: { tool: 'y' } }, '&manager=other')).toMatchObject({ status: 409 })
     expect(await patch(id, { labels: { tool: 'y' } }, '&manager=other&force=true')).toMatchObject({ status: 200 })
     expect((await read(id)).field_owners).toEqual({ '': by, '/labels/tool': 'other' })
-    for (const name of ['import:netbox', 'user:x', 'A', ''])
+    for (const name of ['import:netbox', 'user:x', 'A', '', 'user', 'operation', 'import'])
       expect(await patch(id, {}, `&manager=${name}`)).toMatchObject({ status: 400 })
   })
 

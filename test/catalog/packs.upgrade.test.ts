@@ -120,3 +120,46 @@ describe('a new version of a type with many rows', () => {
     expect(risen).toMatchObject({ status: 200, body: { type_version: 2, desired_state: { port: 1, tier: 'a' } } })
   }, 300_000)
 })
+
+describe('types that the files no longer have', () => {
+  /** A pack of types without more; `undefined`: no pack. */
+  const files = (version: string, ...names: string[]): string => {
+    const dir = mkdtempSync(join(folder, 'pack-'))
+    const lines = ['format: signalbox.types/v1', 'pack: fleet3', `version: ${version}`, 'title: Things']
+    lines.push('requires: { core: ^1.0.0 }', 'types:')
+    for (const name of names)
+      lines.push(
+        `  - { type_key: fleet3.${name}, version: 1, title: Thing, derived_from: core.resource, writes: record, lifecycle: record,`,
+        '      desired_state_schema: { type: object, additionalProperties: false, properties: {} } }',
+      )
+    writeFileSync(join(dir, 'fleet3.yaml'), `${lines.join('\n')}\n`)
+    return dir
+  }
+  const start = (...dirs: string[]) => {
+    const { model, faults } = checkPacks([SHIPPED_PACKS, packOf(2), ...dirs])
+    expect(faults).toEqual([])
+    return storePacks(c.deps.db, model, { clock: systemClock, allow_change: false })
+  }
+  const retired = async (name: string) => {
+    await c.deps.registry.reload()
+    return c.deps.registry.types.newest(`fleet3.${name}`)?.retired
+  }
+
+  it('are retired in every process and announced, but not by the start of an older process', async () => {
+    const older = files('1.0.0', 'old', 'thing')
+    expect(await start(older)).toContain('fleet3')
+    expect(await start(files('2.0.0', 'thing', 'fresh'))).toEqual(['fleet3'])
+    expect([await retired('old'), await retired('fresh')]).toEqual([true, false])
+    expect(await start(older)).toEqual([])
+    expect([await retired('old'), await retired('fresh')]).toEqual([true, false])
+    const announced = () =>
+      c.rows<{ n: number }>(
+        `select count(*)::int as n from catalog.outbox where type = 'type.pack_loaded' and agg_id = 'fleet3'`,
+      )
+    const [before] = await announced()
+    expect(await start()).toEqual(['fleet3'])
+    expect([await retired('thing'), await retired('fresh')]).toEqual([true, true])
+    expect(await announced()).toEqual([{ n: (before?.n ?? 0) + 1 }])
+    expect(await start()).toEqual([])
+  })
+})

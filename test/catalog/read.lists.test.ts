@@ -134,6 +134,22 @@ describe('lists', () => {
     expect((await c.as('vic').get('/v1/topology/graph?max_nodes=0')).status).toBe(400)
   })
 
+  it('select places as the list of resources does, at the present time only', async () => {
+    const segments = async (query: string) => {
+      const { status, body } = await c.as('vic').get(`/v1/topology/segments?${query}`)
+      return status === 200 ? idsOf(body.items) : status
+    }
+    const [all, eu] = [['eu1-a-web', 'us1-a-web'], ['eu1-a-web']]
+    expect(await segments('parent_id=eu1-a-edge')).toEqual(eu)
+    expect(await segments('ids=eu1-a-web,eu1-a')).toEqual(eu)
+    expect(await segments('lifecycle_status=active')).toEqual(all)
+    expect(await segments('lifecycle_status=retired')).toEqual([])
+    expect(await segments('owned_by=not-there')).toEqual([])
+    expect(await segments('drift=drifted')).toEqual([])
+    expect(await segments('stale_since=2000-01-01T00:00:00Z')).toEqual([])
+    expect(await segments('at=2020-01-01T00:00:00Z')).toBe(400)
+  })
+
   it('is refused as too expensive if the database gives up', async () => {
     const slow = c.deps.db.transaction(async (tx) => {
       await tx.execute(sql`set local statement_timeout = 20`)
@@ -371,6 +387,9 @@ describe('filters', () => {
     'scope.planet=1',
     'name=a;drop',
     `${'('.repeat(12)}name=a${')'.repeat(12)}`,
+    '--name=a',
+    'NOT -name=a',
+    `${'-'.repeat(2040)}name=a`,
   ])('refuses %j with the place of the fault', async (filter) => {
     const reply = await c.as('vic').get(`/v1/resources?filter=${encodeURIComponent(filter)}`)
     expect(reply).toMatchObject({

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createGraph } from '../../apps/catalog/graph/follow.ts'
 import { traverse } from '../../apps/catalog/topology/graphs.ts'
+import { readTopologyGraph } from '../../apps/catalog/topology/read.ts'
 import type { Graph, GraphQuery } from '../../apps/shared/contracts/topology/graphs.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
@@ -287,6 +288,7 @@ describe('the graph in memory', () => {
     const behind = await until(async () => (await graph({})).as_of.lag_ms)
     expect(behind).toBeGreaterThan(0)
     await expect(graph({ max_lag_ms: 0 })).rejects.toMatchObject(lagging)
+    await expect(readTopologyGraph(hasty, { max_lag_ms: 0 }, by_all)).rejects.toMatchObject(lagging)
     // A root that only the tables know is waited for, not denied.
     await expect(graph({ root_id: ['late'] })).rejects.toMatchObject(lagging)
     const waiting = traverse(c.deps, { route, query: { root_id: ['late'], min_change: change_token } }, by_all)

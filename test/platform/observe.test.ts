@@ -152,7 +152,7 @@ describe('the metrics', () => {
 
   it('have the age of each loop that an alert watches', async () => {
     const text = await (await fetch(`${stack.internal('catalog')}/metrics`)).text()
-    for (const loop of ['import', 'search', 'sweep'])
+    for (const loop of ['history', 'import', 'search', 'sweep'])
       expect(text).toMatch(new RegExp(`^signalbox_loop_age_seconds\\{[^}]*loop="${loop}"`, 'm'))
   })
 

@@ -10,12 +10,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createPorts } from '../../apps/platform/base/ports.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
+import type { RelayDeps } from '../../apps/relay/deps.ts'
 import { checkBroker } from '../../apps/relay/events/broker.ts'
 import { findLost } from '../../apps/relay/events/lost.ts'
 import { createPublisher, type PublisherDeps } from '../../apps/relay/events/publisher.ts'
 import { createRestoreGuard, isRestoreHeld, raiseEpoch, renewStreams } from '../../apps/relay/events/restore.ts'
 import { sequenceOnce } from '../../apps/relay/events/sequencer.ts'
+import { createMeters, leadSchema } from '../../apps/relay/schemas.ts'
 import { connectNats, consume, ensureStreams, epochOf } from '../../apps/shared/events/events.ts'
+import { holdNats } from '../../apps/shared/events/holder.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { createFence, refuseEvent } from '../../db/restore.ts'
@@ -49,12 +52,15 @@ const whileStopped = async (act: () => void) => {
 
 /** Writes events of the catalog, one resource each, and lets the relay carry them. */
 const write = async (...names: string[]) => {
+  await insert(...names)
+  await carry()
+}
+const insert = async (...names: string[]) => {
   for (const name of names)
     await pool.query(
       `insert into catalog.outbox (event_id, agg_type, agg_id, agg_version, type, payload) values ($1, 'resource', $2, 1, 'resource.created', '{}')`,
       [randomUUID(), name],
     )
-  await carry()
 }
 const carry = async (epoch = 0) => {
   while ((await sequenceOnce(pool, 'catalog', 1)) > 0);
@@ -208,3 +214,26 @@ it('holds everything back if the database was restored, until a person accepts i
   await close()
   expect(await (await lead()).clear(nc)).toBe(true)
 }, 120_000)
+
+it('gives no number before it has asked the broker about a restore', async () => {
+  await insert('d1')
+  await carry(1)
+  await pool.query(`delete from catalog.outbox where agg_id = 'd1'`)
+  await pool.query(`update catalog.relay_state set next = next - 1 where name = 'relay'`)
+  await pool.query(`delete from catalog.relay_state where name = 'checked catalog'`)
+  await insert('early')
+  const telemetry = createTelemetry('test', { level: 'silent' })
+  const nats = holdNats(`nats://${nc.getServer()}`, 'relay', log)
+  const deps = { config: { SIGNALBOX__NATS__PREFIX: '', RELAY__OUTBOX__POLL_MS: 20 }, telemetry, pool, nats }
+  await until(() => nats.get(), { what: 'the connection of the relay' })
+  const led = await leadSchema(deps as unknown as RelayDeps, 'catalog', createMeters(telemetry, ['catalog']))(1)
+  try {
+    await until(() => isRestoreHeld({ pool }), { what: 'the restore is noticed' })
+  } finally {
+    await led.stop()
+    await nats.close()
+  }
+  // Every turn has ended: none that began before the restore was noticed is left to give a number.
+  const { rows } = await pool.query(`select pub_seq from catalog.outbox where agg_id = 'early'`)
+  expect(rows).toEqual([{ pub_seq: null }])
+}, 60_000)

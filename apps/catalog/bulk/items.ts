@@ -11,7 +11,7 @@ import { refusedAs } from '../document/names.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import { insertNew, type Wanted } from '../resources/create.ts'
 import { lockToWrite, refuseVersion } from '../resources/lock.ts'
-import { changeResource, refuseMembers } from '../resources/patch.ts'
+import { changeResource, refuseUnknown } from '../resources/patch.ts'
 import { applyChange } from '../resources/write.ts'
 import { violated } from '../rules/change.ts'
 import { composed } from '../rules/notes.ts'
@@ -51,7 +51,7 @@ const update = (deps: CatalogDeps, body: BulkChange<'update'>, write: Write): Pr
   const { resource_id } = body
   const { patch, expected_version: named } = splitPatch(body.patch as JsonObject)
   preconditionOf(undefined, body.expected_version, named)
-  refuseMembers(patch, write.query.mode === 'record_only')
+  refuseUnknown(patch)
   const { lifecycle_status } = patch
   return {
     wish: { resource_id, edges: [], ...(typeof lifecycle_status === 'string' && { lifecycle_status }) },
@@ -71,6 +71,20 @@ const patchOne = async (
   return madeOf(row, intent ? 202 : 200, applied || intent !== undefined, intent)
 }
 
+/** Locks the resource of a change at the version that the change names. */
+const lockAt = async (
+  tx: Tx,
+  deps: CatalogDeps,
+  { resource_id, expected_version }: { resource_id: string; expected_version: number },
+  write: Write,
+  wish?: Parameters<typeof lockToWrite>[4],
+) => {
+  const locked = await lockToWrite(tx, deps, write, resource_id, wish)
+  const conflict = refuseVersion(locked.row, [expected_version])
+  if (conflict) throw conflict
+  return locked
+}
+
 /** Edges and ends are facts: a caller states them, like a lifecycle state. */
 const needFacts = ({ query }: Write, op: BulkOp): void => {
   if (query.mode === 'record_only') return
@@ -79,32 +93,28 @@ const needFacts = ({ query }: Write, op: BulkOp): void => {
 }
 
 const relate = (deps: CatalogDeps, body: BulkChange<'relate'>, write: Write): Prepared => {
-  needFacts(write, 'relate')
   const { resource_id, relationship_changes } = body
   return {
     wish: { resource_id, edges: relationship_changes },
     make: async (tx, by) => {
       const changes = { relationship_changes, pointer: '/relationship_changes' }
-      const locked = await lockToWrite(tx, deps, write, resource_id, changes)
-      const { row } = locked
-      const conflict = refuseVersion(row, [body.expected_version])
-      if (conflict) throw conflict
-      const written = await applyChange(tx, deps, locked, {}, by(row))
+      const locked = await lockAt(tx, deps, body, write, changes)
+      needFacts(write, 'relate')
+      const written = await applyChange(tx, deps, locked, {}, by(locked.row))
       return madeOf(written.row, 200, written.applied)
     },
   }
 }
 
-const retire = (deps: CatalogDeps, body: BulkChange<'retire'>, write: Write): Prepared => {
-  needFacts(write, 'retire')
-  return {
-    wish: { resource_id: body.resource_id, edges: [], lifecycle_status: END },
-    make: async (tx, by) => {
-      const lifecycle_status = await terminalOf(tx, deps, body.resource_id)
-      return patchOne(tx, deps, { ...body, patch: { lifecycle_status } }, write, by)
-    },
-  }
-}
+const retire = (deps: CatalogDeps, body: BulkChange<'retire'>, write: Write): Prepared => ({
+  wish: { resource_id: body.resource_id, edges: [], lifecycle_status: END },
+  make: async (tx, by) => {
+    if (write.query.mode !== 'record_only') await lockAt(tx, deps, body, write)
+    needFacts(write, 'retire')
+    const lifecycle_status = await terminalOf(tx, deps, body.resource_id)
+    return patchOne(tx, deps, { ...body, patch: { lifecycle_status } }, write, by)
+  },
+})
 
 const terminalOf = async (tx: Tx, { registry }: CatalogDeps, resource_id: string): Promise<string> => {
   const row = await getResource(tx, resource_id)

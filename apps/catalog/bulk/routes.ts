@@ -36,7 +36,7 @@ export const bulkRoutes = routes<CatalogDeps>('catalog', (app, { deps }) => {
       }
       const write = writeOf(req, null)
       const { body, denied } = await auditDenied(deps, req, bulkResources(deps, req.body, write, check))
-      for (const error of denied) await recordDenied(deps, req, error)
+      await recordDenied(deps, req, ...denied)
       return reply
         .type('application/json; charset=utf-8')
         .serializer((text: string) => text)

@@ -1,26 +1,26 @@
 import type { FastifyRequest } from 'fastify'
+import { audit } from '../../../db/catalog/tables.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { recordAudit } from './outbox.ts'
+import { auditOf } from './outbox.ts'
 
-/** Writes a separate audit row when policy refuses a person or a service; the refused request left no other trace. */
-export const recordDenied = (deps: CatalogDeps, req: FastifyRequest, error: AppError) =>
-  deps.db.transaction((tx) =>
-    recordAudit(
-      tx,
-      deps,
-      {
-        actor: req.service ? `svc:${req.service.name}` : `user:${req.caller.user_id}`,
-        roles: req.service ? [] : req.caller.roles,
-        action: `${req.method} ${req.routeOptions.url ?? ''}`,
-        at: deps.clock.now().toISOString(),
-        request_id: req.id,
-        reason: error.code,
-        command_id: null,
-      },
-      { object: req.url.split('?')[0] ?? '', outcome: 'denied' },
-    ),
-  )
+/**
+ * Writes a separate audit row for each time that policy refuses a person or a service; what was refused left no other
+ * trace. All in one statement: the answer waits for it.
+ */
+export const recordDenied = async (deps: CatalogDeps, req: FastifyRequest, ...errors: AppError[]): Promise<void> => {
+  const cause = {
+    actor: req.service ? `svc:${req.service.name}` : `user:${req.caller.user_id}`,
+    roles: req.service ? [] : req.caller.roles,
+    action: `${req.method} ${req.routeOptions.url ?? ''}`,
+    at: deps.clock.now().toISOString(),
+    request_id: req.id,
+    command_id: null,
+  }
+  const object = req.url.split('?')[0] ?? ''
+  const rows = errors.map(({ code: reason }) => auditOf(deps, { ...cause, reason }, { object, outcome: 'denied' }))
+  if (rows.length > 0) await deps.db.transaction((tx) => tx.insert(audit).values(rows))
+}
 
 /** Returns the result of `work`; audits a 403 before rethrowing it. */
 export const auditDenied = async <T>(deps: CatalogDeps, req: FastifyRequest, work: Promise<T>): Promise<T> => {

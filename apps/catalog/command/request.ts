@@ -8,6 +8,7 @@ import type { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import { tagsOf } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
+import { SOURCES } from '../document/lifecycle.ts'
 import { isObject, type JsonObject } from '../document/pointers.ts'
 import { type Access, accessOf, type MayWrite, reaches } from '../read/access.ts'
 import { etagOf } from '../read/documents.ts'
@@ -31,15 +32,21 @@ export type Write = {
   content: unknown
 }
 
-export const writeOf = (req: FastifyRequest, content: unknown): Write => ({
-  caller: req.caller,
-  query: req.query as WriteQuery,
-  route: `${req.method} ${req.routeOptions.url}`,
-  request_id: req.id,
-  key: req.headers['idempotency-key'] as string | undefined,
-  ends_at: req.ends_at,
-  content,
-})
+export const writeOf = (req: FastifyRequest, content: unknown): Write => {
+  const query = req.query as WriteQuery
+  // Edges that no named manager states carry one of these words: a manager of that name would take them over.
+  const taken = SOURCES.find((source) => source === query.manager)
+  if (taken) throw wrongAt('/querystring/manager', `must not be "${taken}": choose another name`)
+  return {
+    caller: req.caller,
+    query,
+    route: `${req.method} ${req.routeOptions.url}`,
+    request_id: req.id,
+    key: req.headers['idempotency-key'] as string | undefined,
+    ends_at: req.ends_at,
+    content,
+  }
+}
 
 /** The command of a write; only validate_only may lack a key. */
 export const commandOf = (deps: CatalogDeps, write: Write): Command => {

@@ -54,11 +54,14 @@ const listAt = (cursor: Cursor, kind: 'and' | 'or', part: () => Filter): Filter 
   return items.length === 1 ? (items[0] as Filter) : { kind, items }
 }
 
-const termAt = (cursor: Cursor, depth: number): Filter =>
-  take(cursor, 'word', 'NOT') ? { kind: 'not', item: simpleAt(cursor, depth) } : simpleAt(cursor, depth)
+/** At most one NOT or "-" for each term, so that a text of dashes cannot nest as deep as it is long. */
+const termAt = (cursor: Cursor, depth: number): Filter => {
+  const negated = take(cursor, 'word', 'NOT') || take(cursor, 'symbol', '-')
+  const item = simpleAt(cursor, depth)
+  return negated ? { kind: 'not', item } : item
+}
 
 const simpleAt = (cursor: Cursor, depth: number): Filter => {
-  if (take(cursor, 'symbol', '-')) return { kind: 'not', item: simpleAt(cursor, depth) }
   if (!take(cursor, 'symbol', '(')) return restrictionAt(cursor)
   const inner = filterAt(cursor, depth + 1)
   if (!take(cursor, 'symbol', ')')) fail(cursor, 'a ")" is missing')

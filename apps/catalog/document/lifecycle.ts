@@ -4,9 +4,9 @@ export type ChangeSource = 'user' | 'operation' | 'import'
 export type Transition = { from: string; to: string; by: ChangeSource[] }
 export type Lifecycle = { states: string[]; initial: string; terminal: string[]; transitions: Transition[] }
 
-const ANY: ChangeSource[] = ['user', 'operation', 'import']
+export const SOURCES: ChangeSource[] = ['user', 'operation', 'import']
 const ways = (...pairs: [from: string, to: string][]): Transition[] =>
-  pairs.map(([from, to]) => ({ from, to, by: ANY }))
+  pairs.map(([from, to]) => ({ from, to, by: SOURCES }))
 
 /** The two lifecycles that a type may name (catalog.md 1). */
 export const PRESETS: Record<'managed' | 'record', Lifecycle> = {

@@ -15,7 +15,8 @@ const RESOURCE = new Set(['resource', 'relationships'])
 
 /**
  * Applies one event. An event already in the snapshot is recognized by its version and skipped whole, including its
- * edges, because both were written together. Throws UnknownName before anything has changed.
+ * edges, because both were written together. Throws UnknownName before a version or an edge has changed, so that the
+ * event can be applied again.
  */
 export const applyEvent = (parts: Parts, event: GraphEvent, types: Types): void => {
   if (event.rid === null) return

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { readLogState } from '../../../db/catalog/relationships/graph-events.ts'
 import type { Db } from '../../../db/client.ts'
-import type { Telemetry } from '../../shared/telemetry.ts'
+import { lagGauge, type Telemetry } from '../../shared/telemetry.ts'
 import type { Registry } from '../packs/registry.ts'
 import { catchUp } from './feed.ts'
 import { type Growth, grow, type Proven, type Trial } from './grow.ts'
@@ -91,9 +91,7 @@ export const createGraph = (options: GraphOptions) => {
 const gaugesOf = (telemetry: Telemetry) => ({
   edges: telemetry.gauge('signalbox_graph_edges', 'Relationships in the graph in memory.'),
   bytes: telemetry.gauge('signalbox_graph_bytes', 'Size of the graph in memory in bytes.'),
-  lag: telemetry.gauge('signalbox_projection_lag_seconds', 'Age of the oldest event that is not yet applied.', [
-    'consumer',
-  ]),
+  lag: lagGauge(telemetry),
   differ: telemetry.gauge(
     'signalbox_projection_differences',
     'Rows that differed from the tables at the last comparison.',

@@ -3,10 +3,10 @@ import { forgetOperation, listIndexed, operationRows } from '../../../db/catalog
 import { inboxOf } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
-import { lockVersion, setVersion } from '../../../db/inbox.ts'
+import { lockVersion, rewindMark, setVersion } from '../../../db/inbox.ts'
 import type { Envelope } from '../../shared/events/events.ts'
 import type { Compared } from '../graph/compare.ts'
-import { CONSUMER, type Follower, fetchEvents, fold } from './follow.ts'
+import { CONSUMER, type Follower, fetchEvents, fold, OPERATIONS_INDEX } from './follow.ts'
 
 const SHOWN = 20
 /** A younger event may still be in flight to us. */
@@ -19,7 +19,7 @@ const UNDER_WAY_MS = 30_000
 export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compared> => {
   const digests = { live: createHash('sha256'), truth: createHash('sha256') }
   const found: Compared = { compared: 0, differ: 0, skipped: 0, different: [], digests: { live: '', truth: '' } }
-  for (const id of (await operationIds(deps)).sort()) {
+  for (const id of (await readLog(deps)).ids.sort()) {
     const rows = await compareOne(deps, id, swap)
     if (!rows) {
       found.skipped += 1
@@ -43,7 +43,8 @@ export const compareIndex = async (deps: Follower, swap: boolean): Promise<Compa
  */
 export const refillIndex = async (deps: Follower): Promise<number> => {
   const logged = new Map<string, Envelope[]>()
-  for (const id of await operationIds(deps)) logged.set(id, await eventsOf(deps, id))
+  const { ids, end } = await readLog(deps)
+  for (const id of ids) logged.set(id, await eventsOf(deps, id))
   return deps.db.transaction(async (tx) => {
     for (const [id, events] of logged) {
       if (events.length > 0 && events[0]?.agg_version !== 1) continue
@@ -52,6 +53,7 @@ export const refillIndex = async (deps: Follower): Promise<number> => {
       for (const event of events) await fold(tx, event)
       await setVersion(tx, inboxOf, CONSUMER, 'operation', id, events.at(-1)?.agg_version ?? 0)
     }
+    await rewindMark(tx, inboxOf, OPERATIONS_INDEX, end)
     return logged.size
   })
 }
@@ -65,15 +67,15 @@ const eventsOf = async (deps: Follower, agg_id: string): Promise<Envelope[]> => 
   }
 }
 
-/** All operations that the log or the index knows. */
-const operationIds = async (deps: Follower): Promise<string[]> => {
+/** All operations that the log or the index knows, and the end of the log. */
+const readLog = async (deps: Follower): Promise<{ ids: string[]; end: string }> => {
   const ids = new Set(await listIndexed(deps.db))
-  for (let after = '0'; ; ) {
-    const items = await fetchEvents(deps, { after })
+  for (let end = '0'; ; ) {
+    const items = await fetchEvents(deps, { after: end })
     for (const { agg_type, agg_id } of items) if (agg_type === 'operation' && agg_id) ids.add(agg_id)
     const last = items.at(-1)?.pub_seq
-    if (!last) return [...ids]
-    after = last
+    if (!last) return { ids: [...ids], end }
+    end = last
   }
 }
 

@@ -1,14 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { NatsConnection } from 'nats'
 import { addOperation, setOperationStatus } from '../../../db/catalog/operations.ts'
-import { isPaused } from '../../../db/catalog/projections.ts'
 import { inboxOf } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import { lockVersion, parkLetter, passVersion, receive, setVersion } from '../../../db/inbox.ts'
-import { createFence, refuseEvent } from '../../../db/restore.ts'
 import { OPERATION_ENDS, OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
-import { consume, type Envelope, epochOf } from '../../shared/events/events.ts'
+import type { Envelope } from '../../shared/events/events.ts'
 import { isOutage, refusalOf } from '../../shared/process/outage.ts'
 import { audienceOf } from '../../shared/service/scopes.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
@@ -99,11 +95,17 @@ const fetchMissed = async (deps: Follower, agg_id: string, after: number): Promi
   return items
 }
 
+type Where = { agg_id: string; after: number } | { agg_id?: undefined; after: string }
+
 /** Events of one operation after a version, or of all operations after a position in their log. */
-export const fetchEvents = async (
+export const fetchEvents = async (deps: Follower, where: Where): Promise<Envelope[]> =>
+  (await fetchLog(deps, where)).items
+
+/** Like `fetchEvents`, with the position of the log's last event. */
+export const fetchLog = async (
   { config, trust }: Follower,
-  { agg_id, after }: { agg_id: string; after: number } | { agg_id?: undefined; after: string },
-): Promise<Envelope[]> => {
+  { agg_id, after }: Where,
+): Promise<{ items: Envelope[]; last_pub_seq: string }> => {
   const url = new URL('/internal/v1/events', config.operations_url)
   const which = agg_id === undefined ? { after } : { ...agg, agg_id, after_version: String(after) }
   url.search = new URLSearchParams({ ...which, limit: '500' }).toString()
@@ -113,11 +115,11 @@ export const fetchEvents = async (
     redirect: 'error',
   })
   if (!response.ok) throw refusalOf('operations', response.status, 'missed events')
-  return ((await response.json()) as { items: Envelope[] }).items
+  return (await response.json()) as { items: Envelope[]; last_pub_seq: string }
 }
 
 /** After this many tries the aggregate is held and the event parked, so that one bad event never blocks the rest. */
-const park = (deps: Follower) => async (event: Envelope | undefined, error: Error) => {
+export const park = (deps: Follower) => async (event: Envelope | undefined, error: Error) => {
   if (!event?.agg_id) return
   const { event_id, agg_id, agg_version } = event
   const letter = { consumer: CONSUMER, event_id, ...agg, agg_id, agg_version: agg_version ?? null, tries: 5 }
@@ -130,61 +132,19 @@ export const followOperation = async (deps: Follower, agg_id: string): Promise<'
     const events = await fetchEvents(deps, { agg_id, after: await versionOf(deps, agg_id) })
     if (events.length === 0) return 'followed'
     for (const event of events) {
-      try {
-        await applyOperationMessage(deps, event)
-      } catch (error) {
-        if (isOutage(error)) throw error
-        await park(deps)(event, error as Error)
-        return 'parked again'
-      }
+      if (!(await applyOrPark(deps, event))) return 'parked again'
     }
   }
 }
 
-const WATCH_MS = 1000
-
-/** Consumes unless NATS is away or the index paused; `stop` ends it between two messages. The stream keeps the rest. */
-export const startOperationsConsumer = (deps: CatalogDeps, watch_ms = WATCH_MS) => {
-  const { log } = deps.telemetry
-  const stopping = new AbortController()
-  const fence = createFence(deps.db, 'catalog')
-  const open = (nc: NatsConnection) =>
-    consume({
-      nc,
-      prefix: deps.nats.prefix,
-      stream: 'OPERATIONS',
-      durable: CONSUMER,
-      filter: ['operations.operation.>'],
-      fenced: async (message) => refuseEvent(await fence(), 'operations', epochOf(message)),
-      handle: (event) => applyOperationMessage(deps, event),
-      park: park(deps),
-      onError: (error) => log.warn({ err: error }, 'an event of operations could not be applied'),
-    })
-  let connection: NatsConnection | undefined
-  deps.nats.onConnect((nc) => {
-    connection = nc
-  })
-  const loop = (async () => {
-    let consumer: Awaited<ReturnType<typeof open>> | undefined
-    while (!stopping.signal.aborted) {
-      try {
-        const paused = await isPaused(deps.db, OPERATIONS_INDEX)
-        if (connection && !paused) consumer ??= open(connection)
-        if (consumer && paused) {
-          await consumer.stop()
-          consumer = undefined
-        }
-      } catch (error) {
-        log.warn({ err: error }, 'events of operations cannot be consumed right now')
-      }
-      await delay(watch_ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
-    }
-    await consumer?.stop()
-  })()
-  return {
-    stop: () => {
-      stopping.abort()
-      return loop
-    },
+/** Applies an event that was read from the log. Returns false if it cannot be applied and is parked. */
+export const applyOrPark = async (deps: Follower, event: Envelope): Promise<boolean> => {
+  try {
+    await applyOperationMessage(deps, event)
+    return true
+  } catch (error) {
+    if (isOutage(error)) throw error
+    await park(deps)(event, error as Error)
+    return false
   }
 }

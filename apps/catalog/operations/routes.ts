@@ -7,6 +7,7 @@ import { timeOrNull } from '../read/documents.ts'
 import { asOf } from '../read/lists.ts'
 import type { Side } from '../read/sides.ts'
 import { findVisible } from '../read/visible.ts'
+import { indexMark } from './consumer.ts'
 
 const LAST = 10
 
@@ -22,6 +23,8 @@ export const operationsSummaryRoutes = routes<CatalogDeps, { side: Side }>('cata
     preHandler: side.guard(),
     handler: async (req) => {
       const { row } = await findVisible(deps, req.params.resource_id, side.reader(req))
+      // Read first: what is applied meanwhile only makes the answer newer than it says.
+      const mark = await indexMark(deps)
       const counts = await countOperations(deps.db, row.rid)
       const last = await lastOperations(deps.db, row.rid, LAST)
       return {
@@ -31,7 +34,7 @@ export const operationsSummaryRoutes = routes<CatalogDeps, { side: Side }>('cata
           started_at: timeOrNull(operation.started_at),
           ended_at: timeOrNull(operation.ended_at),
         })),
-        as_of: await asOf(deps.db, deps),
+        as_of: { ...(await asOf(deps.db, deps, mark.pub_seq)), lag_ms: mark.lag_ms ?? 0 },
       }
     },
   })

@@ -1,3 +1,4 @@
+import semver from 'semver'
 import { outbox } from '../../../db/catalog/tables.ts'
 import {
   hasOpenResources,
@@ -38,7 +39,7 @@ export const storePacks = (db: Db, model: TypeModel, options: StoreOptions): Pro
   db.transaction(async (tx) => {
     await lockPacks(tx)
     const touched = new Set<string>()
-    await storeTypes(tx, model, options, touched)
+    await storeTypes(tx, model, options, touched, newerThan(model, await readPacks(tx)))
     await storeRelationshipTypes(tx, model, options, touched)
     await storeCapabilities(tx, model, options, touched)
     await announce(tx, model, options, touched)
@@ -50,7 +51,26 @@ const nextId = (used: Iterable<number>): (() => number) => {
   return () => ++last
 }
 
-const storeTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
+type Pack = Pick<Awaited<ReturnType<typeof readPacks>>[number], 'pack' | 'version'>
+
+/**
+ * Whether a newer process than this one has loaded a pack: an older process may start again during a roll-out. A pack
+ * that these files lack counts as newer if any other pack is.
+ */
+const newerThan = ({ packs }: TypeModel, stored: readonly Pack[]): ((pack: string) => boolean) => {
+  const isNewer = (row: Pack) => packs.some(({ pack, version }) => pack === row.pack && semver.gt(row.version, version))
+  const newer = new Set(stored.filter(isNewer).map(({ pack }) => pack))
+  const known = new Set(packs.map(({ pack }) => pack))
+  return (pack) => newer.has(pack) || (newer.size > 0 && !known.has(pack))
+}
+
+const storeTypes = async (
+  tx: Tx,
+  model: TypeModel,
+  options: StoreOptions,
+  touched: Set<string>,
+  isNewer: ReturnType<typeof newerThan>,
+) => {
   const rows = await readTypes(tx)
   const ids = new Map(rows.map((row) => [row.type_key, row.id]))
   const fresh = nextId(ids.values())
@@ -58,7 +78,7 @@ const storeTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touch
     const { type_key, version, checksum } = document
     const own = rows.filter((row) => row.type_key === type_key)
     const known = own.find((row) => row.version === version)
-    if (known?.checksum === checksum && !known.retired) continue
+    if (known?.checksum === checksum && (!known.retired || isNewer(document.pack))) continue
     if (known && known.checksum !== checksum && !options.allow_change)
       throw changed(`type ${type_key} version ${version}`)
     const id = ids.get(type_key) ?? fresh()
@@ -70,8 +90,9 @@ const storeTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touch
     touched.add(document.pack)
   }
   const keys = new Set(model.types.map(({ type_key }) => type_key))
-  const gone = [...new Set(rows.filter((row) => !row.retired && !keys.has(row.type_key)).map((row) => row.type_key))]
-  if (gone.length > 0) await retireTypes(tx, gone)
+  const gone = rows.filter((row) => !row.retired && !keys.has(row.type_key) && !isNewer(row.document.pack))
+  if (gone.length > 0) await retireTypes(tx, [...new Set(gone.map(({ type_key }) => type_key))])
+  for (const { document } of gone) touched.add(document.pack)
 }
 
 const storeRelationshipTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
@@ -112,7 +133,15 @@ const storeCapabilities = async (tx: Tx, model: TypeModel, options: StoreOptions
 
 const announce = async (tx: Tx, model: TypeModel, { clock }: StoreOptions, touched: Set<string>) => {
   const rows = await readPacks(tx)
-  for (const { pack, version, title } of model.packs) {
+  const lost = [...touched].filter((name) => !model.packs.some(({ pack }) => pack === name))
+  const last = lost.flatMap(
+    (name) => rows.filter(({ pack }) => pack === name).sort((a, b) => b.load_no - a.load_no)[0] ?? [],
+  )
+  const packs = [
+    ...model.packs,
+    ...last.map(({ pack, version, document }) => ({ pack, version, title: String(document.title) })),
+  ]
+  for (const { pack, version, title } of packs) {
     const keys = {
       types: model.types.filter((type) => type.pack === pack).map(({ type_key }) => type_key),
       relationship_types: model.relationship_types.filter((type) => type.pack === pack).map(({ type_key }) => type_key),

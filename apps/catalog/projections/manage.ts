@@ -7,6 +7,7 @@ import { AppError, unavailable } from '../../shared/errors.ts'
 import { recordAudit } from '../command/outbox.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { compareIndex } from '../operations/compare.ts'
+import { indexMark } from '../operations/consumer.ts'
 import { CONSUMER, OPERATIONS_INDEX } from '../operations/follow.ts'
 import type { Kind, Name } from './proofs.ts'
 
@@ -32,14 +33,14 @@ const graphOf = ({ graph, proofs }: CatalogDeps): Projection => {
   }
 }
 
-const indexOf = async ({ db, proofs, config }: CatalogDeps): Promise<Projection> => {
+const indexOf = async (deps: CatalogDeps): Promise<Projection> => {
+  const { db, proofs, config } = deps
   const figures = await countHeld(db, CONSUMER)
   const waits = (await isPaused(db, OPERATIONS_INDEX)) ? 'paused' : !config.projector_enabled ? 'off' : undefined
   return {
     name: OPERATIONS_INDEX,
     state: waits ?? (figures.held > 0 ? 'held' : 'live'),
-    pub_seq: null,
-    lag_ms: null,
+    ...(await indexMark(deps)),
     figures,
     running: proofs.running(OPERATIONS_INDEX),
     proof: proofs.last(OPERATIONS_INDEX),

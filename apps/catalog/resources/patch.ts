@@ -22,7 +22,7 @@ import {
 import { type Stamp, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
-import { changedPaths, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
+import { changedPaths, escapeToken, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
 import { documentOf, viewOf } from '../read/documents.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { refuseOwned } from '../rules/field-owners.ts'
@@ -50,7 +50,7 @@ export const patchResource = async (
   const given = Array.isArray(body) ? undefined : splitPatch(body as JsonObject)
   const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const patch = given ? given.patch : (body as PatchOperation[])
-  refuseMembers(patch, write.query.mode === 'record_only')
+  refuseUnknown(patch)
   const change = async (tx: Tx, command_id: string, stamp: Stamp) =>
     changeResource(tx, deps, { resource_id, patch, precondition, write }, causing(write, command_id, stamp))
 
@@ -97,34 +97,40 @@ const FIXED = new Set([
   'change_token',
 ])
 
-/** Refuses members that a patch may not touch: 400 for an unknown one, 422 for a read-only one. */
-export const refuseMembers = (patch: JsonObject | PatchOperation[], record_only: boolean): void => {
-  const allowed = record_only ? [...WRITABLE, ...FACTS] : WRITABLE
-  const touched = Array.isArray(patch)
+/** The pointers that a patch writes. */
+const touchedBy = (patch: JsonObject | PatchOperation[]): string[] =>
+  Array.isArray(patch)
     ? patch.flatMap(({ op, path, from }) => [
         ...(op === 'test' ? [] : [path]),
         ...(op === 'move' && typeof from === 'string' ? [from] : []),
       ])
-    : Object.keys(patch).map((key) => `/${key}`)
-  const unknown: Violation[] = []
-  const fixed: Violation[] = []
-  for (const pointer of touched) {
+    : Object.keys(patch).map((key) => `/${escapeToken(key)}`)
+
+/** 400 for members that no resource has: part of the shape, so it comes before the key. */
+export const refuseUnknown = (patch: JsonObject | PatchOperation[]): void => {
+  const violations = touchedBy(patch).flatMap((pointer): Violation[] => {
     const path = parsePointer(pointer)
-    const member = path?.[0]
-    if (member !== undefined && allowed.includes(member)) continue
-    if (path && member === undefined)
-      fixed.push({ pointer, code: 'read_only_field', message: 'the whole document cannot be replaced: name a field' })
-    else if (path && member !== undefined && FIXED.has(member))
-      fixed.push({ pointer, code: 'read_only_field', message: 'cannot be written here' })
-    else if (!path) unknown.push({ pointer, code: 'unknown_field', message: 'is not a JSON pointer' })
-    else unknown.push({ pointer, code: 'unknown_field', message: 'is not a field of a resource' })
-  }
-  if (unknown.length > 0) {
-    throw new AppError('validation_error', 'unknown_field', `${unknown[0]?.pointer} ${unknown[0]?.message}.`, {
-      violations: unknown,
-    })
-  }
-  if (fixed.length > 0) throw violated(fixed)
+    if (!path) return [{ pointer, code: 'unknown_field', message: 'is not a JSON pointer' }]
+    const [member] = path
+    if (member === undefined || WRITABLE.includes(member) || FIXED.has(member)) return []
+    return [{ pointer, code: 'unknown_field', message: 'is not a field of a resource' }]
+  })
+  const [first] = violations
+  if (first)
+    throw new AppError('validation_error', 'unknown_field', `${first.pointer} ${first.message}.`, { violations })
+}
+
+/** 422 for members that this patch may not write: after policy and version, like every rule about content. */
+const refuseReadOnly = (patch: JsonObject | PatchOperation[], record_only: boolean): void => {
+  const allowed = record_only ? [...WRITABLE, ...FACTS] : WRITABLE
+  const violations = touchedBy(patch).flatMap((pointer): Violation[] => {
+    const member = parsePointer(pointer)?.[0]
+    if (member !== undefined && allowed.includes(member)) return []
+    const message =
+      member === undefined ? 'the whole document cannot be replaced: name a field' : 'cannot be written here'
+    return [{ pointer, code: 'read_only_field', message }]
+  })
+  if (violations.length > 0) throw violated(violations)
 }
 
 type Wanted = { resource_id: string; patch: JsonObject | PatchOperation[]; precondition: Precondition; write: Write }
@@ -145,6 +151,7 @@ export const changeResource = async (
   const type = types.byId(row.type_id)
   const conflict = refuseVersion(row, precondition.versions, precondition.status)
   if (conflict) throw conflict
+  refuseReadOnly(patch, write.query.mode === 'record_only')
   if (!type) throw new AppError('unsupported_resource_type', 'unknown', 'The type of this resource is unknown here.')
 
   const next = changeOf(row, applyPatch(viewOf(row, scope, types), patch))
@@ -176,7 +183,7 @@ const lifecycleIn = (patch: JsonObject | PatchOperation[]): string | undefined =
   return typeof value === 'string' ? value : undefined
 }
 
-/** The document after the patch; only writable members count, which `refuseMembers` has ensured. */
+/** The document after the patch; only writable members count, which `refuseReadOnly` has ensured. */
 const applyPatch = (document: ResourceView, patch: JsonObject | PatchOperation[]): JsonObject => {
   if (Array.isArray(patch)) return asObject(jsonPatch(document as unknown as JsonObject, patch))
   return asObject(mergePatch(document, patch))

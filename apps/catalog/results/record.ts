@@ -1,3 +1,4 @@
+import { readChecks } from '../../../db/catalog/health.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { fingerprintOf } from '../../../db/command/keys.ts'
@@ -9,7 +10,7 @@ import type {
 } from '../../shared/contracts/catalog/commands.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { AppError, wrongAt } from '../../shared/errors.ts'
+import { AppError, type Violation, wrongAt } from '../../shared/errors.ts'
 import type { ServiceCaller } from '../../shared/service/tokens.ts'
 import type { Asked } from '../changes/run.ts'
 import type { Command } from '../command/keys.ts'
@@ -23,7 +24,7 @@ import type { Ignored } from '../relationships/edges.ts'
 import { lockResource, refuseVersion } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange, keepReferences } from '../resources/write.ts'
-import { refuseTerminal } from '../rules/change.ts'
+import { refuseTerminal, violated } from '../rules/change.ts'
 
 /** The sender of an internal command, and its route. */
 export type Sender = { service: ServiceCaller; route: string; request_id: string; path_id: string }
@@ -163,6 +164,22 @@ export const providedCapabilities = (deps: CatalogDeps, body: CapabilitiesComman
 })
 
 const MAX_AHEAD_MS = 60_000
+const MAX_CHECKS = 200
+const MAX_SUMMARY_BYTES = 1024
+const MAX_ATTRIBUTES_BYTES = 8192
+
+/** The bounds of catalog.md 6: every read of a health reads all its checks, and the history keeps each observation. */
+const refuseExcess = async (tx: Tx, { rid }: ResourceRow, body: HealthObservation): Promise<void> => {
+  const { source, check_key, summary = '', attributes = {} } = body
+  const large = (member: string, limit: string): Violation[] => [
+    { pointer: `/${member}`, code: 'schema_violation', message: `is larger than ${limit}` },
+  ]
+  if (Buffer.byteLength(summary) > MAX_SUMMARY_BYTES) throw violated(large('summary', '1 KiB'))
+  if (Buffer.byteLength(JSON.stringify(attributes)) > MAX_ATTRIBUTES_BYTES) throw violated(large('attributes', '8 KiB'))
+  const checks = await readChecks(tx, rid)
+  if (checks.length < MAX_CHECKS || checks.some((one) => one.source === source && one.check_key === check_key)) return
+  throw new AppError('validation_error', 'too_many_checks', `A resource has at most ${MAX_CHECKS} health checks.`)
+}
 
 /** Records one observation of a resource's health; an observation older than the known one changes nothing. */
 export const healthObservation = (deps: CatalogDeps, body: HealthObservation, sender: Sender): Asked => {
@@ -179,6 +196,7 @@ export const healthObservation = (deps: CatalogDeps, body: HealthObservation, se
     const conflict = body.expected_version === undefined ? undefined : refuseVersion(row, [body.expected_version])
     if (conflict) throw conflict
     refuseEnded(deps, row)
+    await refuseExcess(tx, row, body)
     const cause = causeOf(body, sender, stamp(row))
     const { source, check_key, status, ttl_s, summary, attributes } = body
     const observation = { source, check_key, status, ttl_s, summary, attributes, observed_at: body.observed_at }

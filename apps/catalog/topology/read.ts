@@ -14,11 +14,11 @@ const MAX_EDGES = 20_000
 /** Places from the outermost to the innermost, each level by id, with counts and the edges between them. */
 export const readTopologyGraph = async (
   deps: CatalogDeps,
-  { region_id, max_nodes = 500, min_change }: TopologyGraphQuery,
+  { region_id, max_nodes = 500, ...freshness }: TopologyGraphQuery,
   { access, name }: Reader,
 ): Promise<TopologyGraph> => {
   const { types } = deps.registry
-  await requireFresh(deps, { ...(min_change !== undefined && { min_change }) }, { access, name })
+  await requireFresh(deps, freshness, { access, name })
   const { topologyIds: topology_type_ids, levelIds } = types
   const shown = [accessSql(access, topology_type_ids), conditions.open]
   if (region_id !== undefined) shown.push(conditions.below(region_id, [...levelIds.region_id]))

@@ -1,6 +1,9 @@
-import { clearProjection, rewindWatermark, type Truth } from '../../../db/operations/projection/refill.ts'
+import { rewindMark } from '../../../db/inbox.ts'
+import { CATALOG_CONSUMER } from '../../../db/operations/projection/many.ts'
+import { clearProjection, type Truth } from '../../../db/operations/projection/refill.ts'
 import { endFill, saveTypes, startFill } from '../../../db/operations/projection/rows.ts'
 import { foldSnapshot } from '../../../db/operations/projection/snapshot.ts'
+import { inboxOf } from '../../../db/operations/tables/index.ts'
 import type { ApplyDeps } from './apply.ts'
 import type { SnapshotPage } from './client.ts'
 
@@ -41,7 +44,7 @@ export const refill = async (
       count += page.items.length
       next = page.next
     }
-    await rewindWatermark(tx, end ?? '0')
+    await rewindMark(tx, inboxOf, CATALOG_CONSUMER, end ?? '0')
     return count
   })
 }

@@ -68,23 +68,35 @@ export const createRestoreGuard = async (
       )
   }
 
+  const look = async (nc: NatsConnection | undefined): Promise<boolean> => {
+    const before = state.held
+    state = await readState(pool, schema, fenced)
+    if (!(asked && state.checked) && nc) {
+      await ask(nc)
+      state = await readState(pool, schema, fenced)
+    }
+    read_at = performance.now()
+    if (state.held !== before) found(state.held)
+    return !state.held
+  }
+  let looking: Promise<boolean> | undefined
+
   return {
     /** Events get no numbers and are not sent until a person accepts the restore. */
     isHeld: () => state.held,
     /** How many restores were accepted; each event sent carries this number. */
     epoch: () => state.epoch,
-    /** Asks the broker, or whether a person has accepted in the meantime. Returns whether events may go out. */
+    /**
+     * Asks the broker, or whether a person has accepted in the meantime; concurrent callers share one look. Returns
+     * whether events may go out. Without a connection, only the database's own knowledge counts.
+     */
     clear: async (nc: NatsConnection | undefined): Promise<boolean> => {
-      if (asked && state.checked && !state.held && performance.now() - read_at < TRUSTED_MS) return true
-      const before = state.held
-      state = await readState(pool, schema, fenced)
-      if (!(asked && state.checked) && nc) {
-        await ask(nc)
-        state = await readState(pool, schema, fenced)
-      }
-      read_at = performance.now()
-      if (state.held !== before) found(state.held)
-      return !state.held
+      const known = nc === undefined || (asked && state.checked)
+      if (known && !state.held && performance.now() - read_at < TRUSTED_MS) return true
+      looking ??= look(nc).finally(() => {
+        looking = undefined
+      })
+      return looking
     },
   }
 }

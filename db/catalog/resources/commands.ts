@@ -105,19 +105,24 @@ const WALKED_AT_ONCE = 1000
 
 /**
  * Deletes revisions of some resources, by row number, that no time from `before` onward needs: those older than the
- * newest snapshot at or before it. Returns the row number to continue after; `undefined` at the end.
+ * newest snapshot at or before it. A few at a time, so that no statement takes long however much expired. Returns the
+ * row number to continue after, the same if there may be more of these resources; `undefined` at the end.
  */
 export const pruneRevisions = async (db: Queryable, before: string, after: string): Promise<string | undefined> => {
   const { rows } = await db.execute<{ rid: string }>(
     sql`select rid from catalog.resource where rid > ${after} order by rid limit ${WALKED_AT_ONCE}`,
   )
   const rids = rows.map(({ rid }) => rid)
-  await db.execute(
-    sql`delete from catalog.revision v using unnest(${array(rids, 'bigint')}) as f(rid)
-        cross join lateral (select max(version) as version from catalog.revision
-          where rid = f.rid and kind = 'snapshot' and at <= ${before}::timestamptz) kept
-        where v.rid = f.rid and v.version < kept.version`,
+  const { rowCount } = await db.execute(
+    // By key: in a partitioned table, a ctid names one row of each partition.
+    sql`delete from catalog.revision v using (
+          select rid, version from unnest(${array(rids, 'bigint')}) as f(rid)
+          cross join lateral (select max(version) as kept from catalog.revision
+            where rid = f.rid and kind = 'snapshot' and at <= ${before}::timestamptz) newest
+          join catalog.revision using (rid) where version < kept limit ${PRUNED_AT_ONCE}) old
+        where v.rid = old.rid and v.version = old.version`,
   )
+  if (rowCount === PRUNED_AT_ONCE) return after
   return rids.length === WALKED_AT_ONCE ? rids.at(-1) : undefined
 }
 

@@ -25,9 +25,3 @@ export const clearProjection = async (tx: Tx, truth: readonly Truth[]): Promise<
     update operations.dead_letter set released_at = clock_timestamp()
     where consumer = ${CATALOG_CONSUMER} and released_at is null`)
 }
-
-/** Moves the watermark back to the end of the catalog's log if it is beyond it; later events are then read again. */
-export const rewindWatermark = async (tx: Tx, end: string): Promise<void> => {
-  await tx.execute(sql`
-    update operations.projection set pub_seq = least(pub_seq, ${end}::bigint) where name = ${CATALOG_CONSUMER}`)
-}

@@ -8,7 +8,7 @@ import type {
 import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/resources.ts'
 import type { RelationshipType, ResourceType } from '../../../apps/shared/contracts/catalog/types.ts'
 import { equals, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { lockVersion, parkLetter, receive, setVersion } from '../../inbox.ts'
+import { lockVersion, type Mark, moveMark, parkLetter, readMark, receive, setVersion } from '../../inbox.ts'
 import {
   catalog_relationship_types,
   catalog_relationships,
@@ -173,30 +173,17 @@ export const saveTypes = async (
 }
 
 /** How far the catalog's log was applied without a gap, and when that was last found to be its end. */
-export const readWatermark = async (
-  db: Queryable,
-): Promise<{ pub_seq: string; at: string | null; state: string } | undefined> => {
-  const [row] = await db
-    .select({ pub_seq: sql<string>`${projection.pub_seq}::text`, at: projection.at, state: projection.state })
-    .from(projection)
-    .where(and(eq(projection.name, CATALOG_CONSUMER), eq(projection.state, 'live')))
-  return row
+export const readWatermark = async (db: Queryable): Promise<Mark | undefined> => {
+  const mark = await readMark(db, inboxOf, CATALOG_CONSUMER)
+  return mark?.state === 'live' ? mark : undefined
 }
 
 /** Moves the watermark forward, never back. With `only_next`, only by the next event. */
-export const moveWatermark = async (
+export const moveWatermark = (
   db: Queryable,
   pub_seq: string,
-  { only_next = false, at }: { only_next?: boolean; at?: string } = {},
-): Promise<void> => {
-  const value = sql`${pub_seq}::bigint`
-  await db
-    .update(projection)
-    .set({ pub_seq: sql`greatest(${projection.pub_seq}, ${value})`, ...(at !== undefined && { at }) })
-    .where(
-      and(eq(projection.name, CATALOG_CONSUMER), only_next ? sql`${projection.pub_seq} = ${value} - 1` : undefined),
-    )
-}
+  how: Parameters<typeof moveMark>[4] = {},
+): Promise<void> => moveMark(db, inboxOf, CATALOG_CONSUMER, pub_seq, how)
 
 /** A fill begins at this watermark; one that another fill left unfinished stays, as its rows are not newer. */
 export const startFill = async (db: Queryable, pub_seq: string): Promise<void> => {

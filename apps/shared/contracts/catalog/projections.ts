@@ -27,7 +27,12 @@ const Projection = Type.Object({
   state: Type.Enum(['live', 'loading', 'off', 'held', 'paused'], {
     description: 'held: events of some aggregates wait for an administrator.',
   }),
-  pub_seq: nullable(Type.String({ description: "The last event of the app's own log that it includes." })),
+  pub_seq: nullable(
+    Type.String({
+      description:
+        'The last event that it includes, of the log that feeds it: for operations_index that of the operations app.',
+    }),
+  ),
   lag_ms: nullable(Type.Integer()),
   figures: Type.Record(Type.String(), Type.Number()),
   running: nullable(Type.Enum(['verify', 'rebuild'])),

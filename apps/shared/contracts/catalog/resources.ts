@@ -267,7 +267,8 @@ export const WriteQuery = Closed({
   manager: Type.Optional(
     text('site-config', {
       pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$',
-      description: 'Owns the fields that it sets; 409 field_owned if another manager set one to another value.',
+      description:
+        'Owns the fields that it sets; 409 field_owned if another manager set one to another value. Not user, operation or import.',
     }),
   ),
   force: Type.Optional(

@@ -118,6 +118,11 @@ export const REQUEST = {
       'Put a group between them, such as a pool or a service.',
       422,
     ],
+    too_many_checks: [
+      'The resource has the maximum number of health checks.',
+      'Report under a source and check_key that it already has.',
+      422,
+    ],
     command_id_reused: ['The command_id belongs to another command.', 'Send a new id with a new command.', 422],
     // Operations
     no_targets: ['The intent selects no targets.', 'Correct targets or selectors.', 422],

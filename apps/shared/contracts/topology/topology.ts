@@ -4,6 +4,10 @@ import { Health, manyHealths, ResourceItem, ResourceListQuery, Selection } from 
 import { ArrayOf, Closed, text } from '../shapes.ts'
 import { GraphEdge } from './graphs.ts'
 
+const { parent_id, owned_by, lifecycle_status, drift, ids, stale_since, count } = ResourceListQuery.properties
+const asListed = { parent_id, owned_by, lifecycle_status, drift, ids, stale_since, count }
+
+/** Without `at`: the counts of places are current. */
 export const TopologyQuery = Closed({
   ...PageQuery,
   region_id: Type.Optional(Type.String({ maxLength: 128 })),
@@ -15,7 +19,7 @@ export const TopologyQuery = Closed({
   include_retired: Type.Optional(Type.Boolean()),
   filter: Type.Optional(Type.String({ maxLength: 2048 })),
   sort: Type.Optional(Type.String({ maxLength: 200 })),
-  count: ResourceListQuery.properties.count,
+  ...asListed,
   ...Selection,
   ...FreshnessQuery,
 })
