@@ -53,7 +53,8 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     prefix: config.AUTH__REDIS__PREFIX,
     observe: (script: string, time: number) => seconds.observe({ script }, time),
   }
-  const store = createStore(redis, { ...place, wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS })
+  const idle_s = config.SESSION__IDLE__LIMIT_S
+  const store = createStore(redis, { ...place, wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS, idle_s })
   const nameOf = createKeyNames(config.auth_secrets)
   const providers = providersOf(config, telemetry)
   const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
