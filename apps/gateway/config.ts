@@ -59,6 +59,8 @@ export const schema = Type.Object({
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
   GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
+  /** What a page reads before a sign-in or a refresh. */
+  GATEWAY__LIMITS__PAGE_IP: rateSetting('600/300/120'),
   /** Both redirects of a sign-in by a provider; a whole office may come from one address. */
   GATEWAY__LIMITS__SSO_IP: rateSetting('600/300/120'),
   GATEWAY__LIMITS__API: rateSetting('600/60/100'),
@@ -81,6 +83,7 @@ export const schema = Type.Object({
   AUTH__REDIS__PREFIX: settings.prefix(),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
   ...authSettings.tokens,
+  ...authSettings.renewal,
   ...authSettings.jwks,
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),
@@ -102,6 +105,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
       login_name: parseRate(config.GATEWAY__LIMITS__LOGIN_NAME),
       login_device: parseRate(config.GATEWAY__LIMITS__LOGIN_DEVICE),
       refresh: parseRate(config.GATEWAY__LIMITS__REFRESH_IP),
+      page: parseRate(config.GATEWAY__LIMITS__PAGE_IP),
       sso: parseRate(config.GATEWAY__LIMITS__SSO_IP),
       api: parseRate(config.GATEWAY__LIMITS__API),
       machine: parseRate(config.GATEWAY__LIMITS__MACHINE),

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { RefreshVerifier } from '../shared/auth/user-tokens.ts'
 import type { Checks } from '../shared/http/health.ts'
 import type { Pressure } from '../shared/http/pressure.ts'
 import type { JwksClient } from '../shared/jwt/jwks.ts'
@@ -39,6 +40,7 @@ export type GatewayDeps = {
   nameOf: KeyNames
   limits: GatewayConfig['limits']
   devices: Devices
+  verifyRefresh: RefreshVerifier
   /** This process's logins in flight, and how long they take. */
   logins: { under_way: number; average_ms: number }
   router: Router

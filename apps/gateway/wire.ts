@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createRedis } from '../../db/redis/redis.ts'
 import { readKeysWhileDeaf } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
-import { accessVerifierOf, jwksOf } from '../shared/auth/trust.ts'
+import { accessVerifierOf, jwksOf, refreshVerifierOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
 import type { Checks } from '../shared/http/health.ts'
@@ -87,6 +87,7 @@ export const createDeps = (
     nameOf,
     limits: config.limits,
     devices: createDevices(config.auth_secrets, clock),
+    verifyRefresh: refreshVerifierOf(config, jwks, clock),
     logins: { under_way: 0, average_ms: 0 },
     ...edgeOf(config, origins, version),
     own: createOwn({ checks, isDraining: () => draining, redis, prefix, principals }),

@@ -5,8 +5,7 @@ import { createRedis } from '../../db/redis/redis.ts'
 import { idempotency } from '../../db/session/tables.ts'
 import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
-import { accessVerifierOf, jwksOf, providersOf, registryOf } from '../shared/auth/trust.ts'
-import { createRefreshVerifier } from '../shared/auth/user-tokens.ts'
+import { accessVerifierOf, jwksOf, providersOf, refreshVerifierOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
@@ -54,7 +53,8 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     prefix: config.AUTH__REDIS__PREFIX,
     observe: (script: string, time: number) => seconds.observe({ script }, time),
   }
-  const store = createStore(redis, { ...place, wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS })
+  const idle_s = config.SESSION__IDLE__LIMIT_S
+  const store = createStore(redis, { ...place, wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS, idle_s })
   const nameOf = createKeyNames(config.auth_secrets)
   const providers = providersOf(config, telemetry)
   const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
@@ -96,13 +96,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     }),
     jwks,
     verifyAccess: accessVerifierOf(config, jwks, clock),
-    verifyRefresh: createRefreshVerifier({
-      jwks,
-      issuer: config.AUTH__TOKENS__ISSUER,
-      audience: config.AUTH__TOKENS__REFRESH_AUDIENCE,
-      skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
-      clock,
-    }),
+    verifyRefresh: refreshVerifierOf(config, jwks, clock),
     principals: createPrincipals({ identityClient: identity, clock }),
     cookies: createCookies(config),
     devices: createDevices(config.auth_secrets, clock),

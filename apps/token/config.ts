@@ -1,6 +1,8 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
+import { TOKEN_KINDS } from '../shared/jwt/claims.ts'
+import { MAX_KEYS } from '../shared/jwt/jwks.ts'
 
 export const schema = Type.Object({
   TOKEN__DATABASE__URL: settings.postgres(),
@@ -17,7 +19,7 @@ export const schema = Type.Object({
   TOKEN__KEYS__PUBLISH_LEAD_S: settings.integer(86_400, 0),
   TOKEN__KEYS__POLL_MS: settings.integer(1000, 20, 60_000),
   ...authSettings.tokens,
-  AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({ default: 'signalbox-token', minLength: 1 }),
+  AUTH__TOKENS__REFRESH_AUDIENCE: authSettings.renewal.AUTH__TOKENS__REFRESH_AUDIENCE,
   AUTH__JWKS__CACHE_S: authSettings.jwks.AUTH__JWKS__CACHE_S,
   AUTH__JWKS__COOLDOWN_S: authSettings.jwks.AUTH__JWKS__COOLDOWN_S,
   ...authSettings.services,
@@ -25,15 +27,26 @@ export const schema = Type.Object({
 export type TokenConfig = Type.Static<typeof schema>
 
 const SLACK_S = 60
+/** How long a retired key verifies: a refresh token's lifetime plus an hour in which a slow process may have signed. */
+export const VERIFY_S = TOKEN_KINDS.refresh.lifetime_s + 3600
+/** Seconds between rotations at which all keys that still verify, the active one and the next fit into one set. */
+const SHORTEST_S = Math.ceil(VERIFY_S / (MAX_KEYS - 2))
 
-/** Reads the settings. In production a key must be published long enough before use for every verifier to know it. */
+/**
+ * Reads the settings. In production a key must be published long enough before use for every verifier to know it, and
+ * no more keys may verify than a verifier takes.
+ */
 export const loadTokenConfig = (env: NodeJS.ProcessEnv = process.env): TokenConfig => {
   const config = loadConfig(schema, env)
-  const least = config.AUTH__JWKS__CACHE_S + config.AUTH__JWKS__COOLDOWN_S + SLACK_S
-  if (env.NODE_ENV === 'production' && config.TOKEN__KEYS__PUBLISH_LEAD_S < least) {
+  const { TOKEN__KEYS__ROTATE_EVERY_S: rotate_s, TOKEN__KEYS__PUBLISH_LEAD_S: lead_s } = config
+  if (env.NODE_ENV === 'production' && Math.max(rotate_s, lead_s) < SHORTEST_S) {
     throw new ConfigError(
-      `TOKEN__KEYS__PUBLISH_LEAD_S is ${config.TOKEN__KEYS__PUBLISH_LEAD_S}: production needs at least ${least}.`,
+      `TOKEN__KEYS__ROTATE_EVERY_S is ${rotate_s}: production needs at least ${SHORTEST_S}, or more keys would verify than the ${MAX_KEYS} of a key set.`,
     )
+  }
+  const least = config.AUTH__JWKS__CACHE_S + config.AUTH__JWKS__COOLDOWN_S + SLACK_S
+  if (env.NODE_ENV === 'production' && lead_s < least) {
+    throw new ConfigError(`TOKEN__KEYS__PUBLISH_LEAD_S is ${lead_s}: production needs at least ${least}.`)
   }
   return config
 }

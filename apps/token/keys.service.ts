@@ -8,7 +8,8 @@ import { type KeyRow, key_events, outbox, type PublicJwk } from '../../db/token/
 import type { Clock } from '../shared/clock.ts'
 import type { Kek } from '../shared/codec/kek.ts'
 import { uuidv7 } from '../shared/ids.ts'
-import { TOKEN_KINDS } from '../shared/jwt/claims.ts'
+import { MAX_KEYS } from '../shared/jwt/jwks.ts'
+import { VERIFY_S } from './config.ts'
 import { sealPrivateKey } from './seal.ts'
 
 export type KeySettings = {
@@ -21,12 +22,10 @@ export type KeySettings = {
   publish_lead_s: number
 }
 
-/** How long a retired key verifies: a refresh token's lifetime plus an hour in which a slow process may have signed. */
-const VERIFY_S = TOKEN_KINDS.refresh.lifetime_s + 3600
-
 /**
  * Brings the keys into the required state: one `next` and one `active` (created at the first start). The active key is
- * not older than the rotation time, and expired keys are removed. One process at a time; harmless to repeat.
+ * not older than the rotation time, and expired keys are removed. It is not replaced while verifiers take no more keys.
+ * One process at a time; harmless to repeat.
  */
 export const tendKeys = (settings: KeySettings): Promise<void> =>
   settings.db.transaction(async (tx) => {
@@ -35,9 +34,11 @@ export const tendKeys = (settings: KeySettings): Promise<void> =>
     for (const { kid } of await removeExpiredKeys(tx, now.toISOString())) await record(tx, settings, 'remove', kid)
     const rows = await listKeys(tx)
     const active = rows.find((row) => row.status === 'active')
+    const full = rows.filter(({ status }) => status !== 'killed').length >= MAX_KEYS
     const next = rows.find((row) => row.status === 'next') ?? (await addKey(tx, settings, 'next'))
     if (!active) await addKey(tx, settings, 'active')
     else if (
+      !full &&
       isDue(active.activated_at, settings.rotate_every_s, now) &&
       isDue(next.published_at, settings.publish_lead_s, now)
     ) {

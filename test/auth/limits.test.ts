@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadCredentialConfig } from '../../apps/credential/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
 import { startUpstream } from '../gateway/support/upstream.ts'
-import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { type Auth, bearer, cookieOf, counted, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { until } from '../support/until.ts'
 
 /** auth.md 8 and 14.5: the numbers, and how a flood of logins is treated. */
@@ -128,6 +128,56 @@ describe('a limit', () => {
     const blocked = await attempt('eva', PASSWORD)
     expect([blocked.status, blocked.body.code]).toEqual([429, 'rate_limited'])
     expect(Number(blocked.headers['retry-after'])).toBeGreaterThan(3500)
+  })
+})
+
+describe('an address that a stranger has used up', () => {
+  const LIMITS = { GATEWAY__LIMITS__REFRESH_IP: '1/600/2', GATEWAY__LIMITS__PAGE_IP: '1/600/2' }
+
+  it('still renews the tokens of its people, in both modes', async () => {
+    const { url } = await auth.addGateway(LIMITS)
+    const renew = (refresh_token: unknown) => send(`${url}/auth/refresh`, { body: { refresh_token } })
+    const own = (await login(auth, 'eva')).body.refresh_token
+    const cookies = '/v1/token?response_mode=cookie'
+    const tab = await send(`${auth.session.url}${cookies}`, { body: { username: 'eva', password: PASSWORD } })
+    const [head = '', payload = ''] = String(own).split('.')
+    const forged = `${head}.${payload}.${Buffer.alloc(256).toString('base64url')}`
+    for (const [token, status] of [
+      ['x', 401],
+      [forged, 401],
+      [forged, 429],
+    ])
+      expect((await renew(token)).status).toBe(status)
+    expect((await renew(own)).status).toBe(200)
+    const again = await send(`${url}${cookies}`, {
+      body: {},
+      headers: { cookie: cookieOf(tab), 'x-csrf-token': String(tab.body.csrf_token), origin: ORIGIN },
+    })
+    expect(again.status).toBe(200)
+    // A tab that opens needs its CSRF token first.
+    const page = (cookie?: string) =>
+      send(`${url}/v1/token/csrf`, { headers: { 'sec-fetch-site': 'same-origin', ...(cookie && { cookie }) } })
+    for (const status of [401, 401, 429]) expect((await page()).status).toBe(status)
+    expect((await page(cookieOf(again))).status).toBe(200)
+  })
+
+  it('has a limit for the reads of the sign-in page that is not that of renewals', async () => {
+    const { url } = await auth.addGateway({ ...LIMITS, GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.0/8"]' })
+    const headers = from('198.51.100.7')
+    const providers = () => send(`${url}/v1/providers`, { headers })
+    for (const status of [200, 200, 429]) expect((await providers()).status).toBe(status)
+    const renewal = () => send(`${url}/v1/token`, { body: { refresh_token: 'x' }, headers })
+    expect((await renewal()).status).toBe(401)
+  })
+
+  it('limits a session by its own bucket, which no other session shares', async () => {
+    const { url } = await auth.addGateway(LIMITS)
+    const renew = (refresh_token: unknown) => send(`${url}/auth/refresh`, { body: { refresh_token } })
+    const [one, other] = [(await login(auth, 'eva')).body, (await login(auth, 'eva')).body]
+    let token = one.refresh_token
+    for (let i = 0; i < 2; i++) token = (await renew(token)).body.refresh_token
+    expect((await renew(token)).status).toBe(429)
+    expect((await renew(other.refresh_token)).status).toBe(200)
   })
 })
 

@@ -129,6 +129,7 @@ describe('the limits of the design', () => {
       login_name: minute(10, 10),
       login_device: minute(10, 10),
       refresh: { count: 150, seconds: 300, burst: 30 },
+      page: { count: 600, seconds: 300, burst: 120 },
       sso: { count: 600, seconds: 300, burst: 120 },
       api: minute(600, 100),
       machine: minute(1200, 200),

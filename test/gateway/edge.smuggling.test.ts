@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Auth, bearer, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { until } from '../support/until.ts'
 import { raw, startUpstream } from './support/upstream.ts'
 
 /** Requests that two HTTP parsers could read differently: the edge refuses them, and nothing reaches an upstream. */
@@ -131,6 +135,30 @@ describe('request lines', () => {
     const foreign = 'GET /api/v1/resources HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
     const answers = await raw(url, good + foreign, /never/)
     expect(answers.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 401'])
+  })
+})
+
+describe('a malformed request behind an answer that has begun', () => {
+  it('ends the connection, and writes no second head into the answer', async () => {
+    let begun: ServerResponse | undefined
+    upstream.answerWith((_req, res) => {
+      begun = res.writeHead(200, { 'content-type': 'application/json' })
+      res.write('{"part":')
+    })
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    let seen = ''
+    socket.on('data', (bytes) => {
+      seen += bytes
+    })
+    socket.write(`${start('GET /api/v1/resources')}\r\n\r\n`)
+    await until(() => seen.includes('part') || undefined)
+    const closed = once(socket, 'close')
+    socket.on('error', () => {}).write('NOT HTTP\r\n\r\n')
+    await closed
+    expect(seen.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200'])
+    begun?.end()
+    upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
   })
 })
 

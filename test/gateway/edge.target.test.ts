@@ -163,6 +163,11 @@ describe('the client address', () => {
       address: '2001:db8:1:2:3:0:0:9',
       key: '2001:db8:1:2::/64',
     })
+    expect(behind('10.0.0.7', '6.6.6.6, 203.0.113.7:51234, 10.9.9.9:443').address).toBe('203.0.113.7')
+    for (const entry of ['[2001:db8::1]:443', '[2001:db8::1]', '2001:db8::1'])
+      expect(behind('10.0.0.7', entry).address, entry).toBe('2001:db8:0:0:0:0:0:1')
+    for (const entry of ['[203.0.113.7', '203.0.113.7:', '203.0.113.7:x', '[nonsense]:1'])
+      expect(behind('10.0.0.7', entry).address, entry).toBe('10.0.0.7')
     expect(() => createAddressReader(['proxy.local'])).toThrow(/GATEWAY__HTTP__TRUSTED_PROXIES/)
   })
 })

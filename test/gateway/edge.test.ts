@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/http/lifecycle.ts'
+import { signToken } from '../../apps/shared/jwt/sign.ts'
 import {
   type Answer,
   type Auth,
@@ -259,6 +260,17 @@ describe('the edge refuses', () => {
     expect(codeOf(limited)).toEqual([429, 'rate_limited'])
     expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
     expect((await ask(token)).status).toBe(200)
+    // Its client refreshes when it hears 401.
+    const [iat, key] = [Math.floor(Date.now() / 1000) - 901, auth.token_deps.keyring.active()]
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    const expired = signToken(
+      'access',
+      { ...claims, iat, auth_time: iat, exp: iat + 900 },
+      key as NonNullable<typeof key>,
+    )
+    expect(codeOf(await ask(expired))).toEqual([401, 'invalid_token'])
+    const stop = await send(`${strict.url}/api/v1/operations/o/pause`, { method: 'POST', headers: bearer(expired) })
+    expect(codeOf(stop)).toEqual([401, 'invalid_token'])
   })
 
   it('requests above the limits', async () => {
@@ -442,7 +454,8 @@ describe('CORS', () => {
       expect(Object.keys(refused.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
       expect(refused.headers.vary).toBe('Origin')
     }
-    for (const path of ['/api/v1/resources', '/v1/resources']) expect((await preflight(ORIGIN, path)).status).toBe(204)
+    for (const path of ['/api/v1/resources', '/v1/resources', '/v1/token/passkey-options'])
+      expect((await preflight(ORIGIN, path)).status).toBe(204)
     for (const path of ['/v1/token/csrf', '/v1/%74oken/csrf'])
       expect([path, (await preflight(ORIGIN, path)).status]).toEqual([path, 405])
     expect((await preflight(ORIGIN, '/internal/v1')).status).toBe(404)

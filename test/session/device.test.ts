@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openSession } from '../../apps/session/token/login.ts'
 import { DEVICE_GRANT } from '../../apps/shared/contracts/session/devices.ts'
+import { uuidv7 } from '../../apps/shared/ids.ts'
 import { bearer, PASSWORD, send } from './support/auth.ts'
 import { bearerOf, type Sso, startSso } from './support/sso.ts'
 
@@ -383,6 +385,38 @@ describe('guesses from one address', () => {
     expect(looked).toBeGreaterThanOrEqual(100)
     expect(looked).toBeLessThanOrEqual(101 + Math.floor((Date.now() - began) / 6000))
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(110 - looked)
+  })
+})
+
+describe('a device that is signed in', () => {
+  it('never evicts the session that approved it, however few a person may have', async () => {
+    const small = await sso.addSession({ SESSION__CAP__PER_USER: '1' })
+    await sso.addUser('solo')
+    const codes = await begin()
+    const solo = await signIn('solo')
+    expect((await act('approve', codes.user_code, solo)).status).toBe(204)
+    const done = await send(`${small.url}/v1/token`, {
+      body: { grant_type: DEVICE_GRANT, device_code: codes.device_code, client_id: 'signalbox-cli' },
+      headers: direct,
+    })
+    expect(done.status).toBe(200)
+    expect(await sessionsOf(solo)).toHaveLength(2)
+  })
+
+  it('whose process ended before it answered leaves no session: the next poll ends what it had opened', async () => {
+    const { id } = await sso.addUser('lost')
+    const codes = await begin()
+    const who = await signIn('lost')
+    expect((await act('approve', codes.user_code, who)).status).toBe(204)
+    // As far as such a process came: the claim and the session, whose tokens no one has.
+    const { deps } = sso.session
+    const opening = uuidv7()
+    await deps.deviceGrants.claim(codes.device_code, opening)
+    const owner = { user_id: id, username: 'lost', mode: 'json' as const, metadata: '{}', amr: ['pwd' as const] }
+    await openSession(deps, { ...owner, session_id: opening }, {}, 'test')
+    expect(await sessionsOf(who)).toHaveLength(2)
+    expect(await poll(codes)).toMatchObject(spent)
+    expect(await sessionsOf(who)).toHaveLength(1)
   })
 })
 

@@ -11,6 +11,8 @@ import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { pruneKeys } from '../../db/command/keys.ts'
 import { users } from '../../db/identity/tables.ts'
 import { auth_events, idempotency, revocations } from '../../db/session/tables.ts'
+import { startLink } from '../support/link.ts'
+import { until } from '../support/until.ts'
 import { type Answer, type Auth, bearer, cookieOf, PASSWORD, send, startAuth } from './support/auth.ts'
 
 let auth: Auth
@@ -144,6 +146,33 @@ describe('the password', () => {
       "select convert_from(body, 'UTF8') as body from session.idempotency",
     )
     expect(JSON.stringify(rows.rows)).not.toContain(String(done.body.refresh_token))
+  })
+
+  it('met by an outage of token is renewed by a repeat, and the tokens from before end', async () => {
+    await auth.addUser('cut')
+    const link = await startLink(auth.vars.AUTH__RPC__TOKEN_URL ?? '')
+    const { url } = await auth.addSession({ AUTH__RPC__TOKEN_URL: link.url })
+    const old = (await login('cut')).body
+    const key = randomUUID()
+    const change = () =>
+      send(`${url}/v1/users/me/password`, {
+        body: { current_password: PASSWORD, new_password: NEW_PASSWORD },
+        headers: { ...bearer(old.access_token), 'idempotency-key': key },
+      })
+    link.cut()
+    expect(await change()).toMatchObject({ status: 503, body: { retryable: true } })
+    link.mend()
+    const again = await until(async () => {
+      const answer = await change()
+      return answer.status === 200 ? answer : undefined
+    })
+    expect(again.body).toMatchObject({ revoked_sessions: 0, refresh_token: expect.any(String) })
+    expect(again.body).not.toHaveProperty('password_version')
+    const third = await change()
+    expect(third.body.refresh_token).toBe(again.body.refresh_token)
+    expect((await refresh(again.body.refresh_token)).status).toBe(200)
+    expect((await refresh(old.refresh_token)).status).toBe(401)
+    link.stop()
   })
 
   it('proved again gives an access token with a fresh auth_time; a wrong one is 422, never 401', async () => {

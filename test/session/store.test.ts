@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startLink } from '../support/link.ts'
 import { startOwnRedis } from '../support/redis.ts'
@@ -84,6 +85,31 @@ describe('an audit stream that nobody empties', () => {
     })
     expect(rows).toBeGreaterThanOrEqual(100)
     await auth.redis.del(stream)
+  })
+})
+
+describe('the same Redis after a lost connection', () => {
+  it('is served at once, without Postgres', async () => {
+    const own = await startOwnRedis()
+    const postgres = await startLink(auth.vars.SESSION__DATABASE__URL ?? '')
+    const session = { SESSION__REDIS__URL: own.url, SESSION__DATABASE__URL: postgres.url }
+    const { url, deps } = await auth.addSession(session)
+    try {
+      const { access_token } = await login(url)
+      postgres.cut()
+      const lost = once(deps.redis, 'close')
+      await own.client.client('KILL', 'TYPE', 'normal')
+      await lost
+      await until(() => deps.redis.status === 'ready' || undefined)
+      const headers = { authorization: `Bearer ${access_token}` }
+      await until(async () => {
+        const { status } = await send(`${url}/auth/logout`, { method: 'POST', headers })
+        return status === 204 || undefined
+      })
+    } finally {
+      postgres.stop()
+      await own.stop()
+    }
   })
 })
 

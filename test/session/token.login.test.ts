@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { foldUsername } from '../../apps/shared/auth/username.ts'
 import { users } from '../../db/identity/tables.ts'
 import { mannWhitney } from '../bench/lib/ranks.ts'
+import { startLink } from '../support/link.ts'
 import { type Answer, type Auth, bearer, cookieOf, counted, PASSWORD, send, startAuth } from './support/auth.ts'
 
 let auth: Auth
@@ -119,6 +122,22 @@ describe('login', () => {
       expect([answer.status, answer.body.code]).toEqual([429, 'login_locked'])
       expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
     }
+  })
+
+  it('does not count a right password whose second factor could not be looked up', async () => {
+    const link = await startLink(auth.vars.AUTH__RPC__IDENTITY_URL ?? '')
+    const { url, deps } = await auth.addSession({
+      AUTH__RPC__IDENTITY_URL: link.url,
+      SESSION__SECOND_FACTOR__ROLES: '["operator"]',
+    })
+    await auth.addUser('unlucky', ['operator'])
+    link.watch((_connection, direction, bytes) => {
+      if (direction === 'sent' && bytes.includes('/GetPrincipal')) link.cut()
+    })
+    const answer = await send(`${url}/auth/login`, { body: { username: 'unlucky', password: PASSWORD } })
+    expect(answer).toMatchObject({ status: 503, body: { retryable: true } })
+    expect(await auth.redis.exists(`${auth.prefix}lock:name:${deps.nameOf(foldUsername('unlucky'))}`)).toBe(0)
+    link.stop()
   })
 
   it('locks a name twice as long with each failure above the free ones, at most for 900 s (ASVS 6.3.1)', async () => {
@@ -246,6 +265,29 @@ describe('sessions of a user', () => {
     expect(refresh.status).toBe(401)
     const entries = await auth.redis.xrange(`${auth.prefix}auth:revoked`, '-', '+')
     expect(entries.some(([, fields]) => fields.includes('evicted') && fields.includes(user.id))).toBe(true)
+  })
+
+  it('count only while they last: those idle for too long make room first, and are not reported as ended', async () => {
+    const small = await auth.addSession({ SESSION__CAP__PER_USER: '2', SESSION__IDLE__LIMIT_S: '900' })
+    const { id } = await auth.addUser('idler')
+    const again = async () =>
+      (await send(`${small.url}/auth/login`, { body: { username: 'idler', password: PASSWORD } })).body
+    const idle = async ({ access_token }: Answer['body']) => {
+      const { session_id } = JSON.parse(Buffer.from(String(access_token).split('.')[1] ?? '', 'base64url').toString())
+      await auth.redis.hset(`${auth.prefix}sess:{${id}}:${session_id}`, 'last_used_at', (Date.now() - 901_000) * 1000)
+    }
+    const [alive, dead] = [await again(), await again()]
+    await idle(dead)
+    const next = await again()
+    const { status, body } = await send(`${small.url}/auth/refresh`, { body: { refresh_token: alive.refresh_token } })
+    expect(status).toBe(200)
+    await idle(next)
+    const others = await send(`${small.url}/v1/sessions/revoke-others`, {
+      method: 'POST',
+      headers: { ...bearer(body.access_token), 'idempotency-key': randomUUID() },
+    })
+    expect(others).toMatchObject({ status: 200, body: { revoked: 0 } })
+    expect(await auth.redis.keys(`${auth.prefix}sess:{${id}}:*`)).toHaveLength(1)
   })
 
   it('never hold the refresh token itself', async () => {

@@ -5,7 +5,9 @@ import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
 import { totp_factors } from '../../db/credential/tables.ts'
 import { users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
+import { startLink } from '../support/link.ts'
 import { codeAt } from '../support/totp.ts'
+import { until } from '../support/until.ts'
 import { type Auth, bearer, cookieOf, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
 
 /** federation.md 8: the authenticator app as the other second factor, through the gateway and two session processes. */
@@ -99,9 +101,11 @@ describe('an authenticator app', () => {
     expect(claimsOf(renewed.body.access_token).amr).toEqual(['pwd', 'otp', 'mfa'])
 
     const cookie = await halve(username, 'cookie')
-    expect((await second(cookie.factor_token, codeAt(secret, now, 1), 'json')).status).toBe(409)
-    const again = await halve(username, 'cookie')
-    const inCookie = await second(again.factor_token, codeAt(secret, now, 1), 'cookie')
+    expect(await second(cookie.factor_token, codeAt(secret, now, 1), 'json')).toMatchObject({
+      status: 400,
+      body: { code: 'session_mode_mismatch' },
+    })
+    const inCookie = await second(cookie.factor_token, codeAt(secret, now, 1), 'cookie')
     expect(cookieOf(inCookie)).toMatch(/^refresh_token=/)
     expect(await read(access)).toMatchObject({ active: true, last_used_at: now.toISOString() })
 
@@ -112,6 +116,29 @@ describe('an authenticator app', () => {
       expect.arrayContaining(['set_totp', 'remove_totp']),
     )
   })
+
+  it.each(['CREDENTIAL', 'IDENTITY'])(
+    'or a passkey may answer again after an outage of %s, without the password',
+    async (app) => {
+      const name = `AUTH__RPC__${app}_URL`
+      const link = await startLink(auth.vars[name] ?? '')
+      const { url: at } = await auth.addSession({ [name]: link.url })
+      const { username, secret, access, id } = await person()
+      const key = await addPasskey(access, id)
+      const { factor_token } = await halve(username)
+      const factor = app === 'CREDENTIAL' ? { totp: codeAt(secret, now) } : { assertion: key.assert(await challenge()) }
+      const prove = () => send(`${at}/v1/token`, { body: { grant_type: 'second_factor', factor_token, ...factor } })
+      link.cut()
+      expect(await prove()).toMatchObject({ status: 503, body: { retryable: true } })
+      link.mend()
+      const done = await until(async () => {
+        const answer = await prove()
+        return answer.status === 503 ? undefined : answer
+      })
+      expect(done.status).toBe(200)
+      link.stop()
+    },
+  )
 
   it('is revealed to no one without the password', async () => {
     const [eva, olga] = [await person(), await person()]
@@ -236,9 +263,8 @@ describe('the second step', () => {
       body: { code: 'totp_locked' },
     })
     expect((await auditedOf(id)).filter(({ action }) => action === 'totp_locked')).toHaveLength(1)
-    const half = await halve(username)
     const assertion = key.assert(await challenge())
-    const done = await token({ grant_type: 'second_factor', factor_token: half.factor_token, assertion })
+    const done = await token({ grant_type: 'second_factor', factor_token, assertion })
     expect(done.status).toBe(200)
     expect(claimsOf(done.body.access_token).amr).toEqual(['pwd', 'hwk', 'mfa'])
     now = new Date(now.getTime() + 3_600_000)

@@ -10,6 +10,8 @@ import { loadIdentityConfig } from '../../apps/identity/config.ts'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { loadRelayConfig } from '../../apps/relay/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
+import { TOKEN_KINDS } from '../../apps/shared/jwt/claims.ts'
+import { MAX_KEYS } from '../../apps/shared/jwt/jwks.ts'
 import { loadTokenConfig } from '../../apps/token/config.ts'
 import { loadWorkerConfig } from '../../apps/worker/config.ts'
 
@@ -249,5 +251,25 @@ describe('the production profile', () => {
     ]
     for (const [app, name, value] of cases)
       expect(() => LOADERS[app]({ ...production(), [name]: value }), name).toThrow(name)
+  })
+
+  it('refuses to rotate keys so often that more are published than a verifier takes', () => {
+    const verified_s = TOKEN_KINDS.refresh.lifetime_s + 3600
+    const least = Math.ceil(verified_s / (MAX_KEYS - 2))
+    const load = (rotate_s: number, lead_s: number) =>
+      loadTokenConfig({
+        ...production(),
+        TOKEN__KEYS__ROTATE_EVERY_S: String(rotate_s),
+        TOKEN__KEYS__PUBLISH_LEAD_S: String(lead_s),
+      }).TOKEN__KEYS__ROTATE_EVERY_S
+    expect(2 + Math.ceil(verified_s / least)).toBeLessThanOrEqual(MAX_KEYS)
+    expect(() => load(least - 1, 400)).toThrow(
+      `TOKEN__KEYS__ROTATE_EVERY_S is ${least - 1}: production needs at least ${least}`,
+    )
+    expect(load(least, 400)).toBe(least)
+    // The lead delays each rotation.
+    expect(load(60, least)).toBe(60)
+    const jwk = { kty: 'RSA', n: 'n'.repeat(512), e: 'AQAB', kid: 'k'.repeat(43), alg: 'RS256', use: 'sig' }
+    expect(JSON.stringify({ keys: Array(MAX_KEYS).fill(jwk) }).length).toBeLessThan(65_536)
   })
 })

@@ -76,9 +76,18 @@ const LIMIT = '100000/60/100000'
 /** Many logins from one address are normal in tests; the tests of the limits set their own. */
 const RAISED_LIMITS: Record<string, string> = Object.fromEntries(
   [
-    ...['LOGIN_IP', 'LOGIN_NAME', 'REFRESH_IP', 'SSO_IP', 'API', 'FAILED_TOKENS', 'JWKS', 'ENROL', 'DEVICE'].map(
-      (n) => `GATEWAY__LIMITS__${n}`,
-    ),
+    ...[
+      'LOGIN_IP',
+      'LOGIN_NAME',
+      'REFRESH_IP',
+      'PAGE_IP',
+      'SSO_IP',
+      'API',
+      'FAILED_TOKENS',
+      'JWKS',
+      'ENROL',
+      'DEVICE',
+    ].map((n) => `GATEWAY__LIMITS__${n}`),
     ...['REFRESH', 'PASSWORD', 'LOGIN_FAILURES'].map((n) => `SESSION__LIMITS__${n}`),
   ].map((name) => [name, LIMIT]),
 )

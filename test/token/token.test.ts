@@ -4,7 +4,7 @@ import { type Client, Code } from '@connectrpc/connect'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ResponseMode, Token } from '../../apps/shared/contracts/gen/auth_pb.ts'
-import { parseKeySet } from '../../apps/shared/jwt/jwks.ts'
+import { MAX_KEYS, parseKeySet } from '../../apps/shared/jwt/jwks.ts'
 import { verifyToken } from '../../apps/shared/jwt/verifier.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { buildApp } from '../../apps/token/app.ts'
@@ -272,6 +272,19 @@ describe('rotation', () => {
     later(1)
     await tendKeys(settings())
     expect(await retired()).toBe(0)
+  })
+  it('waits while verifiers take no more keys', async () => {
+    const [active] = await db.select().from(keys).where(eq(keys.status, 'active'))
+    if (!active) throw new Error('no key is active')
+    const retired = { ...active, status: 'retired' as const, private_key: null, kek_id: null }
+    const verify_until = new Date(now.getTime() + 60 * DAY_S * 1000).toISOString()
+    await db
+      .insert(keys)
+      .values(Array.from({ length: MAX_KEYS - 2 }, (_, i) => ({ ...retired, kid: `old-${i}`, verify_until })))
+    later(31 * DAY_S)
+    await tendKeys(settings())
+    expect(await kidOf('active')).toBe(active.kid)
+    await db.delete(keys).where(eq(keys.status, 'retired'))
   })
 })
 

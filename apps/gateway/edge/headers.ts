@@ -200,7 +200,7 @@ const EXPOSED = 'X-CSRF-Token, ETag, Location, Retry-After, X-Request-Id, Idempo
 const MAX_AGE_S = '600'
 
 /** Paths for which browsers may send a preflight request. */
-const PREFLIGHT = /^\/(auth\/|v1\/token$|v1\/token\/reauth$|v1\/(?!token)|api\/)/
+const PREFLIGHT = /^\/(auth\/|v1\/token$|v1\/token\/(reauth|passkey-options)$|v1\/(?!token)|api\/)/
 export const isPreflightPath = (path: string): boolean => PREFLIGHT.test(path)
 
 /**

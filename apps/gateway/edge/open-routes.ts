@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { DEVICE_GRANT } from '../../shared/contracts/session/devices.ts'
 import { AppError, loginBusy } from '../../shared/errors.ts'
+import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { onlyCookie } from '../../shared/web/cookies.ts'
 import { deviceCookie } from '../../shared/web/devices.ts'
 import type { GatewayDeps } from '../deps.ts'
@@ -23,31 +24,51 @@ export const chargeOpenRoute = async (
   route: Route,
   client: ClientAddress,
 ): Promise<Buffer | undefined> => {
-  const { guard, limits, nameOf } = deps
-  const address = nameOf(`address:${client.key}`)
-  if (route.class !== 'none') guard.refuseForeign(exchange.req)
-  const by = (limit: 'refresh' | 'sso' | 'jwks' | 'enrol' | 'machine' | 'device' | 'work') => ({
-    key: `${limit}:${address}`,
-    rate: limits[limit],
-  })
   if (route.class === 'none') return undefined
-  if (route.class !== 'token' && route.class !== 'login') {
-    const limit = route.class as Parameters<typeof by>[0]
-    await guard.charge(limit, [by(limit)])
-    return undefined
-  }
+  const { guard, limits, nameOf } = deps
   const { req } = exchange
+  const address = nameOf(`address:${client.key}`)
+  guard.refuseForeign(req)
+  const charge = (limit: AddressLimit, owner = address) =>
+    guard.charge(limit, [{ key: `${limit}:${owner}`, rate: limits[limit] }])
+  if (route.class === 'page') await charge('page', await sessionOf(deps, req))
+  else if (route.class !== 'token' && route.class !== 'login') await charge(route.class as AddressLimit)
+  if (route.class !== 'token' && route.class !== 'login') return undefined
   refuseMediaType(req)
   const body = await deps.bodies.read(req, AUTH_BODY, client.key)
   const login = readLogin(body)
   // Polls are frequent by nature; they must not use up the refreshes of their neighbors.
-  const renewal = login.polls ? 'machine' : 'refresh'
-  if (route.class === 'token' && login.username === undefined) await guard.charge(renewal, [by(renewal)])
-  else await chargeLogin(deps, exchange, login, address)
+  if (route.class === 'login' || login.username !== undefined) await chargeLogin(deps, exchange, login, address)
+  else if (login.polls) await charge('machine')
+  else await charge('refresh', await sessionOf(deps, req, login.refresh_token))
   return body
 }
 
-type Login = { username: string | undefined; device_token: string | undefined; polls: boolean }
+/** Limits that count by address, unless the request proves its session. */
+type AddressLimit = 'refresh' | 'page' | 'sso' | 'jwks' | 'enrol' | 'machine' | 'device' | 'work'
+
+type Login = {
+  username: string | undefined
+  refresh_token: string | undefined
+  device_token: string | undefined
+  polls: boolean
+}
+
+/**
+ * Returns the session whose refresh token the request holds, if it verifies. It has a bucket of its own: anyone can use
+ * up that of an address, and a whole office may share one.
+ */
+const sessionOf = async (deps: GatewayDeps, { headers }: IncomingMessage, given?: string) => {
+  const token = given ?? onlyCookie(headers.cookie, deps.config.TOKEN__TOKENS__COOKIE_NAME)
+  if (token === undefined) return undefined
+  try {
+    return `session:${(await deps.verifyRefresh(token)).session_id}`
+  } catch (error) {
+    // While the keys cannot be read, no token proves anything; session answers the request.
+    if (error instanceof TokenRejected || error instanceof AppError) return undefined
+    throw error
+  }
+}
 
 /**
  * Charges one attempt. A device that has signed in with this name before has only its own bucket, so no one else can
@@ -110,9 +131,10 @@ const refuseMediaType = (req: IncomingMessage) => {
  */
 const readLogin = (body: Buffer): Login => {
   const textOf = (member: unknown, most: number) => (typeof member === 'string' ? member.slice(0, most) : undefined)
-  const { username, device_token, grant_type } = body.length === 0 ? {} : membersOf(body)
+  const { username, refresh_token, device_token, grant_type } = body.length === 0 ? {} : membersOf(body)
   return {
     username: textOf(username, 256),
+    refresh_token: textOf(refresh_token, 4096),
     device_token: textOf(device_token, 512),
     polls: grant_type === DEVICE_GRANT,
   }

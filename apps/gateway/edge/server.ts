@@ -102,7 +102,9 @@ const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
 
 /** Answers requests that Node's parser refuses in our format, if that is still possible, then ends the connection. */
 const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  // After the head of an answer, another one would be read as part of its body.
+  const begun = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent
+  if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
   const [status, code, text]: [number, CodeOf<'validation_error'>, string] =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? [431, 'headers_too_large', 'Request Header Fields Too Large']

@@ -86,7 +86,7 @@ export const createAddressReader = (trusted: readonly string[]) => {
     let address = normalize(socket_address ?? '') ?? '0.0.0.0'
     const chain = [forwarded ?? []].flat().join(',').split(',')
     while (isTrusted(address)) {
-      const next = normalize((chain.pop() ?? '').trim())
+      const next = normalize(withoutPort((chain.pop() ?? '').trim()))
       if (next === undefined) break
       address = next
     }
@@ -113,6 +113,10 @@ const addTo = (list: BlockList, cidr: string) => {
     throw new ConfigError(`GATEWAY__HTTP__TRUSTED_PROXIES holds ${JSON.stringify(cidr)}, which is not a CIDR range.`)
   list.addSubnet(address, Number(bits ?? (family === 4 ? 32 : 128)), family === 4 ? 'ipv4' : 'ipv6')
 }
+
+/** An entry of X-Forwarded-For: some proxies add the port, and brackets around IPv6. */
+const withoutPort = (entry: string): string =>
+  /^(?:(\d+\.\d+\.\d+\.\d+)|\[([^\]]+)\])(?::\d{1,5})?$/.exec(entry)?.slice(1).find(Boolean) ?? entry
 
 /** Returns one spelling per address: IPv4-mapped ones as IPv4, IPv6 without zone. `undefined` for other text. */
 const normalize = (text: string): string | undefined => {

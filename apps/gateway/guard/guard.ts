@@ -101,6 +101,8 @@ export const createGuard = (deps: GuardDeps) => {
     } catch (error) {
       if (!(error instanceof TokenRejected)) throw error
       deps.onRejected(error.reason)
+      // One of our own, not a guess: its client must learn that it is time to refresh.
+      if (error.reason === 'expired') throw tokenRefused(error)
       if (!block) {
         await noteFailure(address)
         throw tokenRefused(error)

@@ -10,7 +10,7 @@ const LOW = 10
 const REFUSE_ARMING = 5
 const REFUSE_ALL = 2
 
-const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'refresh', 'sso'])
+const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'page', 'sso'])
 
 /** Whether an act is refused at this share of free disk: first arming and writing, finally everything but reading. */
 export const isRefused = (

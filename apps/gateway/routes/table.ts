@@ -7,7 +7,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** R read, W write, A arming, S stopping: decides what is still served while a dependency is away (auth.md 6). */
 export type Kind = 'R' | 'W' | 'A' | 'S'
 /**
- * Which limits a request is charged to. `token` is login or refresh, depending on the body; `none` is not charged.
+ * Which limits a request is charged to. `token` is login or refresh, depending on the body; `page` is what a page reads
+ * before a sign-in or a refresh; `none` is not charged.
  * `work` is for agents: they wait for work, and for as long as an artifact takes, so they hold nobody's seat.
  */
 export type LimitClass =
@@ -15,7 +16,7 @@ export type LimitClass =
   | 'stream'
   | 'token'
   | 'login'
-  | 'refresh'
+  | 'page'
   | 'sso'
   | 'jwks'
   | 'enrol'
@@ -65,7 +66,7 @@ const ENROLS = new Set([
   'PUT /api/v1/users/me/totp',
   'POST /auth/logout',
 ])
-const OPEN = new Set<LimitClass>(['token', 'login', 'refresh', 'sso', 'device'])
+const OPEN = new Set<LimitClass>(['token', 'login', 'page', 'sso', 'device'])
 /** Requests of people who are signing in, and those that a person needs before anything else. */
 const ENTER = new Set(['GET /api/v1/me', 'GET /api/v1/users/me', 'POST /v1/token/reauth', 'POST /api/v1/users/enrol'])
 /** Reads of a person who is about to decide. */
@@ -100,15 +101,15 @@ const DESTINATIONS = `${NOTIFY}/destinations`
 const session = table('session', '', [
   ['POST', '/v1/token', 'R', 'none', 'token'],
   ['POST', '/auth/login', 'R', 'none', 'login'],
-  ['POST', '/auth/refresh', 'R', 'none', 'refresh'],
+  ['POST', '/auth/refresh', 'R', 'none', 'token'],
   ['POST', '/auth/logout', 'S', 'bearer'],
   ['POST', '/oauth/token', 'W', 'none', 'machine'],
-  ['GET', '/v1/token/csrf', 'R', 'none', 'refresh'],
+  ['GET', '/v1/token/csrf', 'R', 'none', 'page'],
   ['POST', '/v1/token/reauth', 'W', 'self'],
-  ['POST', '/v1/token/passkey-options', 'R', 'none', 'refresh'],
+  ['POST', '/v1/token/passkey-options', 'R', 'none', 'page'],
   ['POST', '/v1/device', 'R', 'none', 'device'],
   ...['find', 'approve', 'deny'].map((act): Row => ['POST', `/v1/device/${act}`, 'W', 'self']),
-  ['GET', '/v1/providers', 'R', 'none', 'refresh'],
+  ['GET', '/v1/providers', 'R', 'none', 'page'],
   ['GET', '/v1/sso/{provider}/start', 'R', 'none', 'sso'],
   ['POST', '/v1/sso/{provider}/start', 'W', 'self'],
   ['GET', '/v1/sso/{provider}/callback', 'R', 'none', 'sso'],

@@ -5,7 +5,7 @@ import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.t
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { Password, refuseLongPassword } from '../token/grants.ts'
-import { changePassword, modeOfPerson, tokensAfterChange } from '../token/password.ts'
+import { type Changed, changePassword, modeOfPerson, tokensAfterChange } from '../token/password.ts'
 import { tokensOf } from '../token/replies.ts'
 import { contextOf } from '../token/routes.ts'
 
@@ -35,15 +35,10 @@ export const passwordRoutes = routes<SessionDeps>('password', (app, { deps }) =>
       const request = { ...contextOf(req), caller }
       const command = commandOf(req)
       const change = { ...request, ...req.body, change_id: command.key }
-      let password_version: number | undefined
-      const run = async () => {
-        const changed = await changePassword(deps, change)
-        password_version = changed.password_version
-        return { status: 200, body: { revoked_sessions: changed.revoked_sessions } }
-      }
+      const run = async () => ({ status: 200, body: await changePassword(deps, change) })
       const answer = await runOnce(deps, command, run, { needs_row: true })
       markReplayed(reply, answer)
-      const revoked = JSON.parse(answer.body.toString('utf8')) as { revoked_sessions: number }
+      const { password_version, ...revoked } = JSON.parse(answer.body.toString('utf8')) as Changed
       const pair = await tokensAfterChange(deps, request, { change_id: command.key, password_version })
       if (!pair) return revoked
       return { ...tokensOf(deps, reply, { ...pair, session_id: caller.session_id }, mode), ...revoked }

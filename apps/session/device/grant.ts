@@ -77,10 +77,10 @@ export const decideDevice = async (
   if (outcome === 'ok') await note(deps, request, 'done', decision)
 }
 
-/** Gives an approval and its session to one poll; later ones are `gone`. Throws the refusals of RFC 8628 3.5. */
-export const claimDevice = async (deps: SessionDeps, device_code: string) => {
+/** Gives an approval to one poll, which opens the session `opening`; later ones are `gone`. Throws the refusals of RFC 8628 3.5. */
+export const claimDevice = async (deps: SessionDeps, device_code: string, opening: string) => {
   if (deps.config.AUTH__DEVICE_GRANT === 'off') throw pollRefused('unsupported_grant_type')
-  const claimed = await deps.deviceGrants.claim(device_code)
+  const claimed = await deps.deviceGrants.claim(device_code, opening)
   if (claimed.outcome === 'approved' || claimed.outcome === 'gone') return claimed
   throw pollRefused(POLL[claimed.outcome])
 }

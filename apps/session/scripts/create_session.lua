@@ -1,13 +1,14 @@
 -- include: lib.lua
--- A new session without tokens yet (pending). Drops pending ones older than 60 s and revokes the oldest above the cap.
--- Input: session_id, user_id, username, mode, cap, fields of the client; of a sign-in through a provider also max_s,
+-- A new session without tokens yet (pending). Drops pending ones older than 60 s and those that are over, and revokes the
+-- oldest above the cap, but not keep_session_id, which opens this one.
+-- Input: session_id, user_id, username, mode, cap, keep_session_id or none, fields of the client; of a sign-in through a provider also max_s,
 -- auth_time, proved_at and the indexes by which its logout finds the session. Returns {created_at, expires_at, evicted events...}.
 local PENDING_US = 60000000
 local usess = usess_key(input.user_id)
 local live = {}
 for _, id in ipairs(redis.call('ZRANGE', usess, 0, -1)) do
-  local record = redis.call('HMGET', sess_key(input.user_id, id), 'state', 'created_at', 'expires_at')
-  local dead = not record[1] or tonumber(record[3]) <= now
+  local record = redis.call('HMGET', sess_key(input.user_id, id), 'state', 'created_at', 'expires_at', 'last_used_at')
+  local dead = not record[1] or is_over(record[3], record[4])
   if dead or (record[1] == 'pending' and tonumber(record[2]) < now - PENDING_US) then
     drop(input.user_id, id)
     -- A record that expired names its indexes no longer.
@@ -19,11 +20,15 @@ end
 
 local expires = now + math.min(LIFETIME_S, input.max_s or LIFETIME_S) * 1000000
 local answer = { text(now), text(expires) }
-for i = 1, #live - input.cap + 1 do
-  if live[i].state == 'pending' then
-    drop(input.user_id, live[i].id)
-  else
-    answer[#answer + 1] = revoke(input.user_id, live[i].id, 'evicted')
+local above = #live + 1 - input.cap
+for _, one in ipairs(live) do
+  if above > 0 and one.id ~= input.keep_session_id then
+    above = above - 1
+    if one.state == 'pending' then
+      drop(input.user_id, one.id)
+    else
+      answer[#answer + 1] = revoke(input.user_id, one.id, 'evicted')
+    end
   end
 end
 

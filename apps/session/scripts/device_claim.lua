@@ -1,5 +1,5 @@
 -- include: lib.lua
--- One poll of a device (RFC 8628 3.4). Input: id, slack_ms. Returns approved with user_id, session_id, request and
+-- One poll of a device (RFC 8628 3.4). Input: id, slack_ms, opening (the session that an approval opens). Returns approved with user_id, session_id, request and
 -- decided_at, once; or pending, slow_down, denied, expired; or gone, with user_id and session of an earlier claim, which is marked.
 local grant = P .. 'dgrant:' .. input.id
 local record = redis.call('HMGET', grant, 'status', 'expires_at', 'interval_s', 'polled_at', 'user_id', 'session_id',
@@ -11,7 +11,7 @@ if record[1] == 'claimed' then
 end
 if tonumber(record[2]) <= now then return { 'expired' } end
 if record[1] == 'approved' then
-  redis.call('HSET', grant, 'status', 'claimed')
+  redis.call('HSET', grant, 'status', 'claimed', 'opened', input.opening)
   return { 'approved', record[5], record[6], record[7], record[9] or '0' }
 end
 if record[1] == 'denied' then

@@ -1,5 +1,5 @@
 -- include: ../../../db/redis/gcra.lua
--- Every script of session: ARGV[1] is the key prefix, ARGV[2] its input as JSON. Times are microseconds of Redis.
+-- Every script of session: ARGV[1] is the key prefix, ARGV[2] its input as JSON, with the idle limit idle_s (0: none). Times are microseconds of Redis.
 local P = ARGV[1]
 local input = cjson.decode(ARGV[2])
 local now = now_us()
@@ -58,6 +58,12 @@ local function event_id(session)
   local variant = string.format('%x', 8 + tonumber(string.sub(h, 4, 4), 16) % 4)
   return string.sub(ms, 1, 8) .. '-' .. string.sub(ms, 9, 12) .. '-7' .. string.sub(h, 1, 3) .. '-'
     .. variant .. string.sub(h, 5, 7) .. '-' .. string.sub(h, 8, 19)
+end
+
+-- Whether a session has ended by its time: expired, or idle for too long.
+local function is_over(expires_at, last_used_at)
+  local idle = input.idle_s > 0 and now - tonumber(last_used_at) > input.idle_s * 1000000
+  return tonumber(expires_at) <= now or idle
 end
 
 -- Forgets a session without a word: it never had tokens, or it ended by its time.

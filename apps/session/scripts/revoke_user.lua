@@ -15,9 +15,14 @@ local function stays(version, created_at)
 end
 for _, id in ipairs(redis.call('ZRANGE', usess_key(input.user_id), 0, -1)) do
   if id ~= input.keep_session_id then
-    local record = redis.call('HMGET', sess_key(input.user_id, id), 'state', 'password_version', 'created_at')
+    local record = redis.call('HMGET', sess_key(input.user_id, id), 'state', 'password_version', 'created_at', 'expires_at',
+      'last_used_at')
     if record[1] and stays(record[2], record[3]) then
       before = math.min(before, tonumber(record[3]))
+    elseif record[1] == 'active' and is_over(record[4], record[5]) then
+      drop(input.user_id, id)
+      -- It ended before, but an access token may still be alive.
+      redis.call('SET', deny_key(input.user_id, id), input.reason, 'EX', DENY_S)
     elseif record[1] == 'active' then
       events[#events + 1] = revoke(input.user_id, id, input.reason)
     else

@@ -1,12 +1,11 @@
 -- include: rotate.lib.lua
 -- The one compare-and-swap of a refresh. Input: user_id, session_id, presented (hash of the token that came), the next
--- token (hash, succ_jti, succ_iat, succ_kid) or none, retry_key_hash, ua_hash, window_s, idle_s.
+-- token (hash, succ_jti, succ_iat, succ_kid) or none, retry_key_hash, ua_hash, window_s.
 -- A presented token that is neither current nor a proven retry ends the session, at any age.
 local sess = sess_key(input.user_id, input.session_id)
 local record = redis.call('HMGET', sess, 'state', 'refresh_token_hash', 'prev_hash', 'expires_at', 'last_used_at')
 if record[1] ~= 'active' then return { 'gone' } end
-local idle = input.idle_s > 0 and now - tonumber(record[5]) > input.idle_s * 1000000
-if tonumber(record[4]) <= now or idle then
+if is_over(record[4], record[5]) then
   drop(input.user_id, input.session_id)
   return { 'expired' }
 end

@@ -27,7 +27,7 @@ export type Decided = 'ok' | 'same' | 'closed' | 'gone'
 export type Claimed =
   | { outcome: 'approved'; user_id: string; session_id: string; host: string; decided_at: number }
   | { outcome: 'pending' | 'slow_down' | 'denied' | 'expired' }
-  /** `opened`: the session of an earlier claim, if it has opened one. */
+  /** `opened`: the session of an earlier claim, which may not exist yet, or no longer. */
   | { outcome: 'gone'; opened?: SessionKey }
 
 /**
@@ -65,9 +65,12 @@ export const createDeviceGrants = (
       const input = { user_code: codeName(user_code), ...decision }
       return (await scripts.decide([], [prefix, JSON.stringify(input)])) as Decided
     },
-    /** The result of a poll; only one poll receives an approval. */
-    claim: async (device_code: string): Promise<Claimed> => {
-      const input = { id: sha256Hex(device_code), slack_ms: SLACK_MS }
+    /**
+     * The result of a poll; only one poll receives an approval, for the session `opening`. It is remembered before it
+     * exists: if the process ends in between, the next poll can end it.
+     */
+    claim: async (device_code: string, opening: string): Promise<Claimed> => {
+      const input = { id: sha256Hex(device_code), slack_ms: SLACK_MS, opening }
       const reply = (await scripts.claim([], [prefix, JSON.stringify(input)])) as [Claimed['outcome'], ...string[]]
       const [outcome, user_id = '', session_id = '', request = '{}', decided_at] = reply
       if (outcome === 'gone') return session_id ? { outcome, opened: { user_id, session_id } } : { outcome }
@@ -78,12 +81,8 @@ export const createDeviceGrants = (
     /** Undoes a claim because no session came of it, so that the next poll may try again. */
     release: (device_code: string) =>
       redis.multi().hset(grantKey(device_code), 'status', 'approved').hdel(grantKey(device_code), 'again').exec(),
-    /** Remembers the session of a claim. Returns false if the device code was sent again since. */
-    spend: async (device_code: string, session_id: string): Promise<boolean> => {
-      const key = grantKey(device_code)
-      const replies = await redis.multi().hset(key, 'opened', session_id).hexists(key, 'again').exec()
-      return replies?.at(-1)?.[1] === 0
-    },
+    /** Returns false if the device code was sent again since its claim. */
+    spend: async (device_code: string): Promise<boolean> => (await redis.hexists(grantKey(device_code), 'again')) === 0,
   })
 }
 export type DeviceGrants = ReturnType<typeof createDeviceGrants>

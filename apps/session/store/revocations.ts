@@ -49,22 +49,32 @@ export const createRevocations = (deps: RevocationDeps) => {
 }
 export type Revocations = ReturnType<typeof createRevocations>
 
-/** Reapplies the stored revocations to each Redis that session does not know yet. */
+/**
+ * Reapplies the stored revocations to each Redis that session does not know yet. A lost connection alone changes no data:
+ * one to the Redis known before needs no Postgres.
+ */
 const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationDeps) => {
-  let known_run: string | undefined
+  let known: string | undefined
+  let served = false
   let applied = false
   let stopped = false
   let running: Promise<void> | undefined
 
   /** Applies the stored revocations if this Redis is not the known one. */
   const check = async (): Promise<void> => {
-    const run = runIdOf(await redis.info('server'))
-    if (applied && run === known_run && (await store.hasEpoch())) return
-    applied = false
+    const found = identityOf(await redis.info())
     const lost = !(await store.hasEpoch())
+    if (found !== undefined && found === known && !lost) {
+      applied = true
+      return
+    }
+    applied = false
+    // Whatever happens on this one, the Redis known before may miss it.
+    known = undefined
     const { rows, revived } = await applyAll(db, store)
-    const expected = known_run !== undefined || rows > 0
-    known_run = run
+    const expected = served || rows > 0
+    known = found
+    served = true
     applied = true
     if (revived > 0) log.error({ revived }, 'Redis had sessions that were revoked: they are revoked again')
     if (lost && expected) {
@@ -108,7 +118,11 @@ const applyAgain = ({ db, redis, store, audit, telemetry: { log } }: RevocationD
 /** Deletes revocations whose session no copy of Redis can still hold. */
 export const pruneRevocations = (db: Db): Promise<number> => pruneRows(db, revocations, 'expires_at', sql`now()`)
 
-const runIdOf = (info: string): string => /^run_id:(\S+)/m.exec(info)?.[1] ?? 'unknown'
+/** Which process holds which history of data: a primary that was a replica meanwhile has another history. */
+const identityOf = (info: string): string | undefined => {
+  const [run, history] = ['run_id', 'master_replid'].map((name) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1])
+  return run && history && `${run} ${history}`
+}
 
 /** Ends every stored session again, in batches by session id. Returns the numbers of rows and of revived sessions. */
 const applyAll = async (db: Db, store: Store): Promise<{ rows: number; revived: number }> => {

@@ -84,6 +84,8 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
   ip_prefix?: string | undefined
   /** The version of the password that the login proved; absent for a session created by a service. */
   password_version?: number | undefined
+  /** The session that opens this one: the cap never evicts it. */
+  keep_session_id?: string
 } & Federated
 
 /**
@@ -125,12 +127,17 @@ type RotateInput = {
 /** The session records in Redis. Each write is one script; durations and TTLs use Redis' clock. */
 export const createStore = (
   redis: Redis,
-  { prefix, wait_replicas, observe }: { prefix: string; wait_replicas: number; observe?: ScriptObserver },
+  {
+    prefix,
+    wait_replicas,
+    idle_s,
+    observe,
+  }: { prefix: string; wait_replicas: number; idle_s: number; observe?: ScriptObserver },
 ) => {
   const files = Object.fromEntries(NAMES.map((name) => [name, new URL(`../scripts/${name}.lua`, import.meta.url)]))
   const scripts = loadScripts(redis, files as Record<Name, URL>, observe)
   const run: Run = async <T>(name: Name, input: object) =>
-    (await scripts[name]([], [prefix, JSON.stringify(input)])) as T
+    (await scripts[name]([], [prefix, JSON.stringify({ ...input, idle_s })])) as T
 
   /** Waits until this many replicas have the change, if the deployment requires it. */
   const replicated = async <T>(answer: T): Promise<T> => {
@@ -195,7 +202,7 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     })
     return found.filter((record) => record?.state === 'active') as SessionRecord[]
   },
-  rotate: async (input: RotateInput & { presented: string; idle_s: number } & Partial<Successor> & Cause) =>
+  rotate: async (input: RotateInput & { presented: string } & Partial<Successor> & Cause) =>
     replicated(rotationOf(await run('rotate', input))),
   rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) =>
     replicated(rotationOf(await run('rotate_current', input))),

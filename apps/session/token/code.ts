@@ -80,24 +80,33 @@ export const redeemDevice = async (
   { device_code, device_token }: { device_code: string; device_token: string | undefined },
   request: Request,
 ): Promise<Login> => {
-  const claimed = await claimDevice(deps, device_code)
+  const opening = uuidv7()
+  const claimed = await claimDevice(deps, device_code, opening)
   if (claimed.outcome === 'gone') {
     if (claimed.opened) await endStolen(deps, claimed.opened, request)
     throw deviceCodeRefused()
   }
-  const opened = await openApproved(deps, claimed, device_token, request).catch(async (error: unknown) => {
-    await deps.deviceGrants.release(device_code).catch(() => {})
-    throw error
-  })
+  const opened = await openApproved(deps, { ...claimed, opening }, device_token, request).catch(
+    async (error: unknown) => {
+      await deps.deviceGrants.release(device_code).catch(() => {})
+      throw error
+    },
+  )
   if (!opened) throw pollRefused('access_denied')
-  if (await deps.deviceGrants.spend(device_code, opened.session_id)) return opened
+  if (await deps.deviceGrants.spend(device_code)) return opened
   await endStolen(deps, opened, request)
   throw deviceCodeRefused()
 }
 
 const openApproved = async (
   deps: SessionDeps,
-  { user_id, session_id, host, decided_at }: SessionKey & { host: string; decided_at: number },
+  {
+    user_id,
+    session_id,
+    host,
+    decided_at,
+    opening,
+  }: SessionKey & { host: string; decided_at: number; opening: string },
   device_token: string | undefined,
   request: Request,
 ): Promise<Login | undefined> => {
@@ -112,7 +121,7 @@ const openApproved = async (
   const metadata = { ...approving.metadata, host }
   const owner = {
     ...{ user_id, username, mode: 'json' as const, metadata: JSON.stringify(metadata), max_s: rest_s },
-    ...{ auth_time, amr },
+    ...{ auth_time, amr, session_id: opening, keep_session_id: session_id },
     ...(indexes && { indexes, proved_at: proved_at ?? 0 }),
     ...(password_version !== null && { password_version }),
   }

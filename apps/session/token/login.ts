@@ -5,7 +5,7 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../../shared/ids.ts'
-import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey, networkOf } from '../../shared/web/addresses.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -46,7 +46,9 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   const started = performance.now()
   const folded_name = foldUsername(request.username)
   const charge = await beginAttempt(deps, request, folded_name)
-  const { user, ok, cause, password_version, totp } = await checkPassword(deps, request, charge)
+  const { user, ok, cause, password_version, totp } = await refunded(deps, charge, () =>
+    checkPassword(deps, request, charge),
+  )
   if (!ok || !user) throw await refuseLogin(deps, request, charge, started, cause, user?.id)
   // Only now: no guesser learns which accounts are for emergencies.
   if (!takesPassword(deps, user.username)) {
@@ -60,8 +62,8 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
     tries: 0,
     left_s: CHALLENGE_S,
   }
-  const factors = await factorsOf(deps, user.id, totp, request.request_id)
-  if (factors.length > 0) throw await secondFactorRequired(deps, half, factors)
+  const asked = await refunded(deps, charge, () => secondFactorOf(deps, half, totp, request.request_id))
+  if (asked) throw asked
   const done = await finishLogin(deps, half, request, ['pwd'])
   if (!done) throw await refuseLogin(deps, request, charge, started, 'overtaken', user.id)
   return done
@@ -119,7 +121,10 @@ export const factorsOf = async (
 }
 
 type Factor = 'passkey' | 'totp'
-const secondFactorRequired = async (deps: SessionDeps, half: HalfSignedIn, factors: Factor[]) => {
+/** The refusal that asks for a second factor; `undefined` if none is asked for. */
+const secondFactorOf = async (deps: SessionDeps, half: HalfSignedIn, totp: boolean, request_id: string) => {
+  const factors = await factorsOf(deps, half.user.user_id, totp, request_id)
+  if (factors.length === 0) return undefined
   const factor_token = randomBytes(32).toString('base64url')
   await deps.flows.halve(factor_token, half)
   return new AppError('policy_denied', 'second_factor_required', 'The password is right. Now prove a second factor.', {
@@ -146,16 +151,23 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
   })
 }
 
-/** Looks the user up and always checks the password, against a dummy user's if needed. An outage refunds the charge. */
-const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: Charge) => {
-  let asked = 'identity'
+/** Runs a step of a login; if it fails, takes the charge back: an outage is no wrong password. */
+const refunded = async <T>(deps: SessionDeps, charge: Charge, step: () => Promise<T>): Promise<T> => {
   try {
-    const { user } = await deps.identity.getUserByUsername(
-      { username: request.username },
-      withRequestId(request.request_id),
-    )
-    asked = 'credential'
-    const { isValid, passwordVersion, totp } = await deps.credential.verifyPassword(
+    return await step()
+  } catch (error) {
+    await deps.store.refundLogin(charge, lockoutOf(deps))
+    throw error
+  }
+}
+
+/** Looks the user up and always checks the password, against a dummy user's if needed. */
+const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: Charge) => {
+  const { user } = await deps.identity
+    .getUserByUsername({ username: request.username }, withRequestId(request.request_id))
+    .catch(throwFromRpc('identity'))
+  const { isValid, passwordVersion, totp } = await deps.credential
+    .verifyPassword(
       {
         userId: user?.id ?? uuidv5(GHOSTS, charge.name),
         password: request.password,
@@ -164,13 +176,10 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
       },
       withRequestId(request.request_id),
     )
-    const active = user?.status === UserStatus.ACTIVE
-    const cause = !user ? 'unknown' : !active ? 'not_active' : 'wrong_password'
-    return { user, ok: active && isValid, cause, password_version: passwordVersion, totp }
-  } catch (error) {
-    await deps.store.refundLogin(charge, lockoutOf(deps))
-    throw fromRpc(asked, error)
-  }
+    .catch(throwFromRpc('credential'))
+  const active = user?.status === UserStatus.ACTIVE
+  const cause = !user ? 'unknown' : !active ? 'not_active' : 'wrong_password'
+  return { user, ok: active && isValid, cause, password_version: passwordVersion, totp }
 }
 
 /** Whose share of the hash queue this uses: the known device's, else the address's. */
@@ -215,7 +224,14 @@ const countFailure = async (deps: SessionDeps, { client, request_id }: LoginRequ
 /** The owner of a new session: by a password of this version, or through a provider. */
 export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
     | { password_version: number }
-    | (Federated & { metadata: string; provider_id?: string; refresh_only?: boolean })
+    | (Federated & {
+        metadata: string
+        provider_id?: string
+        refresh_only?: boolean
+        /** Chosen by the caller, so that a repeat finds the session. */
+        session_id?: string
+        keep_session_id?: string
+      })
   )
 
 /**
@@ -229,8 +245,10 @@ export const openSession = async (
   client: Client,
   request_id: string,
 ): Promise<(TokenPair & { session_id: string }) | undefined> => {
-  const { provider_id, refresh_only, ...owned } = { provider_id: '', refresh_only: false, ...user }
-  const session_id = uuidv7()
+  const { provider_id, refresh_only, session_id, ...owned } = {
+    ...{ provider_id: '', refresh_only: false, session_id: uuidv7() },
+    ...user,
+  }
   const cause = { actor_type: 'user', actor_id: user.user_id, request_id } as const
   const { created_at, evicted } = await deps.store.create(
     { ...owned, session_id, ...client },

@@ -5,7 +5,7 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import type { Footing, Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
-import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { fromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
 import { CHALLENGE_S, indexOf } from '../store/flows.ts'
@@ -50,7 +50,11 @@ export const provePasskey = async (
     throw error
   })
   const request = { userId: user_id, challenge, assertion: JSON.stringify(assertion) }
-  const answer = await deps.identity.verifyAssertion(request, withRequestId(request_id)).catch(throwFromRpc('identity'))
+  const answer = await deps.identity.verifyAssertion(request, withRequestId(request_id)).catch(async (error) => {
+    // No one has judged the answer: the same one may come again.
+    await deps.flows.ask(challenge)
+    throw fromRpc('identity', error)
+  })
   const { user, passkey, footing } = answer
   if (!user || !passkey)
     throw await refuse(answer.cause, footing ? providerRequired(deps, footing.providerId) : assertionInvalid())

@@ -44,6 +44,9 @@ export const chargePassword = async (deps: SessionDeps, { caller }: PasswordRequ
   throw rateLimited(wait)
 }
 
+/** A password change; answers stored by an older release have no version. */
+export type Changed = { revoked_sessions: number; password_version?: number }
+
 /**
  * Changes the password and ends all other sessions. `change_id` makes a repeat harmless in credential; the outbox row
  * there repeats the revocation if session dies in between.
@@ -51,7 +54,7 @@ export const chargePassword = async (deps: SessionDeps, { caller }: PasswordRequ
 export const changePassword = async (
   deps: SessionDeps,
   request: PasswordRequest & { current_password: string; new_password: string; change_id: string },
-): Promise<{ revoked_sessions: number; password_version: number }> => {
+): Promise<Changed> => {
   const { caller, request_id } = request
   if (!takesPassword(deps, caller.username)) throw passwordClosed(deps)
   await chargePassword(deps, request)
@@ -88,8 +91,8 @@ const weakPassword = (violations: { code: string; message: string }[]) =>
   )
 
 /**
- * New tokens for the session that changed its password. The same key again (no version: this request changed nothing)
- * returns the same refresh token within the retry window. Later it returns none: a stored answer contains no secret.
+ * New tokens for the session that changed its password, unless it has them already. Then the same key again returns the
+ * same refresh token within the retry window, and later none: a stored answer contains no secret.
  */
 export const tokensAfterChange = async (
   deps: SessionDeps,
@@ -105,7 +108,8 @@ export const tokensAfterChange = async (
     ua_hash: client.ua_hash,
     window_s: deps.config.SESSION__REFRESH__RETRY_WINDOW_S,
   }
-  const next = password_version === undefined ? undefined : await deps.issuer.issue(record, request_id)
+  const due = password_version !== undefined && (record.password_version ?? 0) < password_version
+  const next = due ? await deps.issuer.issue(record, request_id) : undefined
   const rotation = await deps.store.rotateCurrent({
     ...proof,
     ...next?.successor,

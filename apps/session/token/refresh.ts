@@ -127,7 +127,7 @@ const refuseMode = async (deps: SessionDeps, record: SessionRecord, request: Ref
   return alive ? modeMismatch(record.mode) : refuseGrant(deps, request, outcome)
 }
 
-const modeMismatch = (mode: string) =>
+export const modeMismatch = (mode: string) =>
   new AppError('validation_error', 'session_mode_mismatch', `This session keeps its refresh token in ${mode} mode.`, {
     hint: `Send the request with response_mode=${mode}.`,
   })
@@ -197,7 +197,6 @@ const swap = async (deps: SessionDeps, record: SessionRecord, request: RefreshRe
     retry_key_hash: request.retry_key && sha256Hex(request.retry_key),
     ua_hash: request.client.ua_hash,
     window_s: deps.config.SESSION__REFRESH__RETRY_WINDOW_S,
-    idle_s: deps.config.SESSION__IDLE__LIMIT_S,
     actor_type: 'system',
     request_id: request.request_id,
   })

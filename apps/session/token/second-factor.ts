@@ -10,6 +10,7 @@ import type { Method } from '../store/store.ts'
 import { isSingleFactor } from './issue.ts'
 import { factorsOf, finishLogin, type Login } from './login.ts'
 import { assertionInvalid, provePasskey } from './passkeys.ts'
+import { modeMismatch } from './refresh.ts'
 import { BY_CODE, proveCode } from './totp.ts'
 
 /** One of the two. */
@@ -27,39 +28,45 @@ export const completeLogin = async (
   request: Request,
 ): Promise<Login> => {
   const half = await deps.flows.complete(factor_token)
-  if (half?.user.mode !== request.mode)
+  if (!half)
     throw new AppError('version_conflict', 'challenge_expired', 'The sign-in has expired or was used.', {
       hint: 'Start again with your password.',
     })
-  const { amr, details } = await prove(deps, factor_token, half, factor, request)
-  const done = await finishLogin(deps, half, request, ['pwd', ...amr], details)
-  if (!done) throw assertionInvalid()
-  return done
+  try {
+    if (half.user.mode !== request.mode) throw modeMismatch(half.user.mode)
+    const { amr, details } = await prove(deps, half, factor, request)
+    const done = await finishLogin(deps, half, request, ['pwd', ...amr], details)
+    if (!done) throw assertionInvalid()
+    return done
+  } catch (error) {
+    const left = leftAfter(half, error)
+    if (left) await deps.flows.halve(factor_token, left)
+    throw error
+  }
 }
 
-type Proved = { amr: Method[]; details: Record<string, string> }
+/**
+ * The sign-in as it is after this error; `undefined` if the password must be proved again, as after a refused passkey. A
+ * mistyped code may be retried a few times. An outage, a limit or the wrong mode has proved or refuted no factor.
+ */
+const leftAfter = (half: HalfSignedIn, error: unknown): HalfSignedIn | undefined => {
+  if (!(error instanceof AppError)) return undefined
+  if (error.code === 'totp_invalid') return half.tries + 1 < MOST_TRIES ? { ...half, tries: half.tries + 1 } : undefined
+  const open = error.category === 'unavailable' || error.category === 'rate_limited'
+  return open || error.code === 'session_mode_mismatch' ? half : undefined
+}
 
-/** After a refused passkey, the person must start again with the password. A mistyped code may be retried. */
 const prove = async (
   deps: SessionDeps,
-  factor_token: string,
-  half: HalfSignedIn,
+  { user: { user_id } }: HalfSignedIn,
   factor: SecondFactor,
   request: Request,
-): Promise<Proved> => {
-  const { user_id } = half.user
+): Promise<{ amr: Method[]; details: Record<string, string> }> => {
   if ('assertion' in factor) {
     const { passkey, amr } = await provePasskey(deps, factor.assertion, request, 'login', user_id)
     return { amr, details: { passkey: passkey.id } }
   }
-  try {
-    await proveCode(deps, factor.totp, request, 'login', user_id)
-  } catch (error) {
-    const tries = half.tries + 1
-    if (error instanceof AppError && error.code === 'totp_invalid' && tries < MOST_TRIES)
-      await deps.flows.halve(factor_token, { ...half, tries })
-    throw error
-  }
+  await proveCode(deps, factor.totp, request, 'login', user_id)
   return { amr: BY_CODE, details: { factor: 'totp' } }
 }
 

@@ -13,6 +13,10 @@ export const authSettings = {
     AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api', minLength: 1 }),
     AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
   },
+  renewal: {
+    AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({ default: 'signalbox-token', minLength: 1 }),
+    TOKEN__TOKENS__COOKIE_NAME: Type.String({ default: 'refresh_token', pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+  },
   jwks: {
     AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
     AUTH__JWKS__CACHE_S: settings.integer(300, 1, 3600),

@@ -5,7 +5,7 @@ import { loadRegistry } from '../service/tokens.ts'
 import type { Telemetry } from '../telemetry.ts'
 import { watchProviders } from './providers.ts'
 import type { authSettings } from './settings.ts'
-import { createAccessVerifier } from './user-tokens.ts'
+import { createAccessVerifier, createRefreshVerifier } from './user-tokens.ts'
 
 type Settings<T extends TObject['properties']> = Static<TObject<T>>
 
@@ -21,19 +21,23 @@ export const jwksOf = (config: Settings<typeof authSettings.jwks>, telemetry: Te
   })
 type Jwks = ReturnType<typeof jwksOf>
 
+type Tokens = Settings<typeof authSettings.tokens>
+type Renewal = Settings<typeof authSettings.renewal>
+
+const issued = (config: Tokens, jwks: Jwks, clock: Clock) => ({
+  jwks,
+  issuer: config.AUTH__TOKENS__ISSUER,
+  skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
+  clock,
+})
+
 /** The verifier of access tokens for an app. */
-export const accessVerifierOf = (
-  config: Settings<typeof authSettings.tokens>,
-  jwks: Jwks,
-  clock: Clock = systemClock,
-) =>
-  createAccessVerifier({
-    jwks,
-    issuer: config.AUTH__TOKENS__ISSUER,
-    audience: config.AUTH__TOKENS__AUDIENCE,
-    skew_s: config.AUTH__TOKENS__CLOCK_SKEW_S,
-    clock,
-  })
+export const accessVerifierOf = (config: Tokens, jwks: Jwks, clock: Clock = systemClock) =>
+  createAccessVerifier({ ...issued(config, jwks, clock), audience: config.AUTH__TOKENS__AUDIENCE })
+
+/** The verifier of refresh tokens for an app. */
+export const refreshVerifierOf = (config: Tokens & Renewal, jwks: Jwks, clock: Clock = systemClock) =>
+  createRefreshVerifier({ ...issued(config, jwks, clock), audience: config.AUTH__TOKENS__REFRESH_AUDIENCE })
 
 /** The services that may call this app, read again when the file changes. */
 export const registryOf = (config: Settings<typeof authSettings.services>, telemetry: Telemetry) =>

@@ -25,7 +25,8 @@ type KeySet = { keys: ReadonlyMap<string, KeyObject>; etag: string | undefined }
 
 const TIMEOUT_MS = 2000
 const MAX_BYTES = 65_536
-const MAX_KEYS = 20
+/** Of 3072 bits, this many fit into MAX_BYTES. */
+export const MAX_KEYS = 100
 const BACKOFF_MS = [1000, 2000, 4000, 8000, 16_000, 30_000] as const
 const MAX_DROPPED = 100
 
@@ -154,11 +155,11 @@ const readText = async (response: Response): Promise<string> => {
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 const KID = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Reads a JWKS of 1 to 20 public RSA keys of 2048 to 4096 bits; anything else in it refuses the whole set. */
+/** Reads a JWKS of 1 to 100 public RSA keys of 2048 to 4096 bits; anything else in it refuses the whole set. */
 export const parseKeySet = (value: unknown): ReadonlyMap<string, KeyObject> => {
   const list = (value as { keys?: unknown } | null)?.keys
   if (!Array.isArray(list) || list.length < 1 || list.length > MAX_KEYS)
-    throw new Error('not a key set of 1 to 20 keys')
+    throw new Error(`not a key set of 1 to ${MAX_KEYS} keys`)
   const keys = new Map<string, KeyObject>()
   for (const jwk of list as (JsonWebKey & { kid?: unknown })[]) {
     const { kid } = jwk

@@ -81,6 +81,7 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
         'LOGIN_IP',
         'LOGIN_NAME',
         'REFRESH_IP',
+        'PAGE_IP',
         'SSO_IP',
         'API',
         'FAILED_TOKENS',
