@@ -7,7 +7,7 @@ import {
   changeKey,
   partOf,
   sendEach,
-} from '../../apps/console/inbox/alike.ts'
+} from '../../apps/console/inbox/bulk/alike.ts'
 import { lineKey, linesOf, placed } from '../../apps/console/inbox/steady.ts'
 import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
 

@@ -7,7 +7,7 @@ import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { patchBallot } from './alike.ts'
+import { patchBallot } from './bulk/alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 import { type Line, lineKey, type Seen, useHeight } from './steady.ts'
 
