@@ -183,7 +183,7 @@ it('finds nodes by all words of name, target and status', () => {
   expect(ids(' ')).toEqual([])
 })
 
-it('draws a rail of one path per tone, with a square for every node of the matrix', () => {
+it('draws a rail of one path per tone, with a bar for the lines of a step that share it', () => {
   const drawn = graph([
     node('drain w1', 'w1', { state: 'succeeded' }),
     node('check w1', 'w1', { state: 'failed' }),
@@ -193,7 +193,7 @@ it('draws a rail of one path per tone, with a square for every node of the matri
   if (matrix === null) throw new Error('no matrix')
   const paths = pathsOf(matrix, linesOf(matrix), statesOf(drawn))
   expect([...paths]).toEqual([
-    ['ok', 'M0 0h.9v.9h-.9zM0 1h.9v.9h-.9z'],
-    ['bad', 'M1 0h.9v.9h-.9z'],
+    ['ok', 'M0 0h.9v2h-.9z'],
+    ['bad', 'M1 0h.9v1h-.9z'],
   ])
 })

@@ -13,7 +13,7 @@ type RailProps = {
   show: (line: number) => void
 }
 
-/** The whole matrix at the height of its window: a square per node. A press shows its lines. The keys have no need of it. */
+/** The whole matrix at the height of its window, a bar per step and state. A press shows the line; the keys need none of it. */
 export const Rail = memo(({ graph, matrix, lines, states, show }: RailProps) => {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the states of the nodes come with a new graph
   const paths = useMemo(() => pathsOf(matrix, lines, states), [graph, matrix, lines, states])
@@ -39,19 +39,23 @@ export const Rail = memo(({ graph, matrix, lines, states, show }: RailProps) => 
 const SQUARE_PX = 8
 const MOST_PX = 96
 
-/** One path per tone, of unit squares at their line and step. Pure. */
+/** One path per tone, of bars: the lines of one step that follow each other in that tone. Pure. */
 export const pathsOf = (
-  { rows }: Matrix,
+  { rows, steps }: Matrix,
   lines: ReturnType<typeof linesOf>,
   states: Pick<GraphStates, 'node' | 'look'>,
 ): Map<Tone, string> => {
   const paths = new Map<Tone, string>()
-  for (const [y, { index }] of lines.entries())
-    for (const [x, planned] of rows[index]?.cells.entries() ?? []) {
-      const node = planned && states.node(planned.node_id)
-      if (node === undefined) continue
-      const { tone } = states.look(node)
-      paths.set(tone, `${paths.get(tone) ?? ''}M${x} ${y}h.9v.9h-.9z`)
+  const toneAt = (x: number, y: number): Tone | undefined => {
+    const planned = rows[lines[y]?.index ?? -1]?.cells[x]
+    const node = planned && states.node(planned.node_id)
+    return node && states.look(node).tone
+  }
+  for (const x of steps.keys())
+    for (let y = 0, next = 0; y < lines.length; y = next) {
+      const tone = toneAt(x, y)
+      for (next = y + 1; next < lines.length && toneAt(x, next) === tone; ) next += 1
+      if (tone) paths.set(tone, `${paths.get(tone) ?? ''}M${x} ${y}h.9v${next - y}h-.9z`)
     }
   return paths
 }
