@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Nullable } from '../operations/common.ts'
 import { Closed, LINE, text } from '../shapes.ts'
+import { nullable } from './changes.ts'
 import { GroupKey } from './users.ts'
 
 /** Searches that people save under a name (console.md 5.1). */
@@ -15,7 +15,7 @@ export const ViewFilters = Type.Record(Type.String({ pattern: '^[a-z_]{1,32}$' }
   examples: [{ health: 'unhealthy', region: 'eu1' }],
 })
 /** One of the person's own groups, whose members see the view; null for none. */
-const Group = Nullable(GroupKey)
+const Group = nullable(GroupKey)
 const EXAMPLE = { list: 'resources', name: 'Unhealthy in eu1', filters: { health: 'unhealthy', region: 'eu1' } }
 
 export const NewView = Closed(
@@ -33,7 +33,7 @@ export const SavedView = Type.Object({
   name: Name,
   filters: ViewFilters,
   group: Group,
-  owner: Nullable(text('eva', { description: 'Who shares it with a group of yours; null for your own.' })),
+  owner: nullable(text('eva', { description: 'Who shares it with a group of yours; null for your own.' })),
   version: Type.Integer({ description: 'Grows with each change; its ETag is this number in quotes.' }),
   created_at: Type.String({ format: 'date-time' }),
 })
