@@ -78,7 +78,7 @@ const ROOMS = {
     ['pictures', 'views', 'versions'],
     ['resources'],
     ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix', 'logs'],
-    ['account/factors', 'briefs'],
+    ['account/factors', 'briefs', 'inbox/bulk'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['agents', 'operations', 'palette', 'providers'],
     ['routes'],

@@ -733,13 +733,13 @@ export interface paths {
         };
         /**
          * List your views
-         * @description Lists the caller's saved searches by name, at most 50.
+         * @description Lists the caller's saved searches by name, at most 50, then at most 200 that members of the caller's groups share with them.
          */
         get: operations["listViews"];
         put?: never;
         /**
          * Save a view
-         * @description Saves the filters of a list under a name that is unique among the caller's views.
+         * @description Saves the filters of a list under a name that is unique among the caller's views, alone or shared with one of the caller's groups.
          */
         post: operations["createView"];
         delete?: never;
@@ -767,7 +767,7 @@ export interface paths {
         head?: never;
         /**
          * Change a view
-         * @description Renames a view or replaces its filters. If-Match holds the version that was read.
+         * @description Renames a view, replaces its filters or shares it with another group or none. If-Match holds the version that was read.
          */
         patch: operations["updateView"];
         trace?: never;
@@ -5656,6 +5656,7 @@ export interface components {
             list: "inbox" | "operations" | "resources";
             name: string;
             filters: components["schemas"]["ViewFilters"];
+            group?: string | null;
         };
         Node: {
             operation_id: string;
@@ -7246,6 +7247,8 @@ export interface components {
             list: "inbox" | "operations" | "resources";
             name: string;
             filters: components["schemas"]["ViewFilters"];
+            group: string | null;
+            owner: string | null;
             /** @description Grows with each change; its ETag is this number in quotes. */
             version: number;
             /** Format: date-time */
@@ -7661,6 +7664,7 @@ export interface components {
         ViewPatch: {
             name?: string;
             filters?: components["schemas"]["ViewFilters"];
+            group?: string | null;
         };
         VoteView: {
             actor: components["schemas"]["ActorSchema"];

@@ -249,10 +249,12 @@ export const saved_views = identitySchema.table(
     list: text('list').$type<ViewList>().notNull(),
     name: text('name').notNull(),
     filters: jsonb('filters').$type<Record<string, string>>().notNull(),
+    /** Whose members see it, for as long as the owner is one of them. */
+    group_key: text('group_key').references(() => groups.group_key, { onDelete: 'set null' }),
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
   },
-  (t) => [uniqueIndex('saved_views_name').on(t.user_id, sql`lower(${t.name})`)],
+  (t) => [uniqueIndex('saved_views_name').on(t.user_id, sql`lower(${t.name})`), index().on(t.group_key)],
 )
 export type SavedViewRow = typeof saved_views.$inferSelect
 

@@ -7,7 +7,7 @@ import {
   changeKey,
   partOf,
   sendEach,
-} from '../../apps/console/inbox/alike.ts'
+} from '../../apps/console/inbox/bulk/alike.ts'
 import { lineKey, linesOf, placed } from '../../apps/console/inbox/steady.ts'
 import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
 
@@ -149,20 +149,24 @@ describe('rows of the open inbox', () => {
   })
 })
 
-it('lists what ends within an hour first, then failures, patches and later deadlines', () => {
+it('lists what ends within an hour first, then failures, patches and later deadlines, those of an operation together', () => {
   const at = (hours: number) => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000).toISOString()
   const lines = linesOf({
     as_of: { time: at(0), seq: '1' },
-    failures: [{ operation_id: 'failed' }],
+    failures: [{ operation_id: 'failed' }, { operation_id: 'mended' }],
     patches: [
       { operation_id: 'any', patch_id: 'late', deadline_at: at(2) },
       { operation_id: 'any', patch_id: 'open', deadline_at: null },
       { operation_id: 'any', patch_id: 'due', deadline_at: at(0.9) },
+      { operation_id: 'mended', patch_id: 'mends', deadline_at: null },
     ],
     expiring: [
       { kind: 'operation', operation_id: 'op', plan_id: null, gate_id: null, expires_at: at(0.5) },
+      { kind: 'operation', operation_id: 'mended', plan_id: null, gate_id: null, expires_at: at(0.8) },
       { kind: 'plan', operation_id: null, plan_id: 'plan', gate_id: null, expires_at: at(3) },
     ],
   } as unknown as Waiting)
-  expect(lines.map(lineKey)).toEqual(['operation op ', 'due', 'failed', 'late', 'open', 'plan plan '])
+  expect(lines.map(lineKey)).toEqual([
+    ...['operation op ', 'mended', 'mends', 'operation mended ', 'due', 'late', 'open', 'failed', 'plan plan '],
+  ])
 })

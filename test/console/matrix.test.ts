@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
 import { GraphStates } from '../../apps/console/graph/states.ts'
-import { matrixOf, placeAfter, placeOf } from '../../apps/console/matrix/cells.ts'
+import { linesOf, matrixOf, placeAfter, placeOf } from '../../apps/console/matrix/cells.ts'
 import { median, placeGates } from '../../apps/console/matrix/gates.ts'
+import { pathsOf } from '../../apps/console/matrix/rail.tsx'
 import { found, whyOf } from '../../apps/console/matrix/why.ts'
 
 const node = (name: string, target_id: string | null, more: Partial<GraphNode> = {}) =>
@@ -51,10 +52,12 @@ describe('targets by steps', () => {
       ['Web 2', ['drain Web 2', 'check Web 2', 'reinstall Web 2']],
     ])
     if (matrix === null) return
-    expect(placeAfter('ArrowDown', [0, 1], matrix)).toEqual([1, 1])
-    expect(placeAfter('ArrowDown', [1, 1], matrix)).toEqual([1, 1])
-    expect(placeAfter('End', [1, 0], matrix)).toEqual([1, 2])
-    expect(placeAfter('x', [1, 0], matrix)).toBeUndefined()
+    expect(placeAfter({ key: 'ArrowDown' }, [0, 1], matrix)).toEqual([1, 1])
+    expect(placeAfter({ key: 'ArrowDown' }, [1, 1], matrix)).toEqual([1, 1])
+    expect(placeAfter({ key: 'End' }, [1, 0], matrix)).toEqual([1, 2])
+    expect(placeAfter({ key: 'End', ctrlKey: true }, [0, 0], matrix)).toEqual([1, 2])
+    expect(placeAfter({ key: 'Home', ctrlKey: true }, [1, 2], matrix)).toEqual([0, 0])
+    expect(placeAfter({ key: 'x' }, [1, 0], matrix)).toBeUndefined()
     const broken = (by: 1 | -1, at: [number, number]) =>
       placeOf(by, at, matrix, ({ name }) => ['check Web 1', 'drain Web 2', 'reinstall Web 2'].includes(name))
     expect([broken(1, [0, 0]), broken(1, [0, 1]), broken(1, [1, 0]), broken(1, [1, 2])]).toEqual([
@@ -71,6 +74,34 @@ describe('targets by steps', () => {
   it('are not offered if no two targets share a step', () => {
     expect(matrixOf(graph([node('a', null), node('b', null)]))).toBeNull()
     expect(matrixOf(graph([node('drain w1', 'w1'), node('check w2', 'w2')]))).toBeNull()
+  })
+})
+
+describe('blocks of the matrix', () => {
+  const hosts = Array.from({ length: 24 }, (_, at) => `w${at}`)
+  const blocksOf = (groupOf: (at: number) => string) => {
+    const matrix = matrixOf(graph(hosts.map((host, at) => node(`drain ${host}`, host, { group: groupOf(at) }))))
+    if (matrix === null) throw new Error('no matrix')
+    return matrix
+  }
+  const rowsBy = (keys: string[], matrix: ReturnType<typeof blocksOf>) => {
+    const visited: [number, number][] = [[0, 0]]
+    for (const key of keys) visited.push(placeAfter({ key }, visited.at(-1) ?? [0, 0], matrix) ?? [0, 0])
+    return visited.slice(1).map(([row]) => row)
+  }
+
+  it('lie together, so that a key leads to the row below', () => {
+    const { rows } = blocksOf((at) => (at % 2 === 0 ? 'even' : 'odd'))
+    expect(rows.map(({ group }) => group)).toEqual([...Array(12).fill('even'), ...Array(12).fill('odd')])
+  })
+
+  it('are the pages of the page keys; without blocks a page has ten rows', () => {
+    const three = blocksOf((at) => (at < 4 ? 'canary' : at < 14 ? 'first' : 'rest'))
+    expect(rowsBy(['PageDown', 'PageDown', 'PageDown', 'PageUp', 'PageUp', 'PageUp'], three)).toEqual([
+      4, 14, 23, 14, 4, 0,
+    ])
+    const one = blocksOf(() => 'all')
+    expect(rowsBy(['PageDown', 'PageDown', 'PageDown', 'PageUp'], one)).toEqual([10, 20, 23, 13])
   })
 })
 
@@ -150,4 +181,19 @@ it('finds nodes by all words of name, target and status', () => {
   expect(ids('WEB eu1')).toEqual(['drain web', 'check web'])
   expect(ids('failed')).toEqual(['drain web'])
   expect(ids(' ')).toEqual([])
+})
+
+it('draws a rail of one path per tone, with a bar for the lines of a step that share it', () => {
+  const drawn = graph([
+    node('drain w1', 'w1', { state: 'succeeded' }),
+    node('check w1', 'w1', { state: 'failed' }),
+    node('drain w2', 'w2', { state: 'succeeded' }),
+  ])
+  const matrix = matrixOf(drawn)
+  if (matrix === null) throw new Error('no matrix')
+  const paths = pathsOf(matrix, linesOf(matrix), statesOf(drawn))
+  expect([...paths]).toEqual([
+    ['ok', 'M0 0h.9v2h-.9z'],
+    ['bad', 'M1 0h.9v1h-.9z'],
+  ])
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { moved, partOf, type Span, wheeled, ZOOMS, zoomed } from '../../apps/console/history/zoom.ts'
+import { densityOf } from '../../apps/console/history/strip.tsx'
+import { edgeMoved, moved, partOf, type Span, wheeled, ZOOMS, zoomed } from '../../apps/console/history/zoom.ts'
 
 const WHOLE = { from: 1000, to: 101_000 }
 const stretch = fc
@@ -21,6 +22,18 @@ describe('the visible range of a timeline', () => {
         expect(ZOOMS.all.make(end, WHOLE)).toEqual(WHOLE)
       }),
     )
+  })
+
+  it('is moved at one edge by a handle, which stays within the whole and before the other', () => {
+    const edge = fc.constantFrom('from' as const, 'to' as const)
+    fc.assert(
+      fc.property(stretch, edge, fc.integer({ min: -1e6, max: 1e6 }), (span, name, time) => {
+        const next = edgeMoved(span, WHOLE, name, time)
+        lies(next)
+        expect(next[name === 'from' ? 'to' : 'from']).toBe(span[name === 'from' ? 'to' : 'from'])
+      }),
+    )
+    expect(edgeMoved({ from: 2000, to: 9000 }, WHOLE, 'from', 5000)).toEqual({ from: 5000, to: 9000 })
   })
 
   it('keeps the moment below the pointer in place, except at an edge', () => {
@@ -49,4 +62,9 @@ describe('the visible range of a timeline', () => {
     expect(partOf(WHOLE, 60_000, 40_000)).toEqual(WHOLE)
     expect(partOf(WHOLE, 60_000, undefined)).toEqual({ from: 60_000, to: 101_000 })
   })
+})
+
+it('counts the events of each part of the time, both ends included', () => {
+  expect(densityOf([0, 1, 10, 25, 99, 100, 200], { from: 0, to: 100 }, 4)).toEqual([1, 1 / 3, 0, 2 / 3])
+  expect(densityOf([], { from: 0, to: 100 }, 2)).toEqual([0, 0])
 })

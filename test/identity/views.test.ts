@@ -66,12 +66,52 @@ describe('a saved view', () => {
     expect((await p.as(undefined).get(PATH)).status).toBe(401)
   })
 
+  it('that is shared is seen by the members of its group, changed by its owner alone, and stays in the group', async () => {
+    const [eva, olga, kim] = [await p.newUser(ada), await p.newUser(ada), await p.newUser(ada)]
+    const group = `g-${randomUUID().slice(0, 8)}`
+    await ada.post('/v1/admin/groups', { group_key: group, name: group })
+    const member = ({ user_id }: { user_id: string }) => `/v1/admin/groups/${group}/members/${user_id}`
+    const foreign = await eva.post(PATH, { ...broken(), group })
+    expect(foreign).toMatchObject({ status: 404, body: { category: 'not_found', code: 'not_found' } })
+    for (const one of [eva, olga]) await ada.put(member(one))
+    const made = await eva.post(PATH, { ...broken(), group })
+    expect(made).toMatchObject({ status: 201, body: { group, owner: null } })
+    const { view_id } = made.body as View
+    const { body: me } = await eva.get('/v1/users/me')
+    const listed = { ...broken(), view_id, group, owner: (me as { username: string }).username }
+    expect(await viewsOf(olga)).toMatchObject([listed])
+    expect([await viewsOf(kim), await viewsOf(ada)]).toEqual([[], []])
+    expect((await olga.patch(`${PATH}/${view_id}`, { name: 'Mine' })).status).toBe(404)
+    expect((await olga.delete(`${PATH}/${view_id}`)).status).toBe(404)
+    // A name of a shared view is free for the others.
+    await saved(olga)
+    expect((await viewsOf(olga)).map(({ name }) => name)).toEqual(['Broken', 'Broken'])
+
+    expect((await eva.patch(`${PATH}/${view_id}`, { group: null })).body).toMatchObject({ group: null })
+    expect(await viewsOf(olga)).toHaveLength(1)
+    expect((await eva.patch(`${PATH}/${view_id}`, { group })).body).toMatchObject({ group })
+    expect(await viewsOf(olga)).toHaveLength(2)
+    // Once either of the two has left the group, it is the owner's alone.
+    await ada.delete(member(olga))
+    expect(await viewsOf(olga)).toHaveLength(1)
+    await ada.put(member(olga))
+    await ada.delete(member(eva))
+    expect(await viewsOf(olga)).toHaveLength(1)
+    expect((await eva.patch(`${PATH}/${view_id}`, { name: 'Still mine' })).body).toMatchObject({
+      name: 'Still mine',
+      group,
+    })
+    await ada.delete(`/v1/admin/groups/${group}`)
+    expect(await viewsOf(eva)).toMatchObject([{ name: 'Still mine', group: null }])
+  })
+
   it.each([
     ['an unknown list', { ...broken(), list: 'plans' }],
     ['no name', { ...broken(), name: '' }],
     ['a blank name', { ...broken(), name: '  ' }],
     ['a long name', broken('x'.repeat(61))],
     ['an unknown member', { ...broken(), shared: true }],
+    ['a group that cannot exist', { ...broken(), group: 'No group' }],
     ['a filter that is no text', { ...broken(), filters: { tab: 1 } }],
     ['a filter with a foreign name', { ...broken(), filters: { 'a b': '' } }],
     ['a long filter', { ...broken(), filters: { q: 'x'.repeat(501) } }],

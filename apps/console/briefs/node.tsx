@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useTopic } from '../api/hooks.ts'
 import type { Attempt, NodeDetail } from '../api/types.ts'
+import { progressOf } from '../graph/progress.ts'
 import { nodeQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { GateLink } from '../values/links.tsx'
@@ -42,6 +43,7 @@ export const NodeFacts = ({ node, attempt = newestAttempt(node) }: NodeFactsProp
           <dd>
             <DurationText from={attempt.started_at} to={attempt.ended_at} />
           </dd>
+          <Progress attempt={attempt} />
         </>
       ) : (
         <>
@@ -63,6 +65,19 @@ export const NodeFacts = ({ node, attempt = newestAttempt(node) }: NodeFactsProp
     </dl>
   </>
 )
+
+/** An attempt that has ended says how by its state and error. */
+const Progress = ({ attempt: { ended_at, progress } }: { attempt: Attempt }) => {
+  const message = ended_at === null ? progressOf(progress) : undefined
+  return message === undefined ? null : (
+    <>
+      <dt>{tOperation.node.progress}</dt>
+      <dd className="wrap-anywhere" aria-live="polite">
+        <bdi>{message}</bdi>
+      </dd>
+    </>
+  )
+}
 
 /** The same of a node that is not read yet. */
 export const UnreadNode = ({ operation_id, id }: { operation_id: string; id: string }) => {

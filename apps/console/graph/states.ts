@@ -30,7 +30,7 @@ export class GraphStates {
     for (const { gate_id } of moved) this.tell(gateBox(gate_id))
     for (const node of graph.nodes) {
       const old = before.get(node.node_id)
-      const same = old?.state === node.state && old.attempt === node.attempt && old.ran_ms === node.ran_ms
+      const same = old !== undefined && SHOWN.every((member) => old[member] === node[member])
       if (same && !moved.some(({ gate_id }) => node.gates.includes(gate_id))) continue
       this.tell(node.node_id)
       if (node.group !== null) this.tell(node.group)
@@ -67,6 +67,9 @@ export class GraphStates {
     for (const listener of this.listeners.get(id) ?? []) listener()
   }
 }
+
+/** The members of a node that its boxes and cells show. */
+const SHOWN = ['state', 'attempt', 'ran_ms', 'held_by_patch', 'exception'] as const
 
 export const StatesContext = createContext(new GraphStates())
 

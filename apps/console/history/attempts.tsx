@@ -67,6 +67,7 @@ export const AttemptsCard = ({ operation_id, ended_at, graph, events, ...asked }
           <Gantt
             rows={rowsOf(history, blame, asked)}
             pauses={history.pauses}
+            times={history.times}
             now={ended_at === null ? now : undefined}
             viewed={asked.viewed}
             view={asked.view}
@@ -92,6 +93,7 @@ const historyOf = (graph: Graph | undefined, events: readonly TimelineEvent[], n
     now,
     bars: barsOf(events, now, (node_id) => holding.has(node_id)),
     pauses: pausesOf(events, now),
+    times: events.map(({ at }) => Date.parse(at)),
     asks: new Map(graph.gates.map(({ gate_id }) => [gate_id, asksOf(events, now, gate_id)])),
   }
 }

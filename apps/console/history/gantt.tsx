@@ -8,6 +8,7 @@ import { useDisplay } from '../kit/prefs.ts'
 import { statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
 import type { Bar } from './bars.ts'
+import { Strip } from './strip.tsx'
 import { partOf, type Span, wheeled, ZOOMS, type Zoom } from './zoom.ts'
 
 const SHARES = [0, 0.2, 0.4, 0.6, 0.8]
@@ -31,6 +32,8 @@ type Scale = { whole: Span; span: Span; place: (part: Span) => React.CSSProperti
 type Props = {
   rows: GanttRow[]
   pauses: readonly Bar[]
+  /** When the events of the history happened. */
+  times: readonly number[]
   now: number | undefined
   viewed: Viewed
   view: (next: Viewed) => void
@@ -42,7 +45,7 @@ export const Gantt = (props: Props) => {
   return whole === undefined ? <p className="p-4 text-muted">{t.nothing_ran}</p> : <Drawn {...props} whole={whole} />
 }
 
-const Drawn = ({ rows, pauses, now, viewed, view, whole }: Props & { whole: Span }) => {
+const Drawn = ({ rows, pauses, times, now, viewed, view, whole }: Props & { whole: Span }) => {
   const box = useRef<HTMLElement>(null)
   const { zone } = useDisplay()
   const [span, change] = useSpan(whole, viewed, view)
@@ -70,6 +73,7 @@ const Drawn = ({ rows, pauses, now, viewed, view, whole }: Props & { whole: Span
   return (
     <>
       <ZoomBar scale={scale} zone={zone} zoom={zoom} />
+      <Strip {...{ whole, span, times, change }} clock={(time) => clockTime(time, zone, true)} />
       <section
         ref={box}
         className="gantt"

@@ -22,6 +22,13 @@ export const zoomed = (span: Span, whole: Span, factor: number, share = 0.5): Sp
 export const moved = (span: Span, whole: Span, share: number): Span =>
   within(span.from + share * lengthOf(span), lengthOf(span), whole)
 
+export type Edge = 'from' | 'to'
+/** The span with one edge at another time: within the whole, and not past its other edge. Pure. */
+export const edgeMoved = ({ from, to }: Span, whole: Span, edge: Edge, time: number): Span =>
+  edge === 'from'
+    ? { from: Math.max(whole.from, Math.min(time, to - LEAST_MS)), to }
+    : { from, to: Math.min(whole.to, Math.max(time, from + LEAST_MS)) }
+
 const CLOSER = 0.5
 const STEP = 0.25
 

@@ -8,7 +8,7 @@ import { TimeText } from '../values/time.tsx'
 import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { ballotOf } from './alike.ts'
+import { ballotOf } from './bulk/alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 import { type Seen, useHeight } from './steady.ts'
 

@@ -2,9 +2,9 @@ import { Suspense, useState } from 'react'
 import { display } from '../kit/prefs.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tDecide } from '../words/decide.ts'
-import { type Ballot, flipped, keyOf, MOST, mayTogether, nounOf, type Together } from './alike.ts'
+import { type Ballot, flipped, keyOf, MOST, mayTogether, nounOf, type Together } from './bulk/alike.ts'
 
-const BulkDialog = lazyPart(() => import('./bulk-dialog.tsx').then((part) => ({ default: part.BulkDialog })))
+const BulkDialog = lazyPart(() => import('./bulk/dialog.tsx').then((part) => ({ default: part.BulkDialog })))
 const words = tDecide.inbox.bulk
 
 /** Whether the item can be selected at all: its rejection may be allowed in a batch even if its approval is not. */

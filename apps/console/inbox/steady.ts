@@ -109,12 +109,19 @@ const HOUR_MS = 3_600_000
 const endOf = (line: Line): number =>
   Date.parse(('kind' in line ? line.expires_at : 'patch_id' in line && line.deadline_at) || '')
 
-/** First what ends within an hour, then failures, patches and later deadlines. */
+/**
+ * One group per operation: its failure, below it the patches that mend it, then deadlines. First the groups with something
+ * that ends within an hour, then those with failures, patches and later deadlines.
+ */
 export const linesOf = ({ patches, failures, expiring, as_of }: Waiting): Line[] => {
   const soon = (line: Line) => endOf(line) < Date.parse(as_of.time) + HOUR_MS
   const all = [...failures, ...patches, ...expiring]
-  return [...all.filter(soon).sort((a, b) => endOf(a) - endOf(b)), ...all.filter((line) => !soon(line))]
+  const ranked = [...all.filter(soon).sort((a, b) => endOf(a) - endOf(b)), ...all.filter((line) => !soon(line))]
+  return [...Map.groupBy(ranked, groupOf).values()].flatMap((lines) => lines.sort((a, b) => placeIn(a) - placeIn(b)))
 }
+const placeIn = (line: Line): number => ('kind' in line ? 2 : 'patch_id' in line ? 1 : 0)
+/** Lines of one operation stay together. */
+export const groupOf = (line: Line): string => line.operation_id ?? lineKey(line)
 export const lineKey = (line: Line): string =>
   'patch_id' in line
     ? line.patch_id

@@ -7,9 +7,9 @@ import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { patchBallot } from './alike.ts'
+import { patchBallot } from './bulk/alike.ts'
 import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
-import { type Line, lineKey, type Seen, useHeight } from './steady.ts'
+import { groupOf, type Line, lineKey, type Seen, useHeight } from './steady.ts'
 
 /** Few rows leave while the page is open. */
 const Outcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ default: part.Outcome })))
@@ -20,12 +20,12 @@ const ExpiringLine = lazyPart(() => import('./expiring.tsx').then((part) => ({ d
 type WaitingPatch = Waiting['patches'][number]
 type OpenFailure = Waiting['failures'][number]
 
-/** Failures that hold an operation, patches to vote on and deadlines: one line each. */
+/** Failures that hold an operation, patches to vote on and deadlines: one line each, those of an operation together. */
 export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection: Selection }) =>
   rows.length === 0 ? null : (
     <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest} data-lines="">
-      {rows.map(({ row, gone }) => (
-        <Row key={lineKey(row)} gone={gone}>
+      {rows.map(({ row, gone }, at) => (
+        <Row key={lineKey(row)} gone={gone} below={at > 0 && groupOf(rows[at - 1]?.row as Line) === groupOf(row)}>
           {gone ? (
             <Suspense fallback={null}>
               <Outcome line={row} />
@@ -44,8 +44,14 @@ export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection
     </ul>
   )
 
-const Row = ({ gone, children }: { gone: boolean; children: React.ReactNode }) => (
-  <li {...useHeight<HTMLLIElement>(gone)} className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2">
+type RowProps = { gone: boolean; below: boolean; children: React.ReactNode }
+
+/** `below`: the line before it is of the same operation. */
+const Row = ({ gone, below, children }: RowProps) => (
+  <li
+    {...useHeight<HTMLLIElement>(gone)}
+    className={`flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 ${below ? 'below' : ''}`}
+  >
     {children}
   </li>
 )

@@ -7,7 +7,7 @@ export type Matrix = { steps: string[]; rows: Row[] }
 /**
  * A plan that repeats steps over targets, as rows of targets and columns of steps in plan order; `null` if no two
  * targets share a step. A node is named "<step> <target>": the words that all nodes of a target end with are the
- * target's name. Nodes without a target are left out. Pure.
+ * target's name. Rows of a block follow each other. Nodes without a target are left out. Pure.
  */
 export const matrixOf = (graph: Graph): Matrix | null => {
   const targets = Map.groupBy(
@@ -39,7 +39,7 @@ export const matrixOf = (graph: Graph): Matrix | null => {
       cells: shown.map(({ cells }) => cells.get(target_id)),
     }),
   )
-  return { steps: shown.map(({ step }) => step), rows }
+  return { steps: shown.map(({ step }) => step), rows: [...Map.groupBy(rows, ({ group }) => group).values()].flat() }
 }
 
 /** The matrix of a graph that is read again and again: its places change only with the plan. */
@@ -63,20 +63,29 @@ const sharedEnd = (nodes: GraphNode[], target_id: string): string => {
   return length === 0 ? target_id : first.slice(-length).join(' ')
 }
 
-/** The place that a key leads to, within the matrix. Pure. */
-export const placeAfter = (key: string, [row, column]: Place, { rows, steps }: Matrix): Place | undefined => {
+type Key = { key: string; ctrlKey?: boolean }
+/** The place that a key leads to, within the matrix. A page is a block, or ten rows if there is only one block. Pure. */
+export const placeAfter = (
+  { key, ctrlKey = false }: Key,
+  [row, column]: Place,
+  { rows, steps }: Matrix,
+): Place | undefined => {
   const [down, right] = [rows.length - 1, steps.length - 1]
   const inside = (r: number, c: number): Place => [Math.min(down, Math.max(0, r)), Math.min(right, Math.max(0, c))]
   if (key === 'ArrowDown') return inside(row + 1, column)
   if (key === 'ArrowUp') return inside(row - 1, column)
   if (key === 'ArrowRight') return inside(row, column + 1)
   if (key === 'ArrowLeft') return inside(row, column - 1)
-  if (key === 'Home') return [row, 0]
-  if (key === 'End') return [row, right]
-  if (key === 'PageDown') return inside(row + 10, column)
-  if (key === 'PageUp') return inside(row - 10, column)
+  if (key === 'Home') return [ctrlKey ? 0 : row, 0]
+  if (key === 'End') return [ctrlKey ? down : row, right]
+  const begins = rows.flatMap(({ group }, at) => (at === 0 || group !== rows[at - 1]?.group ? [at] : []))
+  const blocks = begins.length > 1
+  if (key === 'PageDown') return inside(blocks ? (begins.find((at) => at > row) ?? down) : row + ROWS, column)
+  if (key === 'PageUp') return inside(blocks ? (begins.findLast((at) => at < row) ?? 0) : row - ROWS, column)
   return undefined
 }
+const ROWS = 10
+
 /** The next or previous node, row by row, that passes a test; `undefined` if none does. Pure. */
 export const placeOf = (
   by: 1 | -1,

@@ -1,3 +1,4 @@
+import { memo } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { gateBox } from '../graph/gates.ts'
 import { countLooks, type GraphStates, useGateState } from '../graph/states.ts'
@@ -5,12 +6,38 @@ import { duration, figure } from '../kit/format.ts'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { median } from './gates.ts'
+import type { Matrix } from './cells.ts'
+import { median, type placeGates } from './gates.ts'
 
-type StepProps = { states: GraphStates; nodes: GraphNode[] }
+type HeadRowProps = {
+  /** Redraws it when it changes. */
+  graph: Graph
+  steps: Matrix['steps']
+  columns: GraphNode[][]
+  gates: ReturnType<typeof placeGates>
+  states: GraphStates
+  openGate: (gate_id: string) => void
+}
 
-/** Below a step's name: how many nodes have ended, their median time, and how many are in each state. */
-export const StepHead = ({ states, nodes }: StepProps) => {
+/** Counts all nodes, so it redraws when they change, but not for a key. */
+export const HeadRow = memo(({ steps, columns, gates, states, openGate }: HeadRowProps) => (
+  <tr aria-rowindex={1}>
+    <th scope="col">{tOperation.graph.host}</th>
+    {steps.map((step, column) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
+      <th key={column} scope="col" className={gates.columns.has(column) ? 'gated' : undefined}>
+        {step}
+        <Counts states={states} nodes={columns[column] ?? []} />
+        <GateMarks gates={gates.columns.get(column)} open={openGate} />
+      </th>
+    ))}
+  </tr>
+))
+
+type CountProps = { states: GraphStates; nodes: GraphNode[] }
+
+/** How many nodes of a step or a block have ended, their median time, and how many are in each state. */
+export const Counts = ({ states, nodes }: CountProps) => {
   const live = nodes.map((node) => states.node(node.node_id) ?? node)
   const p50 = median(live.flatMap(({ ran_ms }) => ran_ms ?? []))
   const counts = countLooks(states, live)

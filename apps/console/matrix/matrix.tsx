@@ -1,17 +1,19 @@
 import '../styles/matrix.css'
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import { Virtualizer } from 'virtua'
+import { Virtualizer, type VirtualizerHandle } from 'virtua'
 import type { Graph, GraphNode } from '../api/types.ts'
-import { type GraphStates, isBroken, useNodeState, useRanMs } from '../graph/states.ts'
-import { duration } from '../kit/format.ts'
+import { isAtWork, useProgress } from '../graph/progress.ts'
+import { type GraphStates, isBroken } from '../graph/states.ts'
 import { WindowBody, WindowRow } from '../ui/window.tsx'
-import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
-import { linesOf, type Matrix, type Place, placeAfter, placeOf, type Row } from './cells.ts'
+import { linesOf, type Matrix, type Place, placeAfter, placeOf } from './cells.ts'
 import { placeGates } from './gates.ts'
-import { GateMarks, StepHead } from './heads.tsx'
+import { Counts, GateMarks, HeadRow } from './heads.tsx'
+import { Rail } from './rail.tsx'
+import { RowCells } from './row.tsx'
 
 type Props = {
+  operation_id: string
   graph: Graph
   /** Of the graph; `null` if it has none. */
   matrix: Matrix | null
@@ -37,11 +39,18 @@ export const GraphMatrix = memo(({ matrix, ...props }: Props) =>
 
 type GridProps = Props & { matrix: Matrix }
 
-const Grid = ({ graph, states, selected, marked, open, openGate, matrix }: GridProps) => {
+const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, matrix }: GridProps) => {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a gate keeps its place; its state comes from `states`
   const gates = useMemo(() => placeGates(graph, matrix), [graph.gates.length, matrix])
   const lines = useMemo(() => linesOf(matrix), [matrix])
   const columns = useMemo(() => columnsOf(matrix), [matrix])
+  const blocks = useMemo(() => blocksOf(matrix), [matrix])
+  const critical = useMemo(() => new Set(graph.critical_path), [graph.critical_path])
+  const progress = useProgress(
+    operation_id,
+    graph.nodes.some(({ state }) => isAtWork(state)),
+  )
+  const list = useRef<VirtualizerHandle>(null)
   const box = useRef<HTMLDivElement>(null)
   const head = useRef<HTMLTableSectionElement>(null)
   const [at, setAt] = useState<Place>([0, 0])
@@ -61,7 +70,7 @@ const Grid = ({ graph, states, selected, marked, open, openGate, matrix }: GridP
     if (by) event.stopPropagation()
     const next = by
       ? placeOf(by, at, matrix, ({ node_id }) => isBroken(states, node_id))
-      : placeAfter(event.key, at, matrix)
+      : placeAfter(event, at, matrix)
     if (next !== undefined) {
       setAt(next)
       walk(next)
@@ -81,114 +90,75 @@ const Grid = ({ graph, states, selected, marked, open, openGate, matrix }: GridP
   const chosen = useMemo(() => rowOf(matrix, selected), [matrix, selected])
   const kept = [at[0], chosen].map((row) => lines.findIndex(({ index }) => index === row)).filter((line) => line >= 0)
   return (
-    <div ref={box} className="card matrix-box min-w-0 flex-1" style={{ scrollPaddingTop: headPx }}>
-      <table
-        className="matrix"
-        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid of cells is a table with keys
-        role="grid"
-        aria-label={tOperation.graph.matrix_label}
-        aria-rowcount={lines.length + 1}
-        style={{ '--steps': matrix.steps.length } as React.CSSProperties}
-        onKeyDown={key}
-        onClick={press}
-      >
-        <thead ref={head}>
-          <HeadRow steps={matrix.steps} {...{ graph, columns, gates, states, openGate }} />
-        </thead>
-        <Virtualizer
-          data={lines}
-          scrollRef={box}
-          startMargin={headPx}
-          itemSize={ROW_PX}
-          keepMounted={kept}
-          as={WindowBody}
-          item={WindowRow}
+    <div className="flex min-w-0 flex-1 gap-2">
+      <div ref={box} className="card matrix-box min-w-0 flex-1" style={{ scrollPaddingTop: headPx }}>
+        <table
+          className="matrix"
+          // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid of cells is a table with keys
+          role="grid"
+          aria-label={tOperation.graph.matrix_label}
+          aria-rowcount={lines.length + 1}
+          style={{ '--steps': matrix.steps.length } as React.CSSProperties}
+          onKeyDown={key}
+          onClick={press}
         >
-          {({ index, group }) => {
-            const row = matrix.rows[index]
-            if (row === undefined)
+          <thead ref={head}>
+            <HeadRow steps={matrix.steps} {...{ graph, columns, gates, states, openGate }} />
+          </thead>
+          <Virtualizer
+            ref={list}
+            data={lines}
+            scrollRef={box}
+            startMargin={headPx}
+            itemSize={ROW_PX}
+            keepMounted={kept}
+            as={WindowBody}
+            item={WindowRow}
+          >
+            {({ index, group }) => {
+              const row = matrix.rows[index]
+              if (row === undefined)
+                return (
+                  <th key={`block ${group}`} scope="rowgroup" className="block">
+                    {names.get(group ?? '') ?? group}
+                    <Counts states={states} nodes={blocks.get(group ?? '') ?? []} />
+                    <GateMarks gates={gates.blocks.get(group ?? '')} open={openGate} />
+                  </th>
+                )
+              const stop = at[0] === index ? at[1] : undefined
+              const picked = chosen === index ? selected : undefined
               return (
-                <th key={`block ${group}`} scope="rowgroup" className="block">
-                  {names.get(group ?? '') ?? group}
-                  <GateMarks gates={gates.blocks.get(group ?? '')} open={openGate} />
-                </th>
+                <RowCells key={row.target_id} {...{ row, index, stop, picked, marked, gates, critical, progress }} />
               )
-            const stop = at[0] === index ? at[1] : undefined
-            const picked = chosen === index ? selected : undefined
-            return <RowCells key={row.target_id} {...{ row, index, stop, picked, marked, gates }} />
-          }}
-        </Virtualizer>
-      </table>
-      <GateMarks gates={gates.single} open={openGate} numbered />
+            }}
+          </Virtualizer>
+        </table>
+        <GateMarks gates={gates.single} open={openGate} numbered />
+      </div>
+      {lines.length > MOST_IN_VIEW ? (
+        <Rail
+          {...{ graph, matrix, lines, states }}
+          show={(line) => list.current?.scrollToIndex(line, { align: 'center' })}
+        />
+      ) : null}
     </div>
   )
 }
 
-type Placed = ReturnType<typeof placeGates>
-
-type HeadRowProps = {
-  /** Redraws it when it changes. */
-  graph: Graph
-  steps: Matrix['steps']
-  columns: GraphNode[][]
-  gates: Placed
-  states: GraphStates
-  openGate: (gate_id: string) => void
-}
-
-/** Counts all nodes, so it redraws when they change, but not for a key. */
-const HeadRow = memo(({ steps, columns, gates, states, openGate }: HeadRowProps) => (
-  <tr aria-rowindex={1}>
-    <th scope="col">{tOperation.graph.host}</th>
-    {steps.map((step, column) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: a step may have two columns, and columns keep their order
-      <th key={column} scope="col" className={gates.columns.has(column) ? 'gated' : undefined}>
-        {step}
-        <StepHead states={states} nodes={columns[column] ?? []} />
-        <GateMarks gates={gates.columns.get(column)} open={openGate} />
-      </th>
-    ))}
-  </tr>
-))
-
-type RowCellsProps = {
-  gates: Placed
-  row: Row
-  index: number
-  /** The column of the tab stop, if it is in this row. */
-  stop: number | undefined
-  /** The selected node, if it is in this row. */
-  picked: string | undefined
-  marked: ((node: GraphNode) => boolean) | undefined
-}
-
-/** A key changes the tab stop of two rows; the others do not redraw. News redraws only its own cells. */
-const RowCells = memo(({ row, index, stop, picked, marked, gates }: RowCellsProps) => (
-  <>
-    <th scope="row">
-      <bdi>{row.name}</bdi>
-      <RowTime nodes={row.cells} />
-    </th>
-    {row.cells.map((node, column) => (
-      <Cell
-        // biome-ignore lint/suspicious/noArrayIndexKey: columns keep their order
-        key={column}
-        at={`${index}/${column}`}
-        stop={stop === column}
-        node_id={node?.node_id}
-        gated={gates.columns.has(column)}
-        numbers={node && gates.cells.get(node.node_id)}
-        chosen={node !== undefined && node.node_id === picked}
-        marked={marked}
-      />
-    ))}
-  </>
-))
-
 const ROW_PX = 32
+/** More lines than a screen has room for have a rail beside them. */
+const MOST_IN_VIEW = 20
 
 const columnsOf = ({ rows, steps }: Matrix): GraphNode[][] =>
   steps.map((_, column) => rows.flatMap(({ cells }) => cells[column] ?? []))
+
+/** The nodes of each block. */
+const blocksOf = ({ rows }: Matrix): Map<string, GraphNode[]> => {
+  const named = Map.groupBy(rows, ({ group }) => group ?? '')
+  return new Map(
+    [...named].map(([group, block]) => [group, block.flatMap(({ cells }) => cells.flatMap((node) => node ?? []))]),
+  )
+}
 
 const rowOf = ({ rows }: Matrix, node_id: string | undefined): number =>
   rows.findIndex(({ cells }) => cells.some((node) => node && node.node_id === node_id))
@@ -204,51 +174,4 @@ const useHeight = (head: React.RefObject<HTMLElement | null>): number => {
     return () => observer.disconnect()
   }, [head])
   return height
-}
-
-const RowTime = ({ nodes }: { nodes: readonly (GraphNode | undefined)[] }) => {
-  const ran_ms = useRanMs(nodes)
-  return ran_ms === undefined ? null : <span className="time">{duration(ran_ms)}</span>
-}
-
-type CellProps = {
-  /** Row and column. */
-  at: string
-  stop: boolean
-  node_id: string | undefined
-  /** Behind a gate that is before the column. */
-  gated: boolean
-  /** The numbers of the gates before only this cell. */
-  numbers: readonly number[] | undefined
-  chosen: boolean
-  marked: ((node: GraphNode) => boolean) | undefined
-}
-
-const Cell = ({ at, stop, node_id = '', gated, numbers, chosen, marked }: CellProps) => {
-  const { node, look } = useNodeState(node_id)
-  const dim = node !== undefined && marked !== undefined && !marked(node)
-  const word = node && look && statusWord(node.state, look)
-  return (
-    <td
-      // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: the cell of a grid
-      role="gridcell"
-      data-at={at}
-      tabIndex={stop ? 0 : -1}
-      aria-selected={chosen}
-      aria-label={node && word ? tOperation.graph.spoken(node.name, word, node.attempt) : tOperation.graph.no_cell}
-      title={node?.name}
-      className={`${look ? `tone-${look.tone}` : ''} ${dim ? 'dim' : ''} ${gated ? 'gated' : ''}`}
-    >
-      {node && look ? (
-        <span className="cell">
-          <ShapeIcon shape={look.shape} tone={look.tone} />
-          <span>{word}</span>
-          {numbers ? <span className="text-muted tabular-nums">◇{numbers.join(', ')}</span> : null}
-          {node.attempt > 1 ? <span className="text-muted tabular-nums">×{node.attempt}</span> : null}
-        </span>
-      ) : (
-        <span aria-hidden="true">·</span>
-      )}
-    </td>
-  )
 }

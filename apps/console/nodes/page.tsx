@@ -6,6 +6,7 @@ import type { NodeDetail, Operation } from '../api/types.ts'
 import { NodeFacts, newestAttempt } from '../briefs/node.tsx'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { Filter, Select } from '../forms/select.tsx'
+import { whileAtWork } from '../graph/progress.ts'
 import { interventionsOfNode } from '../interventions/offered.ts'
 import { useWishes } from '../kit/wish.ts'
 import { ArtifactTable } from '../proof/list.tsx'
@@ -37,7 +38,7 @@ export const NodePage = () => {
   const search = useSearch({ from: '/shell/operations/$operation_id/nodes/$node_id' })
   useTopic(`operation:${operation_id}`)
   const operation = useQuery(operationQuery(operation_id)).data
-  const query = useQuery(nodeQuery(operation_id, node_id))
+  const query = useQuery({ ...nodeQuery(operation_id, node_id), refetchInterval: whileAtWork })
   const node = query.data
   if (node === undefined) return <UnreadPage title={node_id} query={query} noun="node" />
   return <Shown node={node} operation={operation} {...search} />

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { X } from 'lucide-react'
 import { NodeFacts } from '../briefs/node.tsx'
+import { whileAtWork } from '../graph/progress.ts'
 import { nodeQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Loading } from '../ui/page.tsx'
@@ -13,7 +14,12 @@ type NodePanelProps = { operation_id: string; node_id: string; close: () => void
 
 /** The node selected in the graph: a summary of its page, beside the drawing. */
 export const NodePanel = ({ operation_id, node_id, close, children }: NodePanelProps) => {
-  const { data: node, error, isPending, refetch } = useQuery(nodeQuery(operation_id, node_id))
+  const {
+    data: node,
+    error,
+    isPending,
+    refetch,
+  } = useQuery({ ...nodeQuery(operation_id, node_id), refetchInterval: whileAtWork })
   return (
     <aside className="card side-panel" aria-label={tOperation.graph.selected}>
       <div className="card-head">

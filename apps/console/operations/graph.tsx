@@ -112,6 +112,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
           <Suspense fallback={<Loading rows={1} />}>
             {view === 'matrix' ? (
               <GraphMatrix
+                operation_id={operation_id}
                 graph={graph}
                 matrix={matrix}
                 states={looks}

@@ -1,9 +1,11 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { SavedView, ViewList } from '../../shared/contracts/identity/views.ts'
 import type { Command } from '../api/commands.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { TextField } from '../forms/field.tsx'
+import { SelectField } from '../forms/select.tsx'
+import { meQuery } from '../queries/me.ts'
 import { tViews } from '../words/views.ts'
 
 const PATH = '/v1/users/me/views'
@@ -25,38 +27,63 @@ const ViewDialog = (props: Common & { danger?: boolean; blocked?: boolean; child
 type NameFieldProps = { value: string; change: (name: string) => void; note?: string }
 const NameField = (props: NameFieldProps) => <TextField {...props} label={tViews.name} maxLength={LONGEST} />
 
+type GroupFieldProps = { group: string | null; change: (group: string | null) => void }
+
+/** Which of the person's groups sees the view; not asked of a person without groups. */
+const GroupField = ({ group, change }: GroupFieldProps) => {
+  const mine = useQuery(meQuery()).data?.groups ?? []
+  // A group that the person has left is still the view's.
+  const groups = [...new Set([...mine, ...(group === null ? [] : [group])])]
+  return groups.length === 0 ? null : (
+    <SelectField
+      label={tViews.shared}
+      choices={[['', tViews.alone], ...groups.map((key) => [key, key] as const)]}
+      value={group ?? ''}
+      change={(key) => change(key === '' ? null : key)}
+    />
+  )
+}
+
 type SaveProps = { list: ViewList; filters: Record<string, string>; views: readonly SavedView[]; close: () => void }
 
 /** Saves the filters under a new name; under the name of an existing view of this list, replaces its filters. */
 export const SaveDialog = ({ list, filters, views, close }: SaveProps) => {
   const [typed, setTyped] = useState('')
+  const [chosen, choose] = useState<string | null>()
   const name = typed.trim()
-  const known = views.find((view) => view.list === list && view.name.toLowerCase() === name.toLowerCase())
+  const known = views.find(
+    (view) => view.owner === null && view.list === list && view.name.toLowerCase() === name.toLowerCase(),
+  )
+  const group = chosen === undefined ? (known?.group ?? null) : chosen
   return (
     <ViewDialog
       title={tViews.save_title}
       button={known ? tViews.replace : tViews.save}
-      command={known ? on(known, 'PATCH', { filters }) : { path: PATH, body: { list, name, filters } }}
+      command={known ? on(known, 'PATCH', { filters, group }) : { path: PATH, body: { list, name, filters, group } }}
       blocked={name === ''}
       close={close}
     >
       <NameField value={typed} change={setTyped} {...(known && { note: tViews.replaces(known.name) })} />
+      <GroupField group={group} change={choose} />
     </ViewDialog>
   )
 }
 
-export const RenameDialog = ({ view, close }: { view: SavedView; close: () => void }) => {
+/** Another name, or another group that sees it. */
+export const ChangeDialog = ({ view, close }: { view: SavedView; close: () => void }) => {
   const [typed, setTyped] = useState(view.name)
+  const [group, choose] = useState(view.group)
   const name = typed.trim()
   return (
     <ViewDialog
-      title={tViews.rename_one(view.name)}
-      button={tViews.rename}
-      command={on(view, 'PATCH', { name })}
-      blocked={name === '' || name === view.name}
+      title={tViews.change_one(view.name)}
+      button={tViews.change}
+      command={on(view, 'PATCH', { name, group })}
+      blocked={name === '' || (name === view.name && group === view.group)}
       close={close}
     >
       <NameField value={typed} change={setTyped} />
+      <GroupField group={group} change={choose} />
     </ViewDialog>
   )
 }
@@ -69,6 +96,6 @@ export const DeleteDialog = ({ view, close }: { view: SavedView; close: () => vo
     command={on(view, 'DELETE')}
     close={close}
   >
-    <p>{tViews.deletes}</p>
+    <p>{view.group === null ? tViews.deletes : tViews.deletes_shared(view.group)}</p>
   </ViewDialog>
 )

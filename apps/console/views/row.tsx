@@ -9,7 +9,7 @@ import { filtersOf, isSame } from './filters.ts'
 
 const load = () => import('./dialogs.tsx')
 const SaveDialog = lazyPart(() => load().then((part) => ({ default: part.SaveDialog })))
-const RenameDialog = lazyPart(() => load().then((part) => ({ default: part.RenameDialog })))
+const ChangeDialog = lazyPart(() => load().then((part) => ({ default: part.ChangeDialog })))
 const DeleteDialog = lazyPart(() => load().then((part) => ({ default: part.DeleteDialog })))
 
 /** A list as the navigation opens it: there is no search to name. */
@@ -19,7 +19,7 @@ const PLAIN: Record<ViewList, Record<string, string>> = {
   resources: {},
 }
 
-type Open = 'save' | { rename: SavedView } | { delete: SavedView }
+type Open = 'save' | { change: SavedView } | { delete: SavedView }
 
 /** The views of a list, and the possible actions with its current filters. */
 export const ViewsRow = ({ list }: { list: ViewList }) => {
@@ -45,22 +45,33 @@ export const ViewsRow = ({ list }: { list: ViewList }) => {
               className="wrap-anywhere"
             >
               <bdi>{view.name}</bdi>
+              {view.group === null ? null : (
+                <span
+                  className="text-muted"
+                  title={
+                    view.owner === null ? tViews.shared_with(view.group) : tViews.shared_by(view.owner, view.group)
+                  }
+                >
+                  {' · '}
+                  {view.group}
+                </span>
+              )}
             </Link>
           ))}
         </nav>
       ) : null}
       {read.isError ? <span className="text-muted">{tViews.failed}</span> : null}
-      {shown ? (
+      {shown?.owner === null ? (
         <>
-          <Button name={tViews.rename} label={tViews.rename_one(shown.name)} press={() => setOpen({ rename: shown })} />
+          <Button name={tViews.change} label={tViews.change_one(shown.name)} press={() => setOpen({ change: shown })} />
           <Button name={tViews.delete} label={tViews.delete_one(shown.name)} press={() => setOpen({ delete: shown })} />
         </>
-      ) : read.isSuccess && !plain ? (
+      ) : read.isSuccess && !plain && !shown ? (
         <Button name={tViews.save} press={() => setOpen('save')} first={views.length === 0} />
       ) : null}
       <Suspense fallback={null}>
         {open === 'save' ? <SaveDialog list={list} filters={filters} views={all} close={close} /> : null}
-        {typeof open === 'object' && 'rename' in open ? <RenameDialog view={open.rename} close={close} /> : null}
+        {typeof open === 'object' && 'change' in open ? <ChangeDialog view={open.change} close={close} /> : null}
         {typeof open === 'object' && 'delete' in open ? <DeleteDialog view={open.delete} close={close} /> : null}
       </Suspense>
     </div>

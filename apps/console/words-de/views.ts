@@ -11,11 +11,16 @@ export const tViews: typeof en.tViews = {
   replace: 'Ansicht ersetzen',
   replaces: (name: string) => `Das ersetzt die Filter von ${name}.`,
   name: 'Name',
-  rename: 'Umbenennen',
-  rename_one: (name: string) => `${name} umbenennen`,
+  shared: 'Sichtbar für',
+  alone: 'Nur mich',
+  shared_by: (owner: string, group: string) => `${owner} teilt diese Ansicht mit ${group}.`,
+  shared_with: (group: string) => `Geteilt mit ${group}.`,
+  change: 'Ansicht ändern',
+  change_one: (name: string) => `${name} ändern`,
   delete: 'Löschen',
   delete_one: (name: string) => `${name} löschen`,
   deletes: 'Nur die Ansicht wird gelöscht. Die Liste bleibt.',
+  deletes_shared: (group: string) => `Die Mitglieder von ${group} verlieren die Ansicht. Die Liste bleibt.`,
   failed: 'Gespeicherte Ansichten konnten nicht geladen werden.',
 }
 

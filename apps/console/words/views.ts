@@ -8,11 +8,16 @@ export const tViews = {
   replace: 'Replace view',
   replaces: (name: string) => `This replaces the filters of ${name}.`,
   name: 'Name',
-  rename: 'Rename',
-  rename_one: (name: string) => `Rename ${name}`,
+  shared: 'Shown to',
+  alone: 'Only me',
+  shared_by: (owner: string, group: string) => `${owner} shares this view with ${group}.`,
+  shared_with: (group: string) => `You share this view with ${group}.`,
+  change: 'Change view',
+  change_one: (name: string) => `Change ${name}`,
   delete: 'Delete',
   delete_one: (name: string) => `Delete ${name}`,
   deletes: 'Only the view is deleted. The list stays.',
+  deletes_shared: (group: string) => `The members of ${group} lose the view. The list stays.`,
   failed: 'Saved views could not be loaded.',
 }
 

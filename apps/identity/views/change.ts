@@ -3,7 +3,15 @@ import type { Static } from 'typebox'
 import type { Tx } from '../../../db/client.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
 import type { SavedViewRow } from '../../../db/identity/tables.ts'
-import { countViews, deleteView, insertView, isViewName, lockView, updateView } from '../../../db/identity/views.ts'
+import {
+  countViews,
+  deleteView,
+  insertView,
+  isMember,
+  isViewName,
+  lockView,
+  updateView,
+} from '../../../db/identity/views.ts'
 import type { NewView, SavedView, ViewPatch } from '../../shared/contracts/identity/views.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -14,8 +22,9 @@ import { refuseVersion, throwIf } from '../rules.ts'
 
 const MOST = 50
 
-export const savedView = (row: SavedViewRow): SavedView => ({
-  view_id: row.id,
+/** `owner`: who shares it; `null` for the caller's own. */
+export const savedView = (row: SavedViewRow, owner: string | null = null): SavedView => ({
+  ...{ view_id: row.id, group: row.group_key, owner },
   ...pick(row, 'list', 'name', 'filters', 'version'),
   created_at: new Date(row.created_at).toISOString(),
 })
@@ -23,8 +32,17 @@ export const savedView = (row: SavedViewRow): SavedView => ({
 const known = (name: string) =>
   new AppError('version_conflict', 'view_exists', `You already have a view named "${name}".`)
 
+/** A view is shared only with a group of its owner. */
+const refuseForeign = async (tx: Tx, user_id: string, group: string | null): Promise<void> => {
+  if (group !== null && !(await isMember(tx, user_id, group))) throw notFound('group', group, 'not_found')
+}
+
 /** Saves a list's search under a name. The lock on the person makes the limit exact. */
-export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, filters }: Static<typeof NewView>) =>
+export const createView = (
+  deps: ChangeDeps,
+  req: FastifyRequest,
+  { list, name, filters, group = null }: Static<typeof NewView>,
+) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     const { user_id } = req.caller
     await lockUser(tx, user_id)
@@ -32,7 +50,8 @@ export const createView = (deps: ChangeDeps, req: FastifyRequest, { list, name, 
       throw new AppError('validation_error', 'too_many_views', `You already have ${MOST} views, the most allowed.`, {
         status: 422,
       })
-    const row = await insertView(tx, { id: uuidv7(), user_id, list, name, filters })
+    await refuseForeign(tx, user_id, group)
+    const row = await insertView(tx, { id: uuidv7(), user_id, list, name, filters, group_key: group })
     if (!row) throw known(name)
     const view = savedView(row)
     return { status: 201, body: view, action: 'view.created', object: `view:${row.id}`, after: view }
@@ -50,9 +69,10 @@ const lockOwn = async (tx: Tx, req: FastifyRequest, view_id: string): Promise<Sa
 export const changeView = (deps: ChangeDeps, req: FastifyRequest, view_id: string, patch: Static<typeof ViewPatch>) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     const before = await lockOwn(tx, req, view_id)
-    const { name = before.name, filters = before.filters } = patch
+    const { name = before.name, filters = before.filters, group = before.group_key } = patch
     if (await isViewName(tx, req.caller.user_id, name, view_id)) throw known(name)
-    const row = await updateView(tx, view_id, { name, filters, version: before.version + 1 })
+    if (group !== before.group_key) await refuseForeign(tx, req.caller.user_id, group)
+    const row = await updateView(tx, view_id, { name, filters, group_key: group, version: before.version + 1 })
     const view = savedView(row ?? before)
     return {
       status: 200,

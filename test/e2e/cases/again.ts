@@ -72,8 +72,9 @@ describe('an ended operation', () => {
       await until(() => held.length > 0, { what: 'the next preview' })
       await preview.getByText('Updating …').waitFor()
       expect(await preview.getByText('3 resources').count()).toBe(1)
-      await page.unroute('**/api/v1/intents')
+      // The end of the interception lets go of those that still come.
       for (const route of held) await route.continue()
+      await page.unroute('**/api/v1/intents')
       await preview.getByText('1 resource', { exact: true }).waitFor()
       expect(await preview.getByText('Updating …').count()).toBe(0)
       await conditions.fill("target.name.contains('again-')")

@@ -168,7 +168,7 @@ describe('the open inbox', () => {
       await page.route('**/api/v1/waiting?**', async (route) => {
         const answer = await route.fetch()
         const json = await answer.json()
-        const [patch] = json.patches
+        const patch = json.patches.find(({ reason }: { reason: string }) => reason === 'Cut off')
         const patches = Array.from({ length: listed }, (_, n) => ({ ...patch, patch_id: `${patch.patch_id}-${n}` }))
         await route.fulfill({ response: answer, json: { ...json, patches } })
       })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { nodesOf, PATIENCE_MS, people, stack, tabOf, takePictures, target } from '../desk.ts'
+import { jobs, nodesOf, PATIENCE_MS, people, stack, tabOf, takePictures, target } from '../desk.ts'
 
 const HOSTS = ['rack-1', 'rack-2', 'rack-3', 'rack-4', 'rack-5', 'rack-6']
 
@@ -93,6 +93,14 @@ describe('the graph of many hosts', () => {
       for (const key of ['ArrowDown', 'End', 'Enter']) await page.keyboard.press(key)
       const panel = page.getByRole('complementary', { name: 'Selected node' })
       await panel.getByRole('heading', { name: 'verify rack-2' }).waitFor()
+      const focused = () => page.evaluate<string>('document.activeElement.getAttribute("aria-label")')
+      for (const [key, name] of [
+        ['Control+End', 'verify rack-6'],
+        ['Control+Home', 'drain rack-1'],
+      ] as const) {
+        await grid.locator('[tabindex="0"]').press(key)
+        await until(async () => (await focused())?.startsWith(`${name}, `), { what: `${key} to ${name}` })
+      }
       const why = panel.getByRole('region', { name: 'Waits for' })
       await why.getByRole('button', { name: 'Move them now?' }).waitFor()
       expect(await why.getByRole('button').allInnerTexts()).toEqual(['move rack-2', 'Move them now?'])
@@ -189,6 +197,52 @@ describe('the graph of many hosts', () => {
           .waitFor()
       }
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test', mode: 'graceful' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'shows how far running nodes are, in the words of their agents, as cells and on the page of the node',
+    async () => {
+      const hosts = ['slow-1', 'slow-2']
+      await addHosts(hosts)
+      const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      jobs.copy = async (_work, { tell }) => {
+        await tell('3 of 12 files are copied')
+        await first.promise
+        await tell('9 of 12 files are copied')
+        await second.promise
+        return {}
+      }
+      const { operation_id } = await startOperation(people.olga, 'Copy the files', {
+        ...{ kind: 'graph', title: 'Copy the files', reason: 'a test' },
+        targets: hosts.map((resource_id) => ({ resource_id })),
+        graph: {
+          nodes: hosts.map((host) => ({
+            ...{ node_id: `copy.${host}`, name: `copy ${host}`, target_id: host, executor: 'external', pool: 'lab' },
+            with: { job: 'copy', inputs: {} },
+          })),
+        },
+      })
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph?view=matrix`)
+      const cell = page.getByRole('gridcell', { name: 'copy slow-1, Running' })
+      await cell.getByText('3 of 12 files are copied').waitFor()
+      expect(await cell.getAttribute('title')).toMatch(/^copy slow-1 .*3 of 12 files are copied$/)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'matrix-progress')
+      await cell.click()
+      const panel = page.getByRole('complementary', { name: 'Selected node' })
+      await panel.getByText('3 of 12 files are copied').waitFor()
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/copy.slow-1`)
+      await page.getByRole('main').getByText('3 of 12 files are copied').waitFor()
+      first.resolve()
+      await page.getByRole('main').getByText('9 of 12 files are copied').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'node-progress')
+      second.resolve()
+      await page.getByText('9 of 12 files are copied').waitFor({ state: 'detached' })
       await page.close()
     },
     PATIENCE_MS,

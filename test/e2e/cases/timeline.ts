@@ -61,6 +61,12 @@ const zoom = async (page: Page) => {
   const from = address().get('from') ?? ''
   await chart.press('ArrowRight')
   await until(() => (address().get('from') ?? '') > from, { what: 'a later stretch' })
+  // The handles of the strip above choose the same part.
+  const handle = page.getByRole('slider', { name: 'End of the visible time' })
+  const to = Date.parse(address().get('to') ?? '')
+  await handle.press('PageDown')
+  await until(() => Date.parse(address().get('to') ?? '') < to, { what: 'an earlier end' })
+  expect(await handle.getAttribute('aria-valuetext')).toMatch(/\d\d:\d\d:\d\d/)
   await press(page, 'Show all')
   await until(() => !address().has('from'), { what: 'no stretch in the address' })
   await until(async () => (await bars.count()) === all, { what: 'all bars again' })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
-import { confirm, dialogOf, PATIENCE_MS, press, stack, tabOf, takePictures } from '../desk.ts'
+import { confirm, dialogOf, PATIENCE_MS, press, sitDown, stack, tabOf, takePictures } from '../desk.ts'
 
 describe('a saved view', () => {
   it(
@@ -48,6 +48,38 @@ describe('a saved view', () => {
   )
 
   it(
+    'is shared with a group: its members open it, and only its owner changes it',
+    async () => {
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/resources?health=maintenance`)
+      await press(page, 'Save view')
+      await dialogOf(page).getByLabel('Name').fill('In repair')
+      await dialogOf(page).getByLabel('Shown to').selectOption('netops')
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'view-share')
+      await confirm(page, 'Save view')
+      await page.getByRole('link', { name: 'In repair · netops' }).waitFor()
+
+      const { context, page: other } = await sitDown('otto')
+      await other.goto(`${stack.gateway_url}/resources`)
+      await other.getByRole('link', { name: 'In repair · netops' }).click()
+      await other.waitForURL(/health=maintenance/)
+      expect(await other.getByRole('button', { name: /In repair|Save view/ }).count()).toBe(0)
+      expect(await accessibilityOf(other)).toEqual([])
+      await press(page, 'Change In repair')
+      await dialogOf(page).getByLabel('Shown to').selectOption('Only me')
+      await confirm(page, 'Change view')
+      await page.getByRole('link', { name: 'In repair', exact: true }).waitFor()
+      await other.reload()
+      await other.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
+      await other.getByRole('link', { name: 'In repair · netops' }).waitFor({ state: 'detached' })
+      await context.close()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'that another tab has renamed is not deleted unseen, and is finally gone from both',
     async () => {
       const [left, right] = [await tabOf('eva'), await tabOf('eva')]
@@ -58,9 +90,9 @@ describe('a saved view', () => {
       await left.getByRole('link', { name: 'Everything' }).waitFor()
       await right.reload()
       await press(right, 'Delete Everything')
-      await press(left, 'Rename Everything')
+      await press(left, 'Change Everything')
       await dialogOf(left).getByLabel('Name').fill('All of it')
-      await confirm(left, 'Rename')
+      await confirm(left, 'Change view')
       await left.getByRole('link', { name: 'All of it' }).waitFor()
       await confirm(right, 'Delete')
       await dialogOf(right).getByRole('alert').getByText('The current version is 2.').waitFor()

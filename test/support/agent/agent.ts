@@ -39,6 +39,8 @@ export type Answer = { status: number; cancel_requested?: boolean; code?: string
 type Tools = {
   signal: AbortSignal
   log: (text: string, level?: Level) => void
+  /** Says how far the work is. */
+  tell: (message: string) => Promise<Answer>
   /** Announces what the job has produced, then sends its bytes. */
   keep: (about: About, bytes: Buffer) => Promise<void>
 }
@@ -140,7 +142,10 @@ export const carryOut = async (work: Work, job: Job | undefined, name?: string):
   }
   try {
     if (!job) throw new Error(`This agent does not know the job "${work.job}".`)
-    const outputs = await job(work, { signal: stop.signal, log, keep })
+    const outputs = await job(work, {
+      ...{ signal: stop.signal, log, keep },
+      tell: (message) => report('progress', { progress: { message } }),
+    })
     await end('succeeded', outputs ? { outputs } : {})
   } catch (error) {
     const told = stop.signal.aborted

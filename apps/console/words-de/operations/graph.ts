@@ -21,6 +21,11 @@ export const graph: typeof en.graph = {
       : at === undefined
         ? count(n, '{n} Schritt', '{n} Schritte')
         : `${number(at)} von ${number(n)}`,
+  cell_marks: {
+    held: 'hält für eine Planänderung',
+    excepted: 'von einer Person geändert',
+    critical: 'auf dem kritischen Pfad',
+  },
   why: 'Wartet auf',
   view: 'Ansicht',
   legend: 'Legende: Status auswählen, um danach zu filtern',

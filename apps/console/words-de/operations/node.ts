@@ -31,6 +31,7 @@ export const node: typeof en.node = {
   started: 'Begonnen',
   ended: 'Beendet',
   duration: 'Dauer',
+  progress: 'Fortschritt',
   error: 'Fehler',
   error_class: 'Klasse',
   retryable: 'Wiederholbar',

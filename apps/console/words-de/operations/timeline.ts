@@ -9,6 +9,7 @@ export const timeline: typeof en.timeline = {
   rows: { all: 'Alle Schritte', path: 'Kritischer Pfad' },
   gate: (question: string) => `Freigabe: ${question}`,
   zooms: { in: 'Vergrößern', out: 'Verkleinern', earlier: 'Früher', later: 'Später', all: 'Alles zeigen' },
+  edges: { from: 'Anfang der sichtbaren Zeit', to: 'Ende der sichtbaren Zeit' },
   all_time: (time: string) => `${time} insgesamt`,
   part_of_time: (from: string, to: string) => `${from} bis ${to}`,
   path: 'Kritischer Pfad',

@@ -16,6 +16,7 @@ export const graph = {
   find: 'Find a node',
   found: (at: number | undefined, n: number) =>
     n === 0 ? 'No node found' : at === undefined ? count(n, '{n} node', '{n} nodes') : `${number(at)} of ${number(n)}`,
+  cell_marks: { held: 'held by a patch', excepted: 'changed by a person', critical: 'on the critical path' },
   why: 'Waits for',
   view: 'View',
   legend: 'Legend: select a status to filter by it',

@@ -29,6 +29,7 @@ export const node = {
   started: 'Started',
   ended: 'Ended',
   duration: 'Duration',
+  progress: 'Progress',
   error: 'Error',
   error_class: 'Class',
   retryable: 'Retryable',

@@ -7,6 +7,7 @@ export const timeline = {
   rows: { all: 'All nodes', path: 'Critical path' },
   gate: (question: string) => `Gate: ${question}`,
   zooms: { in: 'Zoom in', out: 'Zoom out', earlier: 'Earlier', later: 'Later', all: 'Show all' },
+  edges: { from: 'Start of the visible time', to: 'End of the visible time' },
   all_time: (time: string) => `${time} in total`,
   part_of_time: (from: string, to: string) => `${from} to ${to}`,
   path: 'Critical path',

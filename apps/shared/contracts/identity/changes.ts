@@ -5,7 +5,7 @@ import { GrantScope, NewGrant, type NewSubjectGrant, type NewUser, pageOf } from
 
 const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 /** The request of each kind of change. */
 export type ChangeRequests = {

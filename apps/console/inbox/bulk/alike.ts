@@ -1,9 +1,9 @@
-import { digestOf, patchSubject } from '../../shared/contracts/client/digest.ts'
-import type { WaitingPatch } from '../../shared/contracts/operations/waiting.ts'
-import type { Gate, InboxRow, Patch } from '../api/types.ts'
-import { actionOf, mayPress, type Why } from '../command/allowed.tsx'
-import { stepOf } from '../votes/releases.ts'
-import { tDecide } from '../words/decide.ts'
+import { digestOf, patchSubject } from '../../../shared/contracts/client/digest.ts'
+import type { WaitingPatch } from '../../../shared/contracts/operations/waiting.ts'
+import type { Gate, InboxRow, Patch } from '../../api/types.ts'
+import { actionOf, mayPress, type Why } from '../../command/allowed.tsx'
+import { stepOf } from '../../votes/releases.ts'
+import { tDecide } from '../../words/decide.ts'
 
 export type Together = 'approve' | 'reject'
 /** How many items may be decided together, and how many votes are sent at once. */

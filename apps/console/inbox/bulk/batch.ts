@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { commandSender } from '../api/commands.ts'
+import type { Problem } from '../../../shared/contracts/client/problem.ts'
+import { commandSender } from '../../api/commands.ts'
 import { type Candidate, keyOf, sendEach, type Together } from './alike.ts'
 
 /** `held`: not sent, or not judged; it is sent again with the same key. */

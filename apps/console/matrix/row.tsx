@@ -1,0 +1,110 @@
+import { memo } from 'react'
+import type { GraphNode } from '../api/types.ts'
+import { isAtWork } from '../graph/progress.ts'
+import { useNodeState, useRanMs } from '../graph/states.ts'
+import { duration } from '../kit/format.ts'
+import { ShapeIcon, statusWord } from '../values/status.tsx'
+import { tOperation } from '../words/operation.ts'
+import type { Row } from './cells.ts'
+import type { placeGates } from './gates.ts'
+
+type RowCellsProps = {
+  gates: ReturnType<typeof placeGates>
+  row: Row
+  index: number
+  /** The column of the tab stop, if it is in this row. */
+  stop: number | undefined
+  /** The selected node, if it is in this row. */
+  picked: string | undefined
+  marked: ((node: GraphNode) => boolean) | undefined
+  critical: ReadonlySet<string>
+  /** How far the running nodes are, by id. */
+  progress: Readonly<Record<string, string>>
+}
+
+/** A key changes the tab stop of two rows; the others do not redraw. News redraws only its own cells. */
+export const RowCells = memo(({ row, index, stop, picked, marked, gates, critical, progress }: RowCellsProps) => (
+  <>
+    <th scope="row">
+      <bdi>{row.name}</bdi>
+      <RowTime nodes={row.cells} />
+    </th>
+    {row.cells.map((node, column) => (
+      <Cell
+        // biome-ignore lint/suspicious/noArrayIndexKey: columns keep their order
+        key={column}
+        at={`${index}/${column}`}
+        stop={stop === column}
+        node_id={node?.node_id}
+        gated={gates.columns.has(column)}
+        numbers={node && gates.cells.get(node.node_id)}
+        chosen={node !== undefined && node.node_id === picked}
+        marked={marked}
+        critical={node !== undefined && critical.has(node.node_id)}
+        progress={node && progress[node.node_id]}
+      />
+    ))}
+  </>
+))
+
+const RowTime = ({ nodes }: { nodes: readonly (GraphNode | undefined)[] }) => {
+  const ran_ms = useRanMs(nodes)
+  return ran_ms === undefined ? null : <span className="time">{duration(ran_ms)}</span>
+}
+
+type CellProps = {
+  /** Row and column. */
+  at: string
+  stop: boolean
+  node_id: string | undefined
+  /** Behind a gate that is before the column. */
+  gated: boolean
+  /** The numbers of the gates before only this cell. */
+  numbers: readonly number[] | undefined
+  chosen: boolean
+  marked: ((node: GraphNode) => boolean) | undefined
+  critical: boolean
+  progress: string | undefined
+}
+
+const Cell = ({ at, stop, node_id = '', gated, numbers, chosen, marked, critical, progress }: CellProps) => {
+  const { node, look } = useNodeState(node_id)
+  const dim = node !== undefined && marked !== undefined && !marked(node)
+  const word = node && look && statusWord(node.state, look)
+  const says = node && isAtWork(node.state) ? progress : undefined
+  const marks = node && marksOf(node, critical)
+  const names = [look && `tone-${look.tone}`, dim && 'dim', gated && 'gated', ...(marks ?? [])]
+  return (
+    <td
+      // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: the cell of a grid
+      role="gridcell"
+      data-at={at}
+      tabIndex={stop ? 0 : -1}
+      aria-selected={chosen}
+      aria-label={node && word ? tOperation.graph.spoken(node.name, word, node.attempt) : tOperation.graph.no_cell}
+      title={
+        node &&
+        [node.name, ...(marks ?? []).map((mark) => tOperation.graph.cell_marks[mark]), says].filter(Boolean).join(' · ')
+      }
+      className={names.filter(Boolean).join(' ')}
+    >
+      {node && look ? (
+        <span className="cell">
+          <ShapeIcon shape={look.shape} tone={look.tone} />
+          <span>{says ?? word}</span>
+          {numbers ? <span className="text-muted tabular-nums">◇{numbers.join(', ')}</span> : null}
+          {node.attempt > 1 ? <span className="text-muted tabular-nums">×{node.attempt}</span> : null}
+        </span>
+      ) : (
+        <span aria-hidden="true">·</span>
+      )}
+    </td>
+  )
+}
+
+type Mark = keyof typeof tOperation.graph.cell_marks
+const marksOf = (node: GraphNode, critical: boolean): Mark[] => [
+  ...(node.held_by_patch ? (['held'] as const) : []),
+  ...(node.exception === null ? [] : (['excepted'] as const)),
+  ...(critical ? (['critical'] as const) : []),
+]
