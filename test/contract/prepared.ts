@@ -305,6 +305,10 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
     return { query: [...back.searchParams], headers: { cookie } }
   },
+  'GET /v1/admin/provider-trials/{trial}': async ({ stack }) => {
+    const { location } = await createBrowser(stack.gateway_url, stack.gateway_url).signIn('s-mia', '?purpose=trial')
+    return { ids: { trial: new URL(location, stack.gateway_url).searchParams.get('trial') ?? '' } }
+  },
   'POST /v1/sso/{provider}/backchannel-logout': async (_world, _token, { provider }) => {
     const logout_token = await provider.sign(
       {
