@@ -55,7 +55,7 @@ export const inputsOf = (work: Work, nodes: Outputs, secrets?: Record<string, st
   return isObject(value) ? value : {}
 }
 
-/** Seconds after which a preview no longer says what its step would do, unless the step allows another time. */
+/** A preview that is older is stale, unless the step allows another age. */
 const MAX_AGE_S = 86_400
 
 /** Thrown before any work begins: the preview that the step carries out is older than the step allows. */

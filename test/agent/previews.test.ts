@@ -6,7 +6,7 @@ import { siteFolder } from '../support/site.ts'
 import { type Lab, startLab } from './support/agent.ts'
 import { refused } from './support/refusal.ts'
 
-/** What the platform asks of every preview, whatever its tool. */
+/** The platform's demands on every preview, of any tool. */
 let lab: Lab
 let site: string
 const HARD = `@id("no_database_is_deleted")

@@ -13,7 +13,7 @@ import type { JudgedPlan, PlanPolicies } from './plans.ts'
 const kindOf = (id: string): string =>
   /^(?:module\.[^.[]+(?:\[[^\]]*\])?\.)*(?:data\.)?([a-z0-9_]+)\.[^ ]/.exec(id)?.[1] ?? id.split(/[ /]/)[0] ?? ''
 
-/** What planning policies see of a preview. Its list of changes is bounded, heaviest first; the counts are not. */
+/** A preview as planning policies see it. Its list of changes is bounded, heaviest first; the counts are not. */
 export const previewFacts = ({ changes, changes_count, counts, unknowns, binding }: Preview): PreviewFacts => {
   const { create = 0, update = 0, replace = 0, delete: deletes = 0 } = counts
   return {
@@ -26,7 +26,7 @@ export const previewFacts = ({ changes, changes_count, counts, unknowns, binding
 
 /**
  * Judges the previews among the outputs of a node by the hard and soft policies of planning (operations.md 7.5). A hard
- * one that forbids it fails the node. A soft one raises what the gates that show it ask for; it fails the node if no gate
+ * one that forbids it fails the node. A soft one raises the demands of the gates that show it; it fails the node if no gate
  * does. A policy that forbids the plan as such was asked when the plan was made.
  */
 export const judgePreviews = async (
@@ -93,7 +93,7 @@ const raiseGates = async (tx: Tx, operation_id: string, node_id: string, softs: 
   return rows.length > 0
 }
 
-/** The policy of a gate with what soft policies ask for in addition. It never falls again, and silence rejects. */
+/** The policy of a gate with the demands of soft policies added. It never falls again, and silence rejects. */
 const raise = ({ digest: _, version, ...content }: GatePolicy, softs: JudgedPlan[]): GatePolicy => {
   const named = softs.flatMap(({ approvers }) => approvers)
   const groups = [

@@ -21,7 +21,7 @@ export type Execution = {
   /** Of the whole attempt: how many there were, and whether an agent began any of them. */
   handovers: number
   begun: boolean
-  /** Seconds until the end of the work that an agent began; less than nothing afterwards. */
+  /** Seconds until the end of the work that an agent began; negative afterwards. */
   left_s: number | null
   /** Seconds until the next check is due. */
   look_after_s: number

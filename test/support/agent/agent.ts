@@ -34,7 +34,7 @@ type More = {
   artifacts?: (About & { size: number; sha256: string })[]
   lines?: { seq: number; time: string; stream: 'log'; level: Level; text: string }[]
 }
-export type Answer = { status: number; cancel_requested?: boolean; code?: string }
+export type Answer = { status: number; cancel_requested?: boolean; left_s?: number; code?: string }
 
 type Tools = {
   signal: AbortSignal
