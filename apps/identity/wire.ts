@@ -101,7 +101,8 @@ export const createDeps = (
 }
 
 /** Removes old rows, publishes endings, and lets rights follow their groups; returns the function that ends it. */
-const startUpkeep = ({ db, clock, keys, providers, telemetry }: Pick<IdentityDeps, 'db' | 'clock' | 'keys' | 'providers' | 'telemetry'>) => {
+const startUpkeep = (deps: Pick<IdentityDeps, 'db' | 'clock' | 'keys' | 'providers' | 'telemetry'>) => {
+  const { db, clock, keys, providers, telemetry } = deps
   const { log } = telemetry
   const stopPruning = startPruning(
     [
