@@ -80,9 +80,14 @@ const readAnswer = (status: number, body: Record<string, unknown>): Applied => {
       message,
     }
   }
-  if (status === 404 || status === 422 || status === 400) return { status: 'refused', message }
+  if (isFinal(status, body)) return { status: 'refused', message }
   throw new CatalogAway(`The catalog answered ${status}, ${message}`)
 }
+
+/** Refusals of these statuses end without another command: rights, time and load. */
+const PASSING = [401, 403, 408, 429]
+const isFinal = (status: number, { retryable }: Record<string, unknown>): boolean =>
+  status >= 400 && status < 500 && !PASSING.includes(status) && retryable !== true
 
 const MOST_AT_ONCE = 1000
 

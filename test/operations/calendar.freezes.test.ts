@@ -95,6 +95,21 @@ describe('a freeze that a person makes', () => {
     expect(await p.as('eva').post(end('race'), {})).toMatchObject({ status: 404, body: { code: 'freeze' } })
   })
 
+  it('has told running operations when its creation is repeated after a crash', async () => {
+    const create = () => p.as('olga').post('/v1/freezes', freeze('crash'), { key })
+    const key = randomUUID()
+    const running = await operationOn(p, 'rack')
+    must(await create(), 201)
+    await p.query(`update operations.calendar_entries set revision = revision + 1 where freeze_id = 'crash'`)
+    await p.query('update operations.operation_control set calendar = null where operation_id = $1', [
+      running.operation_id,
+    ])
+    must(await create(), 201)
+    expect(await running.claim()).toBe('frozen crash')
+    must(await p.as('eva').post(end('crash'), {}), 200)
+    await running.release()
+  })
+
   it('covers only targets on which its creator may control operations', async () => {
     const inside = freeze('inside', { applies: "target.scope.region_id == 'us1'" })
     expect(await p.as('far').post('/v1/freezes', freeze('outside', { applies: 'true' }))).toMatchObject({

@@ -96,9 +96,10 @@ describe('pause, resume, cancel', () => {
   it('does not resume over an unknown outcome, a drift or a lost engine', async () => {
     const { path, operation_id } = await running({ before: 'outcome_unknown' })
     await p.as('olga').post(`${path}/pause`, { reason })
-    expect(await p.as('olga').post(`${path}/resume`, { reason })).toMatchObject(
-      refusal('invalid_state_transition', 'outcome_unknown_open', 409),
-    )
+    const resumed = await p.as('olga').post(`${path}/resume`, { reason })
+    expect(resumed).toMatchObject(refusal('invalid_state_transition', 'outcome_unknown_open', 409))
+    const offered = resumed.body.allowed_actions.find(({ action }: { action: string }) => action === 'resume')
+    expect(offered).toMatchObject({ allowed: false, reason_code: 'outcome_unknown_open' })
     await p.query(`update operations.nodes set state = 'succeeded' where operation_id = $1 and node_id = 'before'`, [
       operation_id,
     ])
@@ -475,6 +476,11 @@ describe('interventions beside the end of a node', () => {
     const dry = await p.as('olga').post(`${path}/nodes/b/retry`, { ...body, dry_run: true })
     expect(dry).toMatchObject({ status: 200, body: { effect: { reset_cone: ['b'], rearmed_gates: ['go'] } } })
     expect(await gate(operation_id)).toMatchObject({ status: 'approved', round: 1 })
+    const stale = p.as({ ...p.people.olga, auth_age_s: 1000 })
+    expect(await stale.post(`${path}/nodes/b/retry`, body)).toMatchObject(
+      refusal('policy_denied', 'reauth_required', 403),
+    )
+    expect((await stale.post(`${path}/nodes/b/retry`, { reason, dry_run: true })).status).toBe(200)
     const done = await p.as('olga').post(`${path}/nodes/b/retry`, body)
     expect(done.body).toMatchObject({ rearmed_gates: ['go'], inputs: { effective: { delay_ms: 3 } } })
     expect(await gate(operation_id)).toMatchObject({ status: 'armed', round: 2, consumed_at: null })
@@ -554,7 +560,8 @@ describe('interventions beside the end of a node', () => {
     expect(await more({ of: 'gate', id: 'go', add_s: 60 })).toMatchObject(
       refusal('gate_not_waiting', 'not_reached', 409),
     )
-    expect(await more({ of: 'gate', id: 'no', add_s: 60 })).toMatchObject(refusal('not_found', 'gate', 404))
+    for (const id of ['no', 'n'.repeat(128)])
+      expect(await more({ of: 'gate', id, add_s: 60 })).toMatchObject(refusal('not_found', 'gate', 404))
     await p.openGate(operation_id, 'go')
     const before = (await p.as('eva').get(`${path}/gates/go`)).body.deadline_at
     expect((await more({ of: 'gate', id: 'go', add_s: 60 })).status).toBe(202)
@@ -601,6 +608,47 @@ describe('interventions beside the end of a node', () => {
     await sweep(p.deps.db)
     expect(await held()).toEqual(calendar)
     expect((await p.as('olga').get(path)).body.exceptions).toEqual([])
+  })
+
+  it('override a freeze with a second person only while its author is an approver, and as both read it', async () => {
+    const { path, operation_id } = await running({}, work)
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
+    const freeze = (to: string, approvers: string[]) =>
+      p.query('update operations.operation_control set calendar = $2 where operation_id = $1', [
+        operation_id,
+        JSON.stringify({
+          windows: {},
+          freezes: { launch: { from: '2020-01-01T00:00:00Z', to, approvers } },
+          asked: null,
+          targets: { r1: { windows: [], freezes: ['launch'] } },
+        }),
+      ])
+    await freeze('2100-01-01T00:00:00Z', ['netops'])
+    const override = { type: 'override_freeze', payload: { freeze_id: 'launch' } }
+    const { gate_id } = must(await intervene(path, override, 'both'), 202).body.intervention
+    const seen = await p.seen(operation_id, gate_id)
+    const approve = () => p.as('eva').post(`${path}/gates/${gate_id}/approve`, seen)
+    expect(must(await p.as('eva').get(`${path}/gates/${gate_id}`), 200).body.subject.intervention.payload).toEqual({
+      freeze_id: 'launch',
+      freeze: { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', approvers: ['netops'] },
+    })
+    const { both } = p.people
+    const groups = both.groups
+    both.groups = []
+    try {
+      expect(await approve()).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
+    } finally {
+      both.groups = groups
+    }
+    await freeze('2100-01-01T00:00:00Z', ['storage'])
+    expect(await approve()).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
+    await freeze('2101-01-01T00:00:00Z', ['netops'])
+    expect(await approve()).toMatchObject(notApplicable)
+    await freeze('2100-01-01T00:00:00Z', ['netops'])
+    expect((await approve()).body.status).toBe('approved')
+    expect((await p.as('olga').get(path)).body.exceptions).toMatchObject([
+      { kind: 'override_freeze', actor: { name: 'both' } },
+    ])
   })
 
   it('release leases while paused, and take all of them again with the resume or none', async () => {

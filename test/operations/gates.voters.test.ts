@@ -332,9 +332,25 @@ describe('a delegation', () => {
     const o = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
     lose('ivo', { roles: ['approver', 'operator'] })
     expect(await o.delegate('ivo', 'pia')).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
-    must(await o.delegate('both', 'eva'), 201)
+    restore()
+    lose('ivo', { groups: ['netops'] })
     must(await o.vote('both'), 200, 202)
-    expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({ status: 'approved' })
+    expect(must(await o.vote('ivo'), 200, 202).body).toMatchObject({ status: 'approved' })
+  })
+
+  it('is refused to a person who may decide already, and takes no vote away', async () => {
+    const wrong = { status: 422, body: { code: 'parameters_invalid', violations: [{ pointer: '/payload/to_user' }] } }
+    const o = await delegated({ quorum: 2 })
+    expect(await o.delegate('both', 'eva')).toMatchObject(wrong)
+    expect(await o.delegate('both', 'both')).toMatchObject(wrong)
+    // A gate that asks no group: everyone who may decide has a vote.
+    await p.query(
+      `update operations.gates set policy = jsonb_set(policy, '{groups}', '[]') where operation_id = $1 and gate_id = 'go'`,
+      [o.operation_id],
+    )
+    expect(await o.delegate('both', 'ivo')).toMatchObject(wrong)
+    expect(must(await o.vote('both'), 200, 202).body.status).toBe('waiting')
+    expect(must(await o.vote('ivo'), 200, 202).body.status).toBe('approved')
   })
 })
 

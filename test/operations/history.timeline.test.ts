@@ -160,6 +160,8 @@ it('an operation reports that it waits for the engine, which has not applied the
   const row = items.find((item: { operation_id: string }) => item.operation_id === operation_id)
   expect(row.blocked_on).toMatchObject([{ kind: 'engine' }])
   await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [operation_id])
+  expect(await blocked()).toMatchObject([{ kind: 'engine', id: operation_id }])
+  await p.query(`update operations.operation_commands set status = 'applied' where operation_id = $1`, [operation_id])
   expect(await blocked()).toEqual([])
   must(await p.as('olga').post(`${path}/cancel`, { reason: 'enough' }), 202)
   await p.query(age, [operation_id])

@@ -478,10 +478,10 @@ const atWork = async () => {
     const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
     return { status: response.status, body: await response.json() }
   }
-  const says = (artifacts: unknown[], lines: unknown[] = []) => {
+  const says = (artifacts: unknown[], lines: unknown[] = [], more: Record<string, unknown> = {}) => {
     const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
     sequence += 1
-    const message = { ...ids, sequence, phase: 'progress', artifacts, lines }
+    const message = { ...ids, sequence, phase: 'progress', artifacts, lines, ...more }
     return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
   }
   const brings = (sha256: string, bytes: string, bearer?: string) =>
@@ -533,6 +533,23 @@ describe('log lines of agents', () => {
     expect(seqsOf(await logs())).toEqual([1, 2, 3])
     expect(seqsOf(await logs('?after_seq=3'))).toEqual([5000, 5001, 5002])
   })
+})
+
+it('a refusal that ends an attempt is given again to the same message', async () => {
+  const { operation_id, says } = await atWork()
+  const schema = { outputs_schema: { type: 'object', required: ['n'] } }
+  await p.query(`update operations.nodes set spec = spec || $2 where operation_id = $1 and node_id = 'behind'`, [
+    operation_id,
+    schema,
+  ])
+  const done = { result_id: randomUUID(), phase: 'succeeded', sequence: 1, outputs: {} }
+  const first = await says([], [], done)
+  expect(first).toMatchObject({ status: 422, body: { code: 'outputs_invalid' } })
+  const { code, detail } = first.body as Record<string, string>
+  expect(await says([], [], done)).toMatchObject({ status: 422, body: { code, detail } })
+  const refused = (why: string) => ({ status: 409, body: { code: why } })
+  expect(await says([], [], { ...done, outputs: { n: 1 } })).toMatchObject(refused('result_conflict'))
+  expect(await says([], [], { ...done, result_id: randomUUID() })).toMatchObject(refused('attempt_closed'))
 })
 
 it('answers to messages of agents are kept as long as a message can be repeated', async () => {

@@ -1030,6 +1030,20 @@ describe('the outcome of a started plan', () => {
     expect(await statusOf(intent.intent_id)).toBe('previewed')
   })
 
+  it('time over for the intent first: its plan starts no more, and expires with it', async () => {
+    const { intent, plan } = await planned()
+    const expire = `update operations.intents set expires_at = clock_timestamp() - interval '1 s' where intent_id = $1`
+    await p.query(expire, [intent.intent_id])
+    expect(await p.deps.db.transaction(expireDue)).toBe(1)
+    expect(await read(plan)).toMatchObject({ status: 'expired' })
+    // An expiry of the intent alone, as earlier versions left it.
+    await p.query(`update operations.plans set status = 'ready' where plan_id = $1`, [plan.plan_id])
+    const [action] = must(await p.as('olga').get(`/v1/plans/${plan.plan_id}`), 200).body.allowed_actions
+    expect(action).toMatchObject({ action: 'start', allowed: false, reason_code: 'intent_closed' })
+    expect(problem(await start(plan))).toBe('409 invalid_state_transition/intent_closed')
+    expect(await read(plan)).toMatchObject({ operation_id: null })
+  })
+
   it('time over: plan and intent expire, seen at once and stated by the sweeper', async () => {
     const { intent, plan } = await planned()
     await p.query(`update operations.plans set expires_at = clock_timestamp() - interval '1 s' where plan_id = $1`, [
@@ -1138,6 +1152,9 @@ describe('the HTTP endpoint of the projection', () => {
     const first = await bring(events)
     expect(first).toMatchObject({ status: 200, body: { accepted: 3, duplicate: 0, gaps: [] } })
     expect((await bring(events)).body).toMatchObject({ accepted: 0, duplicate: 3, gaps: [] })
+    await p.query('update operations.projection_version set held = true where agg_id = $1', [id])
+    expect((await bring([catalog.put(id)])).body).toMatchObject({ accepted: 0, duplicate: 0, held: 1, gaps: [] })
+    await p.query('update operations.projection_version set held = false where agg_id = $1', [id])
     const [row] = await p.query(
       'select version, health_status from operations.catalog_resources where resource_id = $1',
       [id],

@@ -92,6 +92,36 @@ it('a version changed by someone else waits for a person; its own does not', asy
   await engine.ends(operation_id)
 })
 
+it('a write that the catalog refuses for good waits for a person; one that it cannot take now is repeated', async () => {
+  const refused = [
+    { status: 409, body: { code: 'already_exists', detail: 'taken', retryable: false } },
+    { status: 413, body: { code: 'body_too_large', detail: 'too large', retryable: false } },
+  ]
+  for (const given of refused) {
+    commands.length = 0
+    answer = () => given
+    const operation_id = await engine.start(spec())
+    await engine.statusIs(operation_id, 'blocked')
+    expect((await engine.read.node(operation_id, 'deploy')).error).toMatchObject({
+      class: 'refused',
+      message: expect.stringContaining(given.body.code),
+    })
+    expect(commands).toHaveLength(1)
+    await engine.client.workflow.getHandle(operation_id).cancel()
+    await engine.ends(operation_id)
+  }
+  const later = [
+    ...[401, 403, 408, 429].map((status) => ({ status, body: { retryable: false } })),
+    { status: 409, body: { code: 'in_progress', retryable: true } },
+  ]
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  for (const given of later) {
+    answer = () => given
+    const write = createCatalogWriter(url, () => 'token').apply({ resource_id: 'host-1' } as ResourceUpdateCommand)
+    await expect(write, String(given.status)).rejects.toThrow('The catalog answered')
+  }
+}, 90_000)
+
 it('repeats a write on a later version whose answer was lost, and the catalog refuses no reused id', async () => {
   commands.length = 0
   let now = 5

@@ -720,6 +720,26 @@ describe('control', () => {
     expect(await engine.ends(operation_id)).toMatchObject({ status: 'succeeded' })
   })
 
+  it('more time from before the engine has the graph counts once', async () => {
+    const input = await engine.prepare({ nodes: [call('a')], gates: [gate('go', ['a'])], deadline_s: 3600 })
+    const { operation_id } = input
+    const body = { type: 'extend_deadline', node_id: null, payload: { add_s: 3600 } } as const
+    const longer = sql`update operations.operations set deadline_at = deadline_at + interval '1 h' where operation_id = ${operation_id}`
+    const more = await engine.command(operation_id, 'intervene', body, (tx) => tx.execute(longer), { send: false })
+    const query = `select extract(epoch from deadline_at)::float8 as at from operations.operations where operation_id = $1`
+    const deadline = async () => (await engine.pool.query<{ at: number }>(query, [operation_id])).rows[0]?.at ?? 0
+    const decided = await deadline()
+    await engine.launch(input)
+    await more.send()
+    await engine.statusIs(operation_id, 'blocked')
+    await pause(operation_id)
+    await engine.statusIs(operation_id, 'paused')
+    await resume(operation_id)
+    await until(async () => (await deadline()) !== decided, { what: 'the pause has moved the deadline' })
+    expect((await deadline()) - decided).toBeLessThan(600)
+    await engine.client.workflow.getHandle(operation_id).terminate()
+  })
+
   it('a start after its deadline never happens', async () => {
     const input = await engine.prepare({ nodes: [call('a')] })
     input.start.not_after = new Date(Date.now() - 1000).toISOString()

@@ -131,6 +131,22 @@ const pausing = () => {
   return { course, answer, other }
 }
 
+it('counts an extension once that the first graph had already, and lets no limit exceed the worker’s', () => {
+  const deadline = Date.parse('2100-01-01T00:00:00Z')
+  const head = { deadline_at: new Date(deadline).toISOString(), command_seq: 2, most_parallel: 3 }
+  const course = new Course([first], head)
+  const more = (type: 'extend_deadline' | 'set_limits', payload: object) => {
+    course.world.send('intervene', { type, node_id: null, payload })
+    course.deliver()
+  }
+  more('extend_deadline', { add_s: 60 })
+  expect([course.state.last_seq, course.state.deadline]).toEqual([2, deadline])
+  more('extend_deadline', { add_s: 60 })
+  expect(course.state.deadline).toBe(deadline + 60_000)
+  more('set_limits', { max_parallel: 500 })
+  expect(course.state.max_parallel).toBe(3)
+})
+
 it('ends a pause of its own by a resume that arrives before the answer', () => {
   const { course, answer, other } = pausing()
   course.world.resume(false)

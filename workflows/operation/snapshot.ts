@@ -20,6 +20,7 @@ const PLAIN = [
   'max_parallel',
   'deadline',
   'deadline_left',
+  'loaded_seq',
   'on_deadline',
   'not_before',
   'pause_on_failure',
@@ -204,8 +205,10 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
     wanted: null,
     ...{ asking: null, resumed_seq: 0, paused_seq: 0, overspent: false },
     max_parallel: head?.max_parallel ?? 1,
+    most_parallel: head?.most_parallel ?? Number.MAX_SAFE_INTEGER,
     deadline: head?.deadline_at ? Date.parse(head.deadline_at) : 0,
     deadline_left: 0,
+    loaded_seq: head?.command_seq ?? 0,
     on_deadline: head?.on_deadline ?? 'graceful',
     not_before: head?.not_before ? Date.parse(head.not_before) : 0,
     pause_on_failure: head?.pause_on_failure ?? false,
@@ -263,6 +266,7 @@ export const blank = (operation_id: string, pages: readonly GraphPage[]): State 
 /** Restores the carried state onto the reloaded graph. */
 export const restore = (carried: Snapshot, pages: readonly GraphPage[], at: number): State => {
   const s = blank(carried.operation_id, pages)
+  s.loaded_seq = 0
   // A snapshot of older code lacks members that it did not know.
   for (const name of PLAIN) if (carried[name] !== undefined) Object.assign(s, { [name]: carried[name] })
   for (const [g, [status, round, deadline, escalation = 0]] of carried.gates.entries()) {

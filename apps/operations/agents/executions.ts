@@ -36,7 +36,8 @@ const LEAST_S = 10
 const LOG_CUT = 'The log is longer than 50 MiB; the rest is not stored.'
 const TERMINAL: ReadonlySet<ExecutionResult['phase']> = new Set(['succeeded', 'failed', 'unknown'])
 
-type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode }
+/** `ended`: the refused message has ended the attempt, so a repeat gets the same answer. */
+type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode; ended?: true }
 
 /**
  * Takes a message of an agent (operations.md 9.1). A late, stale, repeated or out-of-order message has no effect except
@@ -48,7 +49,7 @@ export const takeResult = async (
   message: ExecutionResult,
   request_id: string,
 ): Promise<ExecutionReply> => {
-  if (message.outputs && JSON.stringify(message.outputs).length > MAX_OUTPUTS)
+  if (message.outputs && Buffer.byteLength(JSON.stringify(message.outputs)) > MAX_OUTPUTS)
     throw new AppError('validation_error', 'too_large', `Outputs are at most ${MAX_OUTPUTS} bytes.`, { status: 422 })
   const token_sha256 = sha256Hex(token ?? '')
   const stored = await storedAmong(deps, message)
@@ -61,13 +62,15 @@ export const takeResult = async (
     pool = handed.pool
     const fingerprint = digest(message)
     const known = await knownAnswer(tx, token_sha256, message.result_id)
-    if (known)
-      return known.fingerprint === fingerprint
-        ? { reply: { ...(known.answer as ExecutionReply), duplicate: true, left_s: handed.left_s } }
-        : { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
+    if (known?.fingerprint === fingerprint) return repeated(known.answer as Kept, handed)
+    if (known) return { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
     const outcome = await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
-    if ('reply' in outcome) await keepAnswer(tx, token_sha256, message.result_id, fingerprint, outcome.reply)
-    else await noteRefusal(tx, handed, message, outcome.refusal, request_id)
+    const keep = (answer: Kept) => keepAnswer(tx, token_sha256, message.result_id, fingerprint, answer)
+    if ('reply' in outcome) await keep(outcome.reply)
+    else {
+      await noteRefusal(tx, handed, message, outcome.refusal, request_id)
+      if (outcome.ended) await keep({ refusal: outcome.refusal })
+    }
     return outcome
   })
   if (mayEnd) {
@@ -83,6 +86,11 @@ export const takeResult = async (
     )
   return outcome.reply
 }
+
+type Kept = ExecutionReply | { refusal: RefusalCode }
+
+const repeated = (answer: Kept, { left_s }: Handed): Outcome =>
+  'refusal' in answer ? answer : { reply: { ...answer, duplicate: true, left_s } }
 
 export const tokenRefused = () =>
   new AppError('policy_denied', 'invalid_token', 'The execution token is not valid.', {
@@ -161,7 +169,7 @@ const take = async (
       : (['failed', 'before an agent began'] as const)
     const error = { class: 'cancelled', message: `The operation was cancelled ${when}.` }
     await end(tx, policies, token_sha256, handed, { ...message, phase, error })
-    return { refusal: rejected('attempt_closed', error.message) }
+    return { refusal: rejected('attempt_closed', error.message), ended: true }
   }
   const terminal = TERMINAL.has(message.phase)
   // Out of order: an old heartbeat is ignored; an end still counts.
@@ -253,7 +261,7 @@ const end = async (
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
-  if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422) }
+  if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422), ended: true }
   return { reply: { ...replyOf(handed, phase), next_before: null } }
 }
 

@@ -22,7 +22,7 @@ export const calendarSteps = (
   renewed: readonly string[] = [],
 ): Steps<Subject> =>
   onOperation(deps, command, 'operation.intervene', async (tx, subject, command_id) => {
-    if (hasEnded(subject.facts.status)) refuseOn(deps, command, subject, refusePause(subject.facts))
+    if (hasEnded(subject.facts.status)) await refuseOn(deps, tx, command, subject, refusePause(subject.facts))
     const { next, held, lifted, changed } = await lookAtCalendar(tx, deps, subject, renewed)
     const effect = { freezes_held: held, freezes_lifted: lifted }
     if (!changed) return { payload: null, events: [], effect }

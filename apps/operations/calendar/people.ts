@@ -20,7 +20,7 @@ import type { FreezeDeps } from '../deps.ts'
 import { createCovers } from '../planner/gates.ts'
 import { allowedAction, hasScopes, isInScope, throwIfRefused } from '../policies/authority.ts'
 import { loadAllTargets } from '../targets/resolve.ts'
-import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, viewOf } from './freezes.ts'
+import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, tellUntold, viewOf } from './freezes.ts'
 
 /**
  * Creates a person's freeze: only someone who may control operations on every target that it covers now may create it.
@@ -53,7 +53,7 @@ export const createFreeze = async (
       : {}
     return { effect, keep }
   })
-  if (made.freeze) await tell(deps, made.freeze, { ...mutation, trace })
+  await tellOf(deps, mutation, trace, made.freeze)
   return answer
 }
 
@@ -73,8 +73,20 @@ export const endFreeze = async (deps: FreezeDeps, mutation: Mutation, trace: str
     }
     return { effect: {}, keep }
   })
-  if (ended.freeze) await tell(deps, ended.freeze, { ...mutation, trace })
+  await tellOf(deps, mutation, trace, ended.freeze)
   return answer
+}
+
+/** Tells running operations before the answer; a repeat, whose first request may have died before, tells the rest. */
+const tellOf = async (
+  deps: FreezeDeps,
+  mutation: Mutation,
+  trace: string | null,
+  freeze: PutFreeze | undefined,
+): Promise<void> => {
+  if (mutation.dry_run) return
+  if (freeze) await tell(deps, freeze, { ...mutation, trace })
+  else await tellUntold(deps, 0)
 }
 
 /** Returns a freeze as the calendar shows it to this person; one from a file has no maker. */

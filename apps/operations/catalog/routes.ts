@@ -19,11 +19,17 @@ export const projectionRoutes = routes<{ projection: CatalogProjection }>('inter
     preHandler: requireScope('projections:write'),
     handler: async (req) => {
       refuseUnknown(req.body.events)
-      const reply = { accepted: 0, duplicate: 0, gaps: [] as { resource_id: string; have: number; need: number }[] }
+      const reply = {
+        accepted: 0,
+        duplicate: 0,
+        held: 0,
+        gaps: [] as { resource_id: string; have: number; need: number }[],
+      }
       for (const event of req.body.events) {
         const result = await deps.projection.bring(event)
         if (typeof result !== 'string') reply.gaps.push(result)
         else if (result === 'applied') reply.accepted += 1
+        else if (result === 'held') reply.held += 1
         else reply.duplicate += 1
       }
       return { ...reply, applied_watermark: (await deps.projection.watermark())?.pub_seq ?? '0' }

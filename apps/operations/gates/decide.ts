@@ -79,7 +79,7 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     }
     const by = inPlaceOf(command, row, subject)
     const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people }, vote)
-    return ofIntervention(deps, tx, command, row, subject, cast)
+    return ofIntervention(deps, tx, { command, row, subject, people }, cast)
   })
 
 /** Rejects a gate; someone who approved may take that back while no node behind the gate has started. */
@@ -94,7 +94,7 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
     if (!mayTakeBack(facts, command.caller.user_id)) {
       const by = inPlaceOf(command, row, subject)
       const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people: NOBODY }, vote)
-      return ofIntervention(deps, tx, command, row, subject, cast)
+      return ofIntervention(deps, tx, { command, row, subject, people: NOBODY }, cast)
     }
     return takeBack(tx, { command, row, subject, command_id }, vote)
   })
@@ -164,9 +164,7 @@ const checkPolicy = (
 const ofIntervention = async (
   deps: InterventionDeps,
   tx: Tx,
-  command: GateCommand,
-  { gate }: GateRow,
-  subject: Subject,
+  { command, row: { gate }, subject, people }: Tallied & { people: People },
   cast: Cast,
 ): Promise<Cast> => {
   if (gate.kind !== 'intervention' || cast.payload === null) return cast
@@ -177,7 +175,7 @@ const ofIntervention = async (
     await withdrawAwaiting(tx, gate_id.slice(gateOfIntervention('').length))
     return { ...decided, payload: null }
   }
-  const done = await passIntervention(deps, tx, { subject, approving: command, gate_id })
+  const done = await passIntervention(deps, tx, { subject, approving: command, gate_id, people })
   return { ...decided, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
 }
 

@@ -39,9 +39,9 @@ export const interveneOnNode = async (
   const node = cone.find((candidate) => candidate.node_id === node_id)
   const row = node && (await getNode(tx, operation_id, node_id))
   if (!node || !row) throw notFound('node', node_id)
-  refuseOn(deps, command, subject, refuseIntervention(subject.facts, node, { type, cone }))
+  await refuseOn(deps, tx, command, subject, refuseIntervention(subject.facts, node, { type, cone }))
   const unpassed = await listUnpassed(tx, operation_id, node_id)
-  refuseOn(deps, command, subject, refuseGuardedEnd(unpassed, node, { type, cone }))
+  await refuseOn(deps, tx, command, subject, refuseGuardedEnd(unpassed, node, { type, cone }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 
   const made = await CHANGES[type](deps, tx, { subject, node, cone, payload })

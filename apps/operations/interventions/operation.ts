@@ -9,24 +9,25 @@ import { refuseOperationIntervention } from '../../../workflows/operation/rules/
 import type { OperationIntervention } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { isFrozen } from '../../shared/data/calendar.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import { externalOnly, gateFacts, gateObject } from '../policies/footing.ts'
+import { externalOnly, gateFacts, gateObject, mayByGroup } from '../policies/footing.ts'
 import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 
 type Payload = InterventionBody['payload']
 type Act = (deps: InterventionDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>
 
 /** An intervention on the operation as a whole, or on a part of it that the payload names. */
-export const interveneOnOperation = (
+export const interveneOnOperation = async (
   deps: InterventionDeps,
   tx: Tx,
   intervening: Intervening,
   { type, payload }: { type: OperationIntervention; payload: Payload },
 ): Promise<Intervened> => {
   const { command, subject } = intervening
-  refuseOn(deps, command, subject, refuseOperationIntervention(subject.facts, type))
+  await refuseOn(deps, tx, command, subject, refuseOperationIntervention(subject.facts, type))
   return ACTS[type](deps, tx, intervening, payload)
 }
 
@@ -69,7 +70,7 @@ const ACTS: Record<OperationIntervention, Act> = {
   },
 
   /** The freeze no longer holds this operation. Only its approvers may do this. */
-  override_freeze: async (_deps, tx, { command, subject, command_id, agreed }, { freeze_id = '' }) => {
+  override_freeze: async (_deps, tx, { command, subject, command_id, groups }, { freeze_id = '' }) => {
     const { operation_id, now } = subject
     const own = eq(operation_control.operation_id, operation_id)
     const [control] = await tx.select({ calendar: operation_control.calendar }).from(operation_control).where(own)
@@ -77,7 +78,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     if (!freeze || !isFrozen(freeze, Date.parse(now)))
       throw notApplicable(`No freeze "${freeze_id}" holds this operation now.`)
     const { approvers } = freeze
-    if (!agreed && approvers.length > 0 && !approvers.some((group) => command.caller.groups.includes(group)))
+    if (approvers.length > 0 && !approvers.some((group) => groups.includes(group)))
       throw new AppError(
         'policy_denied',
         'not_eligible',
@@ -94,6 +95,7 @@ const ACTS: Record<OperationIntervention, Act> = {
       set: { exceptions: [...subject.exceptions, exception] },
       undo: { freezes: { [freeze_id]: freeze } },
       exception: true,
+      overrides: { freeze: pick(freeze, 'from', 'to', 'approvers') },
       statement: `override_freeze: ${freeze_id}, which lasts until ${freeze.to}`,
       data: { freeze_id },
       effect: { freeze_id, until: freeze.to },
@@ -114,6 +116,9 @@ const ACTS: Record<OperationIntervention, Act> = {
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: facts.round, user_id: command.caller.user_id }))
     const person = (await deps.trust.approvers.list()).find(({ user }) => user.id === to_user)
     if (!person) throw unknown('/payload/to_user', 'is not a person who may decide gates')
+    if (to_user === command.actor.id) throw unknown('/payload/to_user', 'is the person who delegates')
+    if (mayByGroup(row.gate, person.group_keys))
+      throw unknown('/payload/to_user', 'needs no delegation: the groups of this gate do not exclude this person')
     if (Date.parse(until) <= Date.parse(now)) throw unknown('/payload/until', 'must be in the future')
     const delegation = { user_id: to_user, name: person.user.username, by: command.actor, until }
     const others = row.gate.delegations.filter(({ user_id }) => user_id !== to_user)

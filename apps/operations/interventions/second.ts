@@ -10,8 +10,9 @@ import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Decision, Subject } from '../command/command.ts'
 import { needsSecondPerson, onePerson } from '../policies/authority.ts'
+import type { People } from '../policies/footing.ts'
 import { decisionOf, perform } from './perform.ts'
-import type { Intervening, InterventionCommand, InterventionDeps } from './types.ts'
+import type { Intervened, Intervening, InterventionCommand, InterventionDeps } from './types.ts'
 
 /** Types that need no second person, because they do not change the effect of the plan. */
 const ALONE: ReadonlySet<InterventionBody['type']> = new Set(['extend_deadline', 'set_limits'])
@@ -35,7 +36,7 @@ export const askSecondPerson = async (
 ): Promise<Decision> => {
   const { command, command_id, subject } = intervening
   const { operation_id } = subject
-  const { effect, before } = await attempt(tx, (inner) => perform(deps, inner, intervening, body))
+  const { effect, before, overrides } = await attempt(tx, (inner) => perform(deps, inner, intervening, body))
   const { type, node_id, payload, ticket } = body
   const { id: author, behind } = command.actor
   const gate_id = gateOfIntervention(command_id)
@@ -51,7 +52,7 @@ export const askSecondPerson = async (
     intervention: {
       type,
       node_id: node_id ?? null,
-      payload,
+      payload: { ...payload, ...overrides },
       reason: command.reason,
       ticket: ticket ?? null,
       author: authorOf(command.actor),
@@ -74,7 +75,7 @@ export const askSecondPerson = async (
       deadline_at: new Date(Date.parse(subject.now) + POLICY.deadline_s * 1000).toISOString(),
     })
   return {
-    payload: { ...body },
+    payload: { ...body, overrides },
     awaits: true,
     events: [
       {
@@ -105,22 +106,33 @@ export const askSecondPerson = async (
   }
 }
 
+type Passing = { subject: Subject; approving: InterventionCommand; gate_id: string; people: People }
+
 /**
  * The second person has agreed: carries out the intervention on the current rows, in its author's name, and sends it to
- * the engine. Throws the refusal of its rules if it has become impossible; then the gate is unchanged.
+ * the engine. Throws the refusal of its rules if it has become impossible or overrides another state; then the gate is
+ * unchanged.
  */
 export const passIntervention = async (
   deps: InterventionDeps,
   tx: Tx,
-  { subject, approving, gate_id }: { subject: Subject; approving: InterventionCommand; gate_id: string },
+  { subject, approving, gate_id, people }: Passing,
 ): Promise<Pick<Decision, 'events'> & { set: NonNullable<Decision['set']> }> => {
   const command_id = gate_id.slice(gateOfIntervention('').length)
   const asked = await getAwaiting(tx, command_id)
   if (!asked) throw new AppError('gate_not_waiting', 'already_decided', 'The intervention has ended.')
-  const body = asked.payload as unknown as InterventionBody
+  const { overrides, ...body } = asked.payload as unknown as InterventionBody & Pick<Intervened, 'overrides'>
   const command: InterventionCommand = { ...approving, kind: 'intervene', actor: asked.actor, reason: asked.reason }
-  const intervening = { command, subject, command_id, agreed: true }
-  const decision = decisionOf(intervening, body, await perform(deps, tx, intervening, body))
+  const groups = people.get(asked.actor.id)?.group_keys ?? []
+  const intervening = { command, subject, command_id, groups, agreed: true }
+  const done = await perform(deps, tx, intervening, body)
+  if (overrides && digest(overrides) !== digest(done.overrides))
+    throw new AppError(
+      'invalid_state_transition',
+      'intervention_not_applicable',
+      'It has changed since the intervention was requested. Reject it and request it again.',
+    )
+  const decision = decisionOf(intervening, body, done)
   await passAwaiting(tx, asked, {
     payload: decision.payload,
     undo: decision.undo ?? null,

@@ -42,7 +42,7 @@ export const interventionSteps = (
     decide: async (tx, subject, command_id) => {
       const action = isOnNode(type) ? 'node.intervene' : 'operation.intervene'
       throwIfRefused(refuseByPolicy(deps, command.caller, action, operationObject(subject), subject.places))
-      const intervening = { command, subject, command_id }
+      const intervening = { command, subject, command_id, groups: command.caller.groups }
       if (waitsForSecondPerson(subject.risk_level, type)) {
         const asked = await askSecondPerson(deps, tx, intervening, body)
         checkIfMatch(command.if_match, subject.revision)

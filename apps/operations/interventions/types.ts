@@ -5,8 +5,16 @@ import type { PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 
 export type InterventionDeps = PlanningDeps & PolicyDeps & Uses<'trust'>
 export type InterventionCommand = Command & { caller: Caller }
-/** `agreed`: a second person has agreed; its author's permission was checked earlier. */
-export type Intervening = { command: InterventionCommand; subject: Subject; command_id: string; agreed?: boolean }
+/**
+ * `groups`: those of its author now. `agreed`: a second person has agreed; its author's permission was checked earlier.
+ */
+export type Intervening = {
+  command: InterventionCommand
+  subject: Subject
+  command_id: string
+  groups: readonly string[]
+  agreed?: boolean
+}
 
 /** The result of an intervention: its rows are already written. */
 export type Intervened = {
@@ -21,6 +29,8 @@ export type Intervened = {
   involved?: string[]
   node_id?: string
   gate_id?: string
+  /** The state that it overrides: a second person reads it, and agrees to no other. */
+  overrides?: Record<string, unknown>
   statement: string
   data: Record<string, unknown>
   effect: Record<string, unknown>

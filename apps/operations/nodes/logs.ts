@@ -123,10 +123,11 @@ export const sendRawLog = async (
     .send(Readable.from([text.subarray(from, to + 1)]))
 }
 
-/** Returns one range of RFC 9110; `undefined` if the header requests the whole or several ranges. */
+/** Returns one range of RFC 9110; `undefined` if the header requests the whole or several ranges, or is not valid. */
 const byteRange = (header: string | undefined, size: number): [number, number] | undefined => {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '')
   if (!match || (match[1] === '' && match[2] === '')) return undefined
+  if (match[1] !== '' && match[2] !== '' && Number(match[1]) > Number(match[2])) return undefined
   const from = match[1] === '' ? Math.max(0, size - Number(match[2])) : Number(match[1])
   const to = match[1] === '' || match[2] === '' ? size - 1 : Math.min(Number(match[2]), size - 1)
   if (from > to || from >= size)

@@ -20,6 +20,7 @@ import { type Command, checkIfMatch, lockVisible, type Steps, type Subject } fro
 import type { ReplanDeps } from '../deps.ts'
 import { refuseDrifted, refuseOn } from '../operations/control.ts'
 import { needsSecondPerson, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import type { PolicyAction } from '../policies/cedar.ts'
 import { overrideInputs } from './inputs.ts'
 import { readNode } from './read.ts'
 
@@ -41,10 +42,15 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
       const node = all.find(({ node_id }) => node_id === command.node_id)
       if (!node) throw notFound('node', command.node_id)
       const object = operationObject(subject)
-      throwIfRefused(refuseByPolicy(deps, command.caller, 'node.retry', object, subject.places))
+      const may = (action: PolicyAction) =>
+        throwIfRefused(refuseByPolicy(deps, command.caller, action, object, subject.places))
+      may('node.retry')
+      // Changed inputs are an intervention, whichever route brings them.
+      if (body.input_overrides) may('node.intervene')
       const cone = resetCone(all, command.node_id, scope)
-      refuseOn(
+      await refuseOn(
         deps,
+        tx,
         command,
         subject,
         refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }) ??

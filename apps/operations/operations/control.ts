@@ -27,7 +27,7 @@ import { readOperation } from './read.ts'
 /** Pause: no new node starts; running ones finish. Complete with the commit: each claim reads the wanted control. */
 export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Command): Steps<Subject> =>
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
-    refuseOn(deps, command, subject, refusePause(subject.facts))
+    await refuseOn(deps, tx, command, subject, refusePause(subject.facts))
     checkIfMatch(command.if_match, subject.revision)
     const { running, not_started } = await countForStop(tx, subject.operation_id)
     return {
@@ -46,7 +46,7 @@ export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drif
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onOperation(deps, command, 'operation.resume', async (tx, subject, command_id) => {
     const unknown_nodes = await countUnknown(tx, subject.operation_id)
-    refuseOn(deps, command, subject, refuseResume({ ...subject.facts, unknown_nodes }, { acknowledge_drift }))
+    await refuseOn(deps, tx, command, subject, refuseResume({ ...subject.facts, unknown_nodes }, { acknowledge_drift }))
     checkIfMatch(command.if_match, subject.revision)
     heads.require()
     const ignored = subject.constraints.on_drift === 'ignore'
@@ -139,7 +139,7 @@ export const cancelSteps = (
     mode === 'force' ? 'operation.force_cancel' : 'operation.cancel',
     async (tx, subject, command_id) => {
       const { operation_id, now, facts } = subject
-      refuseOn(deps, command, subject, refuseCancel(facts, { mode, now, cooloff_s: deps.cooloff_s }))
+      await refuseOn(deps, tx, command, subject, refuseCancel(facts, { mode, now, cooloff_s: deps.cooloff_s }))
       checkIfMatch(command.if_match, subject.revision)
       const { running, not_started } = await countForStop(tx, operation_id)
       const compensations = mode === 'compensate' ? await listCompensations(tx, operation_id) : []
@@ -189,7 +189,7 @@ export const driftSteps = (
 ): Steps<Subject> =>
   onOperation(deps, command, 'operation.signal', async (tx, subject, command_id) => {
     const { operation_id, facts, pins, constraints } = subject
-    if (hasEnded(facts.status)) refuseOn(deps, command, subject, refusePause(facts))
+    if (hasEnded(facts.status)) await refuseOn(deps, tx, command, subject, refusePause(facts))
     const drift = await driftOf(tx, deps, subject, resource_ids)
     const node_ids = drift.drifted.map(({ node_id }) => node_id)
     const ignored = constraints.on_drift === 'ignore' || node_ids.length === 0
@@ -210,8 +210,8 @@ export const nodeSignalSteps = (
   command: Command,
   { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
 ): Steps<Subject> =>
-  onOperation(deps, command, 'operation.signal', async (_tx, subject, command_id) => {
-    if (hasEnded(subject.facts.status)) refuseOn(deps, command, subject, refusePause(subject.facts))
+  onOperation(deps, command, 'operation.signal', async (tx, subject, command_id) => {
+    if (hasEnded(subject.facts.status)) await refuseOn(deps, tx, command, subject, refusePause(subject.facts))
     const statement = `${command.actor.name} sent the signal ${name}`
     return {
       payload: { name },
@@ -265,13 +265,15 @@ export const onOperation = (
 })
 
 /** Throws a refusal that reports the operation's state and the actions that are possible instead. */
-export const refuseOn = (
+export const refuseOn = async (
   deps: Uses<'clock' | 'cooloff_s' | 'policies'>,
+  tx: Tx,
   { caller }: Command,
   subject: Subject,
   refusal: RefusalCode | undefined,
-): void => {
+): Promise<void> => {
   if (!refusal) return
-  const allowed_actions = caller ? operationActions(deps, caller, subject, subject.facts) : []
-  throwIfRefused({ ...refusal, extra: { ...refusal.extra, operation_status: subject.facts.status, allowed_actions } })
+  const facts = { ...subject.facts, unknown_nodes: await countUnknown(tx, subject.operation_id) }
+  const allowed_actions = caller ? operationActions(deps, caller, subject, facts) : []
+  throwIfRefused({ ...refusal, extra: { ...refusal.extra, operation_status: facts.status, allowed_actions } })
 }

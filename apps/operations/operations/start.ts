@@ -45,7 +45,7 @@ export const startSteps = (
       if (!caller) throw new Error('a plan is started by a person')
       throwIfRefused(refuseByPolicy(deps, caller, 'plan.start', planObject(plan, intent, places), places))
       throwIfRefused(refusePlanPolicy(deps, plan))
-      throwIfRefused(refuseStart(plan))
+      throwIfRefused(refuseStart(plan, intent))
       throwIfRefused(refuseHash(plan, body))
       throwIfRefused(refuseWider(deps, plan, body))
       heads.require()

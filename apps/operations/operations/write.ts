@@ -48,12 +48,12 @@ export const writeOperation = async (
   const { blockers } = starting
   const constraints = constraintsOf(document.constraints, starting.body, starting.opens_at)
   const origin = { actor, request_id: command.request_id, data: { operation_id } }
-  const [, locked] = await together(
+  const [, locked, executing] = await together(
     insertOperation(tx, rowsOf(command, subject, starting, constraints)),
     movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin),
     moveIntent(tx, intent.intent_id, ['previewed'], { status: 'executing', operation_id }, origin),
   )
-  if (!locked) throw new AppError('plan_locked', 'already_started', 'This plan has already started.')
+  if (!locked || !executing) throw new AppError('plan_locked', 'already_started', 'This plan has already started.')
   return {
     payload: {
       ...pick(intent, 'title', 'kind'),

@@ -149,7 +149,7 @@ export const onPatch = (
     const patch = await requirePatch(tx, subject.operation_id, command.patch_id)
     const action = verb === 'approve' ? 'patch.approve' : rejectAction(command.caller, patch)
     throwIfRefused(refuseByPolicy(deps, command.caller, action, patchObject(subject, patch), subject.places))
-    refuseOn(deps, command, subject, refusePatchDecision(subject.facts, patch, deps.clock.now()))
+    await refuseOn(deps, tx, command, subject, refusePatchDecision(subject.facts, patch, deps.clock.now()))
     checkIfMatch(command.if_match, subject.revision)
     return {
       ...(await decide(tx, subject, patch, command_id)),

@@ -26,7 +26,7 @@ export const proposeSteps = (deps: ReplanDeps, command: PatchCommand, body: Prop
       throwIfRefused(
         refuseByPolicy(deps, caller, 'patch.propose', { ...operationObject(subject), type: 'Patch' }, subject.places),
       )
-      refuseOn(deps, command, subject, refusePatch(subject.facts))
+      await refuseOn(deps, tx, command, subject, refusePatch(subject.facts))
       checkIfMatch(command.if_match, subject.revision)
       throwIfRefused(refuseBase(base_revision, plan_revision))
       heads.require()

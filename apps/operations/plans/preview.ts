@@ -230,7 +230,7 @@ export const renderPlan = async (
         'start',
         await mayStart(deps, db, caller, plan, intent),
         refusePlanPolicy(deps, plan),
-        refuseStart(plan),
+        refuseStart(plan, intent),
       ),
       allowedAction('preview', refusePreview(intent)),
     ],

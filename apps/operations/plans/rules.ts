@@ -5,6 +5,7 @@ import type { Place } from '../../shared/auth/scope.ts'
 import type { PlanGate, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { PlanStatus } from '../../shared/contracts/operations/plans.ts'
 import { refusal } from '../../shared/errors.ts'
+import { refusePreview } from '../intents/create.ts'
 import type { Risk } from '../planner/risk.ts'
 import { operationObject } from '../policies/authority.ts'
 import type { PolicyObject } from '../policies/cedar.ts'
@@ -31,15 +32,18 @@ export const planObject = (
 export const statusNow = ({ status, is_due }: Pick<Plan, 'status' | 'is_due'>): PlanStatus =>
   is_due && (status === 'ready' || status === 'blocked_by_policy') ? 'expired' : (status as PlanStatus)
 
-/** Returns why a plan cannot be started, by its own state alone (operations.md 2.2). */
+/** Returns why a plan cannot be started, by its own state and that of its intent (operations.md 2.2). */
 export const refuseStart = (
   plan: Pick<Plan, 'status' | 'is_due' | 'operation_id' | 'status_reason' | 'document'>,
+  intent: Pick<Intent, 'status' | 'operation_id'>,
 ): RefusalCode | undefined => {
   const status = statusNow(plan)
   if (status === 'locked' || status === 'started')
     return refusal('plan_locked', 'already_started', 'This plan has been started.', {
       extra: { operation_id: plan.operation_id },
     })
+  const closed = refusePreview(intent)
+  if (closed) return closed
   const not_ready = (detail: string) =>
     refusal('invalid_state_transition', 'plan_not_ready', detail, { extra: { plan_status: status } })
   if (status !== 'ready')

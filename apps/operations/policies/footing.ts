@@ -37,7 +37,13 @@ const delegationsOf = ({ delegations }: GateRow['gate'], user_id: string, now: s
 
 /** The delegation by which a person votes; `undefined` for a person who votes by an own right, or not at all. */
 export const delegationTo = (gate: GateRow['gate'], { user_id, groups }: Member, now: string) =>
-  eligibleGroups(gate).some((group) => groups.includes(group)) ? undefined : delegationsOf(gate, user_id, now)[0]
+  mayByGroup(gate, groups) ? undefined : delegationsOf(gate, user_id, now)[0]
+
+/** Whether a member of these groups needs no delegation: the gate asks one of them, or none. */
+export const mayByGroup = (gate: GateRow['gate'], groups: readonly string[]): boolean => {
+  const eligible = eligibleGroups(gate)
+  return eligible.length === 0 || eligible.some((group) => groups.includes(group))
+}
 
 /** Why an approval by delegation does not count: the person who delegated has lost the right, or it was used. */
 export const refuseDelegated = (

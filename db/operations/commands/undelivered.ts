@@ -8,3 +8,8 @@ export const UNDELIVERED = `(
   from operations.operation_commands k
   where k.status in ('pending', 'sending') and not exists (select from operations.operation_commands h
     where h.operation_id = k.operation_id and h.status = 'pending' and h.next_try_at = 'infinity'))`
+
+/** Commands that the engine has received and not carried out, with the time since which it could have. */
+export const UNANSWERED = `(
+  select k.operation_id, greatest(k.created_at, k.next_try_at) as since
+  from operations.operation_commands k where k.status = 'delivered')`

@@ -260,12 +260,8 @@ export const setLeaseState = (tx: Tx, operation_id: string, lease_state: LeaseSt
 const notBefore = sql`(${operations.constraints} ->> 'not_before')::timestamptz`
 
 const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promise<boolean> => {
-  await tx
-    .select({ control: operation_control.control })
-    .from(operation_control)
-    .where(eq(operation_control.operation_id, operation_id))
-    .for('update')
-  // The operation's row before leases, in the order in which every other caller locks them.
+  // The operation's rows before leases, in the order in which every other caller locks them.
+  await tx.execute(sql`select from ${operation_control} where operation_id = ${operation_id} for update`)
   await tx.execute(sql`select from ${operations} where operation_id = ${operation_id} for update`)
   await lockLeases(tx)
   const wait = await tx

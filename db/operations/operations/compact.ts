@@ -34,7 +34,13 @@ export const compactNodes = (
   return { nodes: rows, profiles: [...profiles.keys()].map((key) => JSON.parse(key) as Profile) }
 }
 
-export type HeadLimits = { max_parallel: number; deadline_at: string | null; force_grace_s: number }
+export type HeadLimits = {
+  max_parallel: number
+  most_parallel?: number
+  command_seq?: number
+  deadline_at: string | null
+  force_grace_s: number
+}
 
 /** The part of the first page that describes the whole operation. */
 export const compactHead = (

@@ -4,7 +4,7 @@ import type { GraphPage } from '../../../workflows/operation/state/events.ts'
 import type { Db, Queryable } from '../../client.ts'
 import { revisionNow } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
-import { gates, nodes, operations } from '../tables/index.ts'
+import { gates, nodes, operation_control, operations } from '../tables/index.ts'
 import { compactHead, compactNodes } from './compact.ts'
 
 export const PAGE_NODES = 1000
@@ -72,14 +72,18 @@ const headOf = async (
     .select({
       ...pick(operations, 'plan_revision', 'max_parallel', 'constraints'),
       deadline_at: iso(operations.deadline_at),
+      command_seq: operation_control.command_seq,
     })
     .from(operations)
+    .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
     .where(eq(operations.operation_id, operation_id))
   if (!row) throw new Error(`no operation ${operation_id}`)
   return {
     plan_revision: row.plan_revision,
     head: compactHead(guarding, ids, row.constraints, {
       max_parallel: Math.min(row.max_parallel, limits.max_parallel),
+      most_parallel: limits.max_parallel,
+      command_seq: row.command_seq,
       deadline_at: row.deadline_at,
       force_grace_s: limits.force_grace_s,
     }),

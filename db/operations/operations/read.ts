@@ -4,7 +4,7 @@ import type { OperationListQuery } from '../../../apps/shared/contracts/operatio
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable } from '../../client.ts'
 import { anyCase } from '../../columns.ts'
-import { UNDELIVERED } from '../commands/undelivered.ts'
+import { UNANSWERED, UNDELIVERED } from '../commands/undelivered.ts'
 import { iso, operation_summary_view as summary } from '../expressions.ts'
 import { votableBy } from '../gates/inbox.ts'
 import {
@@ -27,11 +27,13 @@ export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: stri
 
 /** How long a command may be in transit before its operation is reported as waiting for the engine. */
 const ENGINE_LATE = sql`interval '5 s'`
-/** The engine's last report, plus the engine itself if it has not processed later decisions. */
+/** The engine's last report, plus the engine itself if it has not carried out later decisions. */
 const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.since)),
-    'message', 'Decisions have not reached the workflow engine yet; they are sent again until they do.'))
-  from ${sql.raw(UNDELIVERED)} k where k.operation_id = ${summary.operation_id}
+    'message', 'The workflow engine has not carried out every decision yet: it is away or busy.'))
+  from (select operation_id, since from ${sql.raw(UNDELIVERED)} u
+    union all select operation_id, since from ${sql.raw(UNANSWERED)} a where ${summary.ended_at} is null) k
+  where k.operation_id = ${summary.operation_id}
     and k.since < clock_timestamp() - ${ENGINE_LATE} having count(*) > 0), '[]'::jsonb)`
 
 /** The members of a list row; visibility and commands read more from the same row. */

@@ -259,7 +259,7 @@ export const startWithdrawn = async (tx: Tx, operation_id: string): Promise<void
 
 const DUE_AT_ONCE = 100
 
-/** Closes expired plans and intents; the sweeper calls it each turn. Returns how many there were. */
+/** Closes expired plans, and expired intents with their plans; the sweeper calls it each turn. Returns how many there were. */
 export const expireDue = async (tx: Tx): Promise<number> => {
   const duePlans = await tx
     .select({ plan_id: plans.plan_id })
@@ -278,6 +278,10 @@ export const expireDue = async (tx: Tx): Promise<number> => {
   const set = { status: 'expired' }
   for (const { plan_id } of duePlans)
     await movePlan(tx, plan_id, ['ready', 'blocked_by_policy'], set, { actor: SYSTEM })
-  for (const { intent_id } of dueIntents) await moveIntent(tx, intent_id, ['open', 'previewed'], set, { actor: SYSTEM })
+  for (const { intent_id } of dueIntents) {
+    await moveIntent(tx, intent_id, ['open', 'previewed'], set, { actor: SYSTEM })
+    const plan = await lockOpenPlan(tx, intent_id)
+    if (plan) await movePlan(tx, plan.plan_id, ['ready', 'blocked_by_policy'], set, { actor: SYSTEM })
+  }
   return duePlans.length + dueIntents.length
 }

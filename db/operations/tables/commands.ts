@@ -35,6 +35,7 @@ export const operation_commands = t(
   (c) => [
     unique().on(c.operation_id, c.seq),
     index().on(c.operation_id, c.seq).where(sql`status in ('pending', 'sending')`),
+    index().on(c.operation_id).where(sql`status = 'delivered'`),
     index().on(c.status, c.not_after),
   ],
 )

@@ -227,10 +227,10 @@ const intervene = (
 ): Refused | undefined => {
   const { type, node_id, generation = 0, generations = {}, payload = {} } = body
   if (type === 'set_limits') {
-    s.max_parallel = payload.max_parallel ?? s.max_parallel
+    s.max_parallel = Math.min(payload.max_parallel ?? s.max_parallel, s.most_parallel)
     return undefined
   }
-  if (type === 'extend_deadline') return extend(s, body, at)
+  if (type === 'extend_deadline') return extend(s, body, at, seq)
   if (type === 'override_freeze') {
     s.overridden = true
     return void askCalendar(s, seq, at)
@@ -274,8 +274,8 @@ const raise = (s: State, i: number, generation = 0) => {
 }
 
 /** Extends the time of the whole operation, whose clock may be stopped, or of a gate, as its row states. */
-const extend = (s: State, { payload = {}, gates }: CommandBodies['intervene'], at: number): undefined => {
-  const more = 1000 * (payload.add_s ?? 0)
+const extend = (s: State, { payload = {}, gates }: CommandBodies['intervene'], at: number, seq: number): undefined => {
+  const more = seq > s.loaded_seq ? 1000 * (payload.add_s ?? 0) : 0
   if (s.deadline > 0) s.deadline += more
   else if (s.deadline_left > 0) s.deadline_left += more
   takeGates(s, gates, at)

@@ -60,6 +60,10 @@ export type GraphPage = {
   head?: {
     gates: GateSpec[]
     max_parallel: number
+    /** What a person may set it to; absent in graphs of older code. */
+    most_parallel?: number
+    /** The number of the last command that these rows know; absent in graphs of older code. */
+    command_seq?: number
     deadline_at: string | null
     on_deadline: 'graceful' | 'compensate'
     not_before: string | null

@@ -127,9 +127,13 @@ export type State = {
   /** More tasks have failed than the budget allows, and no pause has followed yet. */
   overspent: boolean
   max_parallel: number
+  /** The worker's limit of it. */
+  most_parallel: number
   deadline: number
   /** Milliseconds left of the deadline while the operation is paused. */
   deadline_left: number
+  /** The last command that the rows of the first graph knew: its deadline has their extensions already. */
+  loaded_seq: number
   on_deadline: 'graceful' | 'compensate'
   not_before: number
   pause_on_failure: boolean

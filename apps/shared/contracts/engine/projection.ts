@@ -48,6 +48,9 @@ export const ProjectionEvents = Closed(
 export const ProjectionReply = Type.Object({
   accepted: Type.Integer(),
   duplicate: Type.Integer({ description: 'Already known, or older than the known version.' }),
+  held: Type.Integer({
+    description: 'Set aside behind an earlier event of the same object that a person must release.',
+  }),
   gaps: Type.Array(Type.Object({ resource_id: text('eu1-web-01'), have: Type.Integer(), need: Type.Integer() }), {
     description: 'Not applied: earlier events are missing, and the catalog could not return them now.',
   }),

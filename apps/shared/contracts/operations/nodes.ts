@@ -169,7 +169,7 @@ export const InterventionBody = Closed(
         message: Type.Optional(Comment),
         input_overrides: Type.Optional(InputOverrides),
         of: Type.Optional(Type.Enum(['operation', 'gate', 'attempt'])),
-        id: OptionalText({ minLength: 1, maxLength: 96, description: 'The gate, or the node of the attempt.' }),
+        id: OptionalText({ minLength: 1, maxLength: 128, description: 'The gate, or the node of the attempt.' }),
         add_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
         max_parallel: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
         gate_id: Type.Optional(GateId),

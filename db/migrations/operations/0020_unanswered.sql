@@ -1,0 +1,1 @@
+CREATE INDEX IF NOT EXISTS "operation_commands_operation_id_index" ON "operations"."operation_commands" USING btree ("operation_id") WHERE status = 'delivered';
