@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describeClient } from '../../apps/session/browser/client.ts'
 import { openSession } from '../../apps/session/token/login.ts'
 import { DEVICE_GRANT } from '../../apps/shared/contracts/session/devices.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
@@ -413,7 +414,7 @@ describe('a device that is signed in', () => {
     const opening = uuidv7()
     await deps.deviceGrants.claim(codes.device_code, opening)
     const owner = { user_id: id, username: 'lost', mode: 'json' as const, metadata: '{}', amr: ['pwd' as const] }
-    await openSession(deps, { ...owner, session_id: opening }, {}, 'test')
+    await openSession(deps, { ...owner, session_id: opening }, describeClient('test', undefined), 'test')
     expect(await sessionsOf(who)).toHaveLength(2)
     expect(await poll(codes)).toMatchObject(spent)
     expect(await sessionsOf(who)).toHaveLength(1)

@@ -7,7 +7,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** R read, W write, A arming, S stopping: decides what is still served while a dependency is away (auth.md 6). */
 export type Kind = 'R' | 'W' | 'A' | 'S'
 /**
- * Which limits a request is charged to. `token` is login or refresh, depending on the body; `page` is what a page reads
+ * Which limits a request is charged to. `token` is login or refresh, depending on the body; `page`: a page reads it
  * before a sign-in or a refresh; `none` is not charged.
  * `work` is for agents: they wait for work, and for as long as an artifact takes, so they hold nobody's seat.
  */

@@ -92,10 +92,11 @@ export const redeemDevice = async (
       throw error
     },
   )
-  if (!opened) throw pollRefused('access_denied')
-  if (await deps.deviceGrants.spend(device_code)) return opened
-  await endStolen(deps, opened, request)
-  throw deviceCodeRefused()
+  const alone = await deps.deviceGrants.spend(device_code)
+  if (alone && opened) return opened
+  if (opened) await endStolen(deps, opened, request)
+  // Another poll may have ended the session before it had tokens.
+  throw alone ? pollRefused('access_denied') : deviceCodeRefused()
 }
 
 const openApproved = async (
