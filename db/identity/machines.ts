@@ -127,7 +127,7 @@ export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCrede
     )
     .for('update', { skipLocked: true })
 
-/** Machines marked for a credential of one administrator, of which none is valid any more. */
+/** Machines marked for a credential of one administrator, of which none is still valid. */
 export const markedForExpired = (db: Queryable, now: Date) =>
   db
     .select({ id: users.id })
