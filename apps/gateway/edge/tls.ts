@@ -22,7 +22,7 @@ export const loadEdgePair = (config: Settings, env: NodeJS.ProcessEnv): Pair | u
   const { GATEWAY__LISTEN__HOST: host, GATEWAY__HTTP__TRUSTED_NETWORK: trusted } = config
   if (!pair && !trusted && env.NODE_ENV === 'production' && !LOOPBACK.test(host))
     throw wrongSettings([
-      `The public listener at ${host} is plain: set GATEWAY__TLS__CERT_FILE and GATEWAY__TLS__KEY_FILE, as "npm run setup -- production" does, or GATEWAY__HTTP__TRUSTED_NETWORK=true if no one but your proxy is in its network.`,
+      `The public listener at ${host} is plain: set GATEWAY__TLS__CERT_FILE and GATEWAY__TLS__KEY_FILE, as "npm run setup -- production" does. If no one but your proxy is in its network, set GATEWAY__HTTP__TRUSTED_NETWORK=true.`,
     ])
   return pair
 }

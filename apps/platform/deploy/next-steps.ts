@@ -109,8 +109,8 @@ export const nextSteps = ({ at, postgres, temporal, namespace }: Asked, apps: re
    authenticator app, as do all with a role of SESSION__SECOND_FACTOR__ROLES in \`env/session.env\`.
 8. A proxy with a public certificate before the gateway: it ends TLS, and connects to the gateway by TLS too, trusting
    \`tls/ca.pem\`. Name its networks by \`--proxies\` of the set-up, or in GATEWAY__HTTP__TRUSTED_PROXIES of \`env/gateway.env\`.
-   If no one but the proxy is in the network between them, you may instead empty GATEWAY__TLS__CERT_FILE and
-   GATEWAY__TLS__KEY_FILE there, and set GATEWAY__HTTP__TRUSTED_NETWORK=true: the proxy then connects in plain text.
+   Plain text is for a network in which no one but the proxy is. For it, empty GATEWAY__TLS__CERT_FILE and
+   GATEWAY__TLS__KEY_FILE there, and set GATEWAY__HTTP__TRUSTED_NETWORK=true.
 9. \`npm run doctor -- --production --env ${at}\` connects as each app and names every weakness. Exit 3 means a finding.
 10. Backups of Postgres, of Temporal's databases, of this folder and of the relay's anchor file; Redis and NATS need
     none. An alert on the certificates, which live for 90 days: run the set-up again

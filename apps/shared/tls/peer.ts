@@ -9,7 +9,7 @@ const LOOK_MS = 600_000
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
 export type Server = 'postgres' | 'redis' | 'nats' | 'temporal'
-/** A server, the name that its certificate must have, and what a client of it trusts and shows. Texts are PEM. */
+/** A server, the name that its certificate must have, and the texts (PEM) that a client of it trusts and shows. */
 export type Peer = {
   host: string
   port: number
