@@ -582,11 +582,12 @@ describe('a directory', () => {
     sso.people.push({ sub, name: sub, groups: [] })
     const id = await hire(sub, sub)
     const names = { noc: { groups: ['netops'], roles: ['approver'] } }
+    // Before she is in the group: a changed file gives its people their rights by itself.
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: names } })
     expect((await sso.browser().signIn(sub)).status).toBe(303)
     const noc = (await find('/Groups', 'displayName eq "noc"')).body.Resources[0]?.id ?? (await team('noc'))
     const { db } = sso.identity_deps
     await db.insert(scim_members).values({ group_id: noc, user_id: id })
-    sso.configure({ ...SCIM, groups: { claim: 'groups', map: names } })
     let done: Promise<unknown> | undefined
     await db.transaction(async (tx) => {
       await lockAdmins(tx)

@@ -138,11 +138,10 @@ it('packs:check reads packs, calendars and policies of a site, and names the fir
       ({ stdout }) => stdout,
       ({ code, stderr }: { code: number; stderr: string }) => `${code} ${stderr}`,
     )
-  const examples = [...readFileSync(README, 'utf8').matchAll(/```(cedar|yaml)\n([\s\S]*?)```/g)]
-  const [cedar = '', yaml = ''] = examples.map(([, , text]) => text ?? '')
-  expect(await check(folderWith({ 'hard.cedar': cedar, 'calendar/site.yaml': yaml }))).toMatch(
-    /the policies have no faults/,
-  )
+  const examples = [...readFileSync(README, 'utf8').matchAll(/```(?:cedar|yaml)\n([\s\S]*?)```/g)]
+  const [cedar = '', soft = '', yaml = ''] = examples.map(([, text]) => text ?? '')
+  const site = { 'hard.cedar': cedar, 'soft.cedar': soft, 'calendar/site.yaml': yaml }
+  expect(await check(folderWith(site))).toMatch(/the policies have no faults/)
   expect(await check(folderWith({ 'hard.cedar': cedar.replace('forbid', 'permit') }))).toMatch(
     /^1 [^\n]*hard\.cedar: no_databases_in_prod permits[^\n]*\n$/,
   )

@@ -68,6 +68,7 @@ export const createReporter = (work: Work, traceparent?: string) => {
     if (!answer) return { status: 0 }
     const said: Answer = { ...objectIn(answer.bytes.toString()), status: answer.status, at: answer.at }
     if (typeof said.left_s === 'number') end = Date.now() + 1000 * said.left_s
+    else if (phase === 'started') end = Date.parse(work.deadline_at)
     return said
   }
 
