@@ -257,7 +257,7 @@ describe('a value', () => {
 
   it('has the edge connect to the gateway by TLS, or the gateway serve plain text in a trusted network', () => {
     const of = (backendTls: boolean) => {
-      const objects = render({ edge: { backendTls, annotations: { own: 'yes' } } })
+      const objects = render({ edge: { backendTls, annotations: { own: 'mine' } } })
       const found = (kind: string) =>
         objects.find((one) => one.kind === kind && one.metadata.name === 'signalbox-gateway')
       const { env = [] } = container(objects, 'signalbox-gateway')
@@ -265,14 +265,14 @@ describe('a value', () => {
       return { env, annotations: found('Ingress').metadata.annotations, protocol: port.appProtocol }
     }
     const backend = { 'nginx.ingress.kubernetes.io/backend-protocol': 'HTTPS' }
-    expect(of(true)).toEqual({ env: [], annotations: { own: 'yes', ...backend }, protocol: 'https' })
+    expect(of(true)).toEqual({ env: [], annotations: { own: 'mine', ...backend }, protocol: 'https' })
     expect(of(false)).toEqual({
       env: [
         { name: 'GATEWAY__HTTP__TRUSTED_NETWORK', value: 'true' },
         { name: 'GATEWAY__TLS__CERT_FILE', value: '' },
         { name: 'GATEWAY__TLS__KEY_FILE', value: '' },
       ],
-      annotations: { own: 'yes' },
+      annotations: { own: 'mine' },
       protocol: undefined,
     })
   })
