@@ -120,7 +120,8 @@ describe('the console in German', () => {
       await ensurePerson(stack.gateway_url, people.ada, gerda, 'netops')
       accounts.set('gerda', gerda)
       const title = 'german refusals'
-      const { operation_id, url } = await start(title)
+      // The next to end: the inbox shows first the gates with the nearest deadline, and others left many.
+      const { operation_id, url } = await start(title, { deadline_s: 1800 })
       const path = `/v1/operations/${operation_id}`
       const blocked = async () => {
         const { blocked_on } = await people.olga.get<{ blocked_on: { kind: string; message: string }[] }>(path)
