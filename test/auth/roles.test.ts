@@ -34,7 +34,10 @@ describe('every route of session', () => {
       const token = await login(name)
       const held = permissionsOf(name === 'nobody' ? [] : [name])
       for (const { method, url, permissions } of guarded) {
-        const path = url.replace(/:(user|session)_id/g, () => randomUUID()).replace(':provider', 'corp').replace(':trial', 'none')
+        const path = url
+          .replace(/:(user|session)_id/g, () => randomUUID())
+          .replace(':provider', 'corp')
+          .replace(':trial', 'none')
         const body = bodyOf(url)
         const reply = await send(`${auth.session.url}${path}`, {
           method: method as 'GET',

@@ -52,7 +52,9 @@ describe('the words of the console in German', () => {
 
   it('say why a sign-in through a provider was refused, with the next step', () => {
     const read = (name: string) => readFileSync(join(ROOT, 'apps/session/sso', name), 'utf8')
-    const codes = [...(read('callback.ts') + read('claims.ts')).matchAll(/\brefused(?:Token)?\('(\w+)'/g)].map(([, code = '']) => code)
+    const codes = [...(read('callback.ts') + read('claims.ts')).matchAll(/\brefused(?:Token)?\('(\w+)'/g)].map(
+      ([, code = '']) => code,
+    )
     expect(codes).toContain('provider_factor_missing')
     expect(Object.keys(tLogin.refused)).toEqual(expect.arrayContaining(codes))
     expect(Object.keys(inGerman.refused).sort()).toEqual(Object.keys(tLogin.refused).sort())
