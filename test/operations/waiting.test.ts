@@ -54,8 +54,9 @@ describe('a patch that awaits approval', () => {
 describe('a failure that holds an operation', () => {
   const fail = (operation_id: string, more = '') =>
     p.query(
-      `update operations.nodes set state = 'failed', error = '{"class": "remote_error", "message": "It says no."}' ${more}
-       where operation_id = $1 and node_id = 'a'`,
+      `with n as (update operations.nodes set state = 'failed', error = '{"class": "remote_error", "message": "It says no."}' ${more}
+         where operation_id = $1 and node_id = 'a')
+       update operations.operations set failed = 1 where operation_id = $1`,
       [operation_id],
     )
 
