@@ -55,7 +55,7 @@ export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) =>
 
 /**
  * Returns what this owner may see and decide, with the rights that `ask` returns; `undefined` if the owner may not be
- * told. A group is told only about decisions that name it and operations on what its team owns: only those are its
+ * told. A group is told only about decisions that name it and operations on its team's resources: only those are its
  * members' to read. A person is told of the failures of operations in which they take part.
  */
 export const viewOf = async (
@@ -68,7 +68,9 @@ export const viewOf = async (
   if (principal?.user.status !== 'ACTIVE' || principal.user.kind !== 'person') return undefined
   const caller = callerBy(principal)
   return {
-    ...{ visible: visibleSql(caller, operations), gates: decidableBy(caller), patches: patchDecidableBy(caller) },
+    visible: visibleSql(caller, operations),
+    gates: decidableBy(caller),
+    patches: patchDecidableBy(caller),
     operations: sql`${caller.user_id} = any(${operations.involved})`,
   }
 }

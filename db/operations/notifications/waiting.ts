@@ -17,7 +17,7 @@ export type View = { visible: SQL | undefined; gates: SQL; patches: SQL; operati
 export type Waiting = Awaited<ReturnType<typeof listWaiting>>[number]
 export type Decided = NonNullable<Awaited<ReturnType<typeof getDecision>>>
 
-/** Decisions that name this group, initially or through their escalation so far; operations on what its team owns. */
+/** Decisions that name this group, initially or through their escalation so far; operations on its team's resources. */
 export const named = (group: string): Omit<View, 'visible'> => ({
   gates: sql`(${gates.policy} -> 'groups' @> jsonb_build_array(jsonb_build_object('group', ${group}::text))
     or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)

@@ -76,7 +76,7 @@ export const notifications = {
   title: 'Notifications',
   note: 'You are told when a gate or a patch waits for your vote, and when a failure stops an operation that you take part in.',
   group_note: (group: string) =>
-    `${group} is told of gates and patches that name it, and of failures on what its team owns.`,
+    `${group} is told of gates and patches that name it, and of failures on its team’s resources.`,
   group_empty: 'This group has no destinations.',
   whose: 'Notifications of',
   own: 'me',

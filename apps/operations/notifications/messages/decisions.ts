@@ -3,7 +3,7 @@ import type { NotifyEvent, SecurityEvent } from '../../../shared/contracts/notif
 
 /** A message before its channel shapes it: plain words and one link each, no markup. */
 export type Message = {
-  /** The type that a webhook is given if the message is not about decisions. */
+  /** The type that a webhook is given if the message is about an account, or a test. */
   type: 'test' | SecurityEvent | undefined
   subject: string
   /** The outcome of its one decision or hold: it replaces the notification about it. */
@@ -113,7 +113,7 @@ const ABOUT: Record<NotifyEvent, string> = {
   'operation.failed': ' (failed)',
 }
 
-/** What it is about, in a few words; `undefined` in minimal messages. */
+/** Its title and its event in words; `undefined` in minimal messages. */
 export const headOf = ({ event, words }: MessageItem): string | undefined => words && `${words.title}${ABOUT[event]}`
 
 const wordsOf = (item: MessageItem): string => {
