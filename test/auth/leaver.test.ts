@@ -98,45 +98,56 @@ const waiting = async () => {
 it.each([
   ['lea', 'is deactivated', 'voter_disabled'],
   ['leo', 'leaves the group', 'voter_lost_right'],
-])('voids the vote of %s, who %s in the directory: the gate asks again within seconds', async (name, how, why) => {
-  const id = await hire(name)
-  const operation_id = await waiting()
-  const browser = createBrowser(stack.gateway_url, stack.gateway_url)
-  expect(await browser.signIn(`s-${name}`)).toMatchObject({ status: 303, location: '/inbox' })
-  const headers = { ...(await bearerOf(browser)), 'content-type': 'application/json', 'idempotency-key': randomUUID() }
-  const { digest, round } = await gateOf(operation_id, 'go')
-  const vote = { reviewed_digest: digest, round }
-  const path = `/v1/operations/${operation_id}/gates/go/approve`
-  const voted = await browser.go(`/api${path}`, { method: 'POST', headers, body: JSON.stringify(vote) })
-  expect(voted.body).toMatchObject({ status: 'approved' })
+])(
+  'voids the vote of %s, who %s in the directory: the gate asks again within seconds',
+  async (name, how, why) => {
+    const id = await hire(name)
+    const operation_id = await waiting()
+    const browser = createBrowser(stack.gateway_url, stack.gateway_url)
+    expect(await browser.signIn(`s-${name}`)).toMatchObject({ status: 303, location: '/inbox' })
+    const headers = {
+      ...(await bearerOf(browser)),
+      'content-type': 'application/json',
+      'idempotency-key': randomUUID(),
+    }
+    const { digest, round } = await gateOf(operation_id, 'go')
+    const vote = { reviewed_digest: digest, round }
+    const path = `/v1/operations/${operation_id}/gates/go/approve`
+    const voted = await browser.go(`/api${path}`, { method: 'POST', headers, body: JSON.stringify(vote) })
+    expect(voted.body).toMatchObject({ status: 'approved' })
 
-  if (how === 'is deactivated') await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
-  else await patch(group, { op: 'Remove', path: `members[value eq "${id}"]` })
-  await until(async () => (await gateOf(operation_id, 'go')).round === 2, { what: 'the next round of the gate' })
-  expect(await gateOf(operation_id, 'go')).toMatchObject({ status: 'waiting' })
-  const timeline = async () =>
-    (await people.eva.get<{ events: Event[] }>(`/v1/operations/${operation_id}/timeline`)).events
-  expect((await timeline()).filter(({ type }) => type === 'gate.reopened')).toMatchObject([
-    { gate_id: 'go', data: { round: 2, why, voters: [{ name, why }] } },
-  ])
+    if (how === 'is deactivated') await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
+    else await patch(group, { op: 'Remove', path: `members[value eq "${id}"]` })
+    await until(async () => (await gateOf(operation_id, 'go')).round === 2, { what: 'the next round of the gate' })
+    expect(await gateOf(operation_id, 'go')).toMatchObject({ status: 'waiting' })
+    const timeline = async () =>
+      (await people.eva.get<{ events: Event[] }>(`/v1/operations/${operation_id}/timeline`)).events
+    expect((await timeline()).filter(({ type }) => type === 'gate.reopened')).toMatchObject([
+      { gate_id: 'go', data: { round: 2, why, voters: [{ name, why }] } },
+    ])
 
-  // Only a vote that counts releases the node.
-  const approve = async (gate_id: string) => {
-    const { digest, round } = await gateOf(operation_id, gate_id)
-    const at = `/v1/operations/${operation_id}/gates/${gate_id}/approve`
-    await people.eva.post(at, { reviewed_digest: digest, round })
-  }
-  const statusOf = async () => (await people.eva.get<{ status: string }>(`/v1/operations/${operation_id}`)).status
-  await approve('later')
-  await approve('go')
-  await until(async () => (await statusOf()) === 'succeeded', { what: 'the end of the operation', timeout_ms: 30_000 })
-  const steps = ['gate.approved', 'gate.reopened', 'node.succeeded']
-  const told = (await timeline()).filter(({ type }) => steps.includes(type))
-  expect(told.map(({ type, gate_id, node_id }) => `${type} ${gate_id ?? node_id}`)).toEqual([
-    'gate.approved go',
-    'gate.reopened go',
-    'gate.approved later',
-    'gate.approved go',
-    'node.succeeded behind',
-  ])
-}, 120_000)
+    // Only a vote that counts releases the node.
+    const approve = async (gate_id: string) => {
+      const { digest, round } = await gateOf(operation_id, gate_id)
+      const at = `/v1/operations/${operation_id}/gates/${gate_id}/approve`
+      await people.eva.post(at, { reviewed_digest: digest, round })
+    }
+    const statusOf = async () => (await people.eva.get<{ status: string }>(`/v1/operations/${operation_id}`)).status
+    await approve('later')
+    await approve('go')
+    await until(async () => (await statusOf()) === 'succeeded', {
+      what: 'the end of the operation',
+      timeout_ms: 30_000,
+    })
+    const steps = ['gate.approved', 'gate.reopened', 'node.succeeded']
+    const told = (await timeline()).filter(({ type }) => steps.includes(type))
+    expect(told.map(({ type, gate_id, node_id }) => `${type} ${gate_id ?? node_id}`)).toEqual([
+      'gate.approved go',
+      'gate.reopened go',
+      'gate.approved later',
+      'gate.approved go',
+      'node.succeeded behind',
+    ])
+  },
+  120_000,
+)

@@ -156,7 +156,9 @@ describe('a push', () => {
     expect(of(mended).slice(1)).toMatchObject([{ title: 'An operation is no longer held up.', silent: true }])
     expect(of(failed).slice(1)).toMatchObject([{ title: 'An operation failed.', silent: false }])
     // That is final: its notification stays.
-    await p.query(`update operations.operations set ended_at = ended_at - interval '3 d' where operation_id = $1`, [failed])
+    await p.query(`update operations.operations set ended_at = ended_at - interval '3 d' where operation_id = $1`, [
+      failed,
+    ])
     await notify(p)
     expect(of(failed)).toHaveLength(2)
   })

@@ -377,7 +377,9 @@ describe('a decision', () => {
 describe('an operation that stops', () => {
   // Those of other tests have stopped too.
   beforeEach(() =>
-    p.query(`update operations.operations set failed = 0, engine_status = 'cancelled' where failed > 0 or engine_status = 'failed'`),
+    p.query(
+      `update operations.operations set failed = 0, engine_status = 'cancelled' where failed > 0 or engine_status = 'failed'`,
+    ),
   )
   const started = async (by: 'olga' | 'both' = 'olga') => (await p.startOperation(gated(), { by })).operation_id
   const hold = (operation_id: string, after_s = 0) => holdUp(p, operation_id, after_s)
@@ -452,15 +454,20 @@ describe('an operation that stops', () => {
     const [failed, again] = [await started(), await started()]
     await fail(failed)
     await p.query(`update operations.operations set retry_of = $1 where operation_id = $2`, [failed, again])
-    await p.query(`update operations.operations set ended_at = clock_timestamp() - interval '11 min' where operation_id = $1`, [
-      failed,
-    ])
+    await p.query(
+      `update operations.operations set ended_at = clock_timestamp() - interval '11 min' where operation_id = $1`,
+      [failed],
+    )
     await p.query(`update operations.notify_destinations set created_at = created_at - interval '1 h'`)
     await notify(p)
     expect(hooks.calls).toEqual([])
     await p.query('update operations.operations set retry_of = null where operation_id = $1', [again])
     await notify(p)
-    expect(messages().map(({ to }) => to).sort()).toEqual(['/later', '/now'])
+    expect(
+      messages()
+        .map(({ to }) => to)
+        .sort(),
+    ).toEqual(['/later', '/now'])
   })
 
   it('shares one message with decisions that wait', async () => {

@@ -197,7 +197,8 @@ export const DeliveryView = Type.Object({
   }),
   security_event: Nullable(Type.Enum([...SECURITY_EVENTS])),
   state: Type.Enum([...DELIVERY_STATES], {
-    description: '`dead`: it was given up. `obsolete`: when it was to be sent, all of it was settled or no longer yours.',
+    description:
+      '`dead`: it was given up. `obsolete`: when it was to be sent, all of it was settled or no longer yours.',
   }),
   attempts: Type.Integer(),
   last_error: NullableText,
