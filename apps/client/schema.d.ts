@@ -4182,7 +4182,7 @@ export interface components {
             purpose: "notices" | "outcome" | "code" | "test" | "security";
             security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "break_glass.used" | "spray.suspected") | null;
             /**
-             * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
+             * @description `dead`: it was given up. `obsolete`: when it was to be sent, all of it was settled or no longer yours.
              * @enum {unknown}
              */
             state: "queued" | "sent" | "dead" | "obsolete";
@@ -5798,7 +5798,7 @@ export interface components {
         };
         Notice: {
             /** @enum {unknown} */
-            event: "gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting";
+            event: "gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting" | "operation.held" | "operation.failed";
             /**
              * Format: uuid
              * @description The operation; also its workflow id.
@@ -5811,7 +5811,7 @@ export interface components {
         };
         NotifyRules: {
             /** @description The events that are sent at all. */
-            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
+            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting" | "operation.held" | "operation.failed")[];
             /** @enum {unknown} */
             min_risk: "low" | "medium" | "high" | "critical";
             steps: components["schemas"]["NotifySteps"];
@@ -7230,7 +7230,7 @@ export interface components {
         };
         RulesBody: {
             /** @description The events that are sent at all. */
-            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
+            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting" | "operation.held" | "operation.failed")[];
             /** @enum {unknown} */
             min_risk: "low" | "medium" | "high" | "critical";
             steps: components["schemas"]["NotifySteps"];
@@ -15441,7 +15441,7 @@ export interface operations {
     getNotificationRules: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: never;
@@ -15475,7 +15475,7 @@ export interface operations {
     setNotificationRules: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15522,7 +15522,7 @@ export interface operations {
     resetNotificationRules: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15566,7 +15566,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("queued" | "sent" | "dead" | "obsolete")[];
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
                 page_size?: number;
                 page_token?: string;
@@ -15602,7 +15602,7 @@ export interface operations {
     listNotificationDestinations: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: never;
@@ -15636,7 +15636,7 @@ export interface operations {
     addNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15694,7 +15694,7 @@ export interface operations {
     getNotificationSecret: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: never;
@@ -15731,7 +15731,7 @@ export interface operations {
     makeNotificationSecret: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15893,7 +15893,7 @@ export interface operations {
     removeNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15936,7 +15936,7 @@ export interface operations {
     confirmNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15985,7 +15985,7 @@ export interface operations {
     testNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -16034,7 +16034,7 @@ export interface operations {
     redeliverNotification: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {

@@ -1034,6 +1034,16 @@ describe('the outcome of a started plan', () => {
     const { intent, plan } = await planned()
     const expire = `update operations.intents set expires_at = clock_timestamp() - interval '1 s' where intent_id = $1`
     await p.query(expire, [intent.intent_id])
+    // Before the sweeper has marked it.
+    expect(problem(await start(plan))).toBe('409 invalid_state_transition/intent_closed')
+    expect(problem(await preview(intent.intent_id))).toBe('409 invalid_state_transition/intent_closed')
+    expect(must(await p.as('olga').get(`/v1/intents/${intent.intent_id}`), 200).body.status).toBe('expired')
+    const listed = async (status: string) =>
+      must(await p.as('olga').get(`/v1/intents?status=${status}`), 200).body.items.map(
+        (one: { intent_id: string }) => one.intent_id,
+      )
+    expect(await listed('previewed')).not.toContain(intent.intent_id)
+    expect(await listed('expired')).toContain(intent.intent_id)
     expect(await p.deps.db.transaction(expireDue)).toBe(1)
     expect(await read(plan)).toMatchObject({ status: 'expired' })
     // An expiry of the intent alone, as earlier versions left it.
