@@ -4422,7 +4422,7 @@ export interface components {
             /** @description Stop, and report failed with class cancelled, or the real outcome. */
             cancel_requested: boolean;
             next_before: string | null;
-            /** @description Seconds until deadline_at now: it may be extended, and clocks may differ. */
+            /** @description Seconds that the work still has. Its time begins with the accepted "started" and may be extended; clocks may differ. */
             left_s?: number;
         };
         ExecutionResult: {

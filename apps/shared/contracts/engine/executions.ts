@@ -88,7 +88,10 @@ export const ExecutionReply = Type.Object({
   cancel_requested: Type.Boolean({ description: 'Stop, and report failed with class cancelled, or the real outcome.' }),
   next_before: NullableText,
   left_s: Type.Optional(
-    Type.Integer({ description: 'Seconds until deadline_at now: it may be extended, and clocks may differ.' }),
+    Type.Integer({
+      description:
+        'Seconds that the work still has. Its time begins with the accepted "started" and may be extended; clocks may differ.',
+    }),
   ),
 })
 export type ExecutionReply = Static<typeof ExecutionReply>
