@@ -4376,7 +4376,7 @@ export interface components {
             seq: number;
             kind: string;
             statement: string;
-            /** @description A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates. The hash covers all of it. */
+            /** @description A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates; one that an agent ran names the program. The hash covers all of it. */
             subject: {
                 type: string;
                 id: string;
@@ -4385,6 +4385,7 @@ export interface components {
                 digest?: string;
                 /** @description RFC 3339, UTC, microseconds. */
                 began_at?: string;
+                executed?: components["schemas"]["Executed"];
             } & {
                 [key: string]: unknown;
             };
@@ -4414,6 +4415,21 @@ export interface components {
             /** Format: date-time */
             created_at?: string;
             label?: string;
+        };
+        Executed: {
+            /** @description The file name of the program. */
+            tool: string;
+            tool_sha256?: string;
+            /** @description As the program states it. */
+            version?: string;
+            /** @description Absent if the program was killed, or none acted. */
+            exit?: number;
+            /** @description The saved plan, or the set of objects, that was carried out. */
+            content_sha256?: string;
+            commit?: string;
+            agent?: string;
+        } & {
+            [key: string]: unknown;
         };
         ExecutionReply: {
             accepted: boolean;
@@ -4456,6 +4472,18 @@ export interface components {
                 class: string;
                 message: string;
                 retryable?: boolean;
+            };
+            executed?: {
+                /** @description The file name of the program. */
+                tool: string;
+                tool_sha256?: string;
+                /** @description As the program states it. */
+                version?: string;
+                /** @description Absent if the program was killed, or none acted. */
+                exit?: number;
+                /** @description The saved plan, or the set of objects, that was carried out. */
+                content_sha256?: string;
+                commit?: string;
             };
             /** @description What the attempt has made; the bytes come by PUT /internal/v1/artifacts/{sha256}. */
             artifacts?: {

@@ -72,7 +72,9 @@ describe('the programs that agents ran', () => {
   const from = 'nodes/plan/outputs/preview'
   const subject = {
     gate_id: 'go',
-    releases: [{ node_id: 'apply', name: 'Apply', inputs: { job: 'opentofu.apply', inputs: { preview: { $from: from } } } }],
+    releases: [
+      { node_id: 'apply', name: 'Apply', inputs: { job: 'opentofu.apply', inputs: { preview: { $from: from } } } },
+    ],
     bound_outputs: [{ pointer: from, value: { plan: { sha256: other, content_sha256: approved } } }],
   }
   const at = '2026-01-31T12:00:00.000000Z'

@@ -142,7 +142,8 @@ const countOf = ({ counted, decisions, starts, oldest_ms, signed }: Held): strin
 /** The programs that agents ran, by their own words; each saved plan was compared with the approvals that the file shows. */
 const executedOf = ({ executed }: Held): string[] => {
   const lines = executed.slice(0, MAX_EXECUTED).map(({ id, tool, version, tool_sha256, exit, ...ran }) => {
-    const short = (name: string, value: unknown) => (value === undefined ? [] : [`${name} ${String(value).slice(0, 12)}`])
+    const short = (name: string, value: unknown) =>
+      value === undefined ? [] : [`${name} ${String(value).slice(0, 12)}`]
     const parts = [...short('sha256', tool_sha256), ...short('exit', exit), ...short('plan', ran.content_sha256)]
     return `         ${[[id, tool, version].filter(Boolean).join(' '), ...parts, ...short('commit', ran.commit)].join(', ')}`
   })

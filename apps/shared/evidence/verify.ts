@@ -2,6 +2,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from '
 import { createRecount, type Ran, type Recounted } from '../contracts/client/recount.ts'
 import type { Fields } from '../contracts/client/votes.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
+import { readPointer } from '../data/pointer.ts'
 import { voteFault } from './vote-signature.ts'
 
 /** The last line of an export, which states the chain before it, signed (operations.md 6.3). */
@@ -80,11 +81,10 @@ const isOther = ({ id, content_sha256 }: Ran, { releases, bound_outputs = [] }: 
   const inputs = JSON.stringify(releases.find(({ node_id }) => node_id === id)?.inputs ?? null)
   const plans = bound_outputs
     .filter(({ pointer }) => inputs.includes(`"$from":${JSON.stringify(pointer)}`))
-    .flatMap(({ value }) => planOf(value) ?? [])
+    .map(({ value }) => readPointer(value, '/plan/content_sha256'))
+    .filter((plan) => plan !== undefined)
   return content_sha256 !== undefined && plans.length > 0 && !plans.includes(content_sha256)
 }
-const planOf = (preview: unknown): unknown =>
-  (preview as { plan?: { content_sha256?: unknown } } | null)?.plan?.content_sha256
 
 const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]): Judged => {
   let operation_id: unknown

@@ -40,10 +40,7 @@ const formOf = (value: unknown): [string, unknown] | undefined => {
 }
 
 /** Yields every reference, expression and secret in a value with its place. Throws ValueError on an invalid form. */
-export const formsOf = (
-  value: unknown,
-  at = '',
-): Found => {
+export const formsOf = (value: unknown, at = ''): Found => {
   const found: Found = { references: [], expressions: [], secrets: [], loops: [] }
   visit(value, at, found)
   return found
