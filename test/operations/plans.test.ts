@@ -358,6 +358,8 @@ describe('a preview', () => {
       [second, 'db'],
     ] as const)
       catalog.put(id, { parent_id: 'eu1', name: id, labels: { role } })
+    // An intent that names them brings them here.
+    await stated()
     const when = `target.name.startsWith('${first.slice(0, -2)}')`
     const { plan } = await planned({
       ...{ kind: 'runbook', change: undefined, runbook: { pack: 'site', procedure: 'play' } },
