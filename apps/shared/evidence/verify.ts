@@ -46,7 +46,7 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 /**
  * Checks a file that exportEvidence made, without any server: form, numbers without gaps, hashes, links from the plan
  * to the head, and the head's signature by one of the keys. Also checks by whose right each gate of a started node was
- * passed (recount.ts), and that agents carried out the saved plans that the approved subjects show. Returns the first
+ * passed (recount.ts). Agents must have carried out the saved plans that the approved subjects show. Returns the first
  * line that fails verification, else whether the operation had ended.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
