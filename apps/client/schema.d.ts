@@ -4376,7 +4376,7 @@ export interface components {
             seq: number;
             kind: string;
             statement: string;
-            /** @description A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates. The hash covers all of it. */
+            /** @description A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates; one that an agent ran names the program. The hash covers all of it. */
             subject: {
                 type: string;
                 id: string;
@@ -4385,6 +4385,7 @@ export interface components {
                 digest?: string;
                 /** @description RFC 3339, UTC, microseconds. */
                 began_at?: string;
+                executed?: components["schemas"]["Executed"];
             } & {
                 [key: string]: unknown;
             };
@@ -4415,6 +4416,21 @@ export interface components {
             created_at?: string;
             label?: string;
         };
+        Executed: {
+            /** @description The file name of the program. */
+            tool: string;
+            tool_sha256?: string;
+            /** @description As the program states it. */
+            version?: string;
+            /** @description Absent if the program was killed, or none acted. */
+            exit?: number;
+            /** @description The saved plan, or the set of objects, that was carried out. */
+            content_sha256?: string;
+            commit?: string;
+            agent?: string;
+        } & {
+            [key: string]: unknown;
+        };
         ExecutionReply: {
             accepted: boolean;
             duplicate: boolean;
@@ -4422,7 +4438,7 @@ export interface components {
             /** @description Stop, and report failed with class cancelled, or the real outcome. */
             cancel_requested: boolean;
             next_before: string | null;
-            /** @description Seconds until deadline_at now: it may be extended, and clocks may differ. */
+            /** @description Seconds that the work still has. Its time begins with the accepted "started" and may be extended; clocks may differ. */
             left_s?: number;
         };
         ExecutionResult: {
@@ -4456,6 +4472,18 @@ export interface components {
                 class: string;
                 message: string;
                 retryable?: boolean;
+            };
+            executed?: {
+                /** @description The file name of the program. */
+                tool: string;
+                tool_sha256?: string;
+                /** @description As the program states it. */
+                version?: string;
+                /** @description Absent if the program was killed, or none acted. */
+                exit?: number;
+                /** @description The saved plan, or the set of objects, that was carried out. */
+                content_sha256?: string;
+                commit?: string;
             };
             /** @description What the attempt has made; the bytes come by PUT /internal/v1/artifacts/{sha256}. */
             artifacts?: {

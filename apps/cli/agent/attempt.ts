@@ -150,6 +150,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const signal = AbortSignal.any([stop.signal, told])
   const tool = named(TOOLS, work.job)
   let acted = false
+  const executed: Job['executed'] = {}
   const began = () => {
     acted ||= !READS.test(work.job)
   }
@@ -163,7 +164,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     const traced = span.traceparent ? { TRACEPARENT: span.traceparent } : {}
     for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
     if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
-    const reports = { log, stored, keep, fetch, left_ms, own_ms, began }
+    const reports = { log, stored, keep, fetch, left_ms, own_ms, began, executed }
     return tool({ work, file, folder, home, env: { ...own, ...traced, ...env }, mask, signal, ...reports })
   }
   try {
@@ -180,8 +181,10 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     }
     const { status, ...rest } = verdict
     void span.end(status)
-    let said = await report(status, { ...closing(rest, mask), lines })
-    if (status === 'succeeded' && UNTAKEN.has(said.status)) said = await report('failed', closing(untaken(said), mask))
+    const ran = executedOf(executed)
+    let said = await report(status, { ...closing(rest, mask), ...ran, lines })
+    if (status === 'succeeded' && UNTAKEN.has(said.status))
+      said = await report('failed', { ...closing(untaken(said), mask), ...ran })
     // The control plane may never learn it: this line is then all that tells what became of the work.
     const words = 'message' in verdict ? ` ${mask(verdict.message)}` : ''
     const refused = `, but the report was refused: ${said.code ?? said.status}.${words}`
@@ -216,6 +219,9 @@ const untaken = ({ detail = 'the control plane refuses them.' }: Answer) => ({
   message: `The job succeeded, but not its outputs: ${detail}`,
   retryable: false,
 })
+
+/** None if no program began. */
+const executedOf = ({ tool, ...more }: Job['executed']) => (tool === undefined ? {} : { executed: { tool, ...more } })
 
 const closing = (rest: object, mask: (text: string) => string) => {
   if ('outputs' in rest) return maskIn(rest as { outputs: Record<string, unknown> }, mask)
