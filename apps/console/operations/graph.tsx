@@ -123,27 +123,12 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
         ) : (
           <Suspense fallback={<Loading rows={1} />}>
             {view === 'matrix' ? (
-              <GraphMatrix
-                operation_id={operation_id}
-                graph={graph}
-                matrix={matrix}
-                states={looks}
-                selected={selected}
-                marked={marked}
-                open={open}
-                openGate={openGate}
-              />
+              <GraphMatrix states={looks} {...{ operation_id, graph, matrix, selected, marked, open, openGate }} />
             ) : (
               <GraphCanvas
-                graph={graph}
                 name={operation_id}
-                folded={folded}
-                fold={fold}
                 selected={selected ?? (gate && gateBox(gate.gate_id))}
-                only={only}
-                seek={seek}
-                open={open}
-                openGate={openGate}
+                {...{ graph, folded, fold, only, seek, open, openGate }}
               />
             )}
           </Suspense>
