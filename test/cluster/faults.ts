@@ -154,7 +154,7 @@ const loseRedis = async ({ redis, apps }: Cluster): Promise<void> => {
   await Promise.all((apps.get('session') ?? []).map((one) => one.ready()))
 }
 
-/** The Sentinels replace the silent primary. When it is back it believes to be the primary still, and has to follow. */
+/** The Sentinels replace the silent primary, which still takes itself for it when it is back, and has to follow. */
 const isolatePrimary = async ({ redis }: Cluster): Promise<void> => {
   const before = await redis.primary()
   await stallFor(APART_MS, [redis.at(before)])
