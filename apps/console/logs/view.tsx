@@ -33,7 +33,7 @@ const useRange = (): Range | null => {
 type Log = ReturnType<typeof useLog>
 type Scroll = ReturnType<typeof useScroll>
 
-/** Goes to the line of the link; without one, a failed attempt opens at its first error. `selected`: already in view. */
+/** Goes to the line of the link, unless it is `selected`; without one, a failed attempt opens at its first error. */
 const useStart = (
   log: Log,
   scroll: Scroll,

@@ -79,7 +79,8 @@ export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) =
   }
 
   const endIfSilent = async (stream: ConsumerMessages) => {
-    for await (const { type } of await stream.status()) if (type === ConsumerEvents.HeartbeatsMissed) void stream.close()
+    for await (const { type } of await stream.status())
+      if (type === ConsumerEvents.HeartbeatsMissed) void stream.close()
   }
 
   const watch = async (nc: NatsConnection) => {
