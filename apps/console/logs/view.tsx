@@ -141,13 +141,7 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
 const Total = ({ log, scroll, open }: { log: Log; scroll: Scroll; open: boolean }) => (
   <span className="text-muted tabular-nums">
     {tOperation.logs.total(Math.max(log.total, scroll.last))}
-    {open
-      ? scroll.following
-        ? `, ${tOperation.logs.live}`
-        : ''
-      : log.complete
-        ? `, ${tOperation.logs.complete}`
-        : ''}
+    {open ? (scroll.following ? `, ${tOperation.logs.live}` : '') : log.complete ? `, ${tOperation.logs.complete}` : ''}
   </span>
 )
 
