@@ -27,6 +27,19 @@ export type FeedOptions = {
   onKey: (kid: string) => void
 }
 
+const addConsumer = async (nc: NatsConnection, prefix: string) => {
+  const jsm = await nc.jetstreamManager()
+  return jsm.consumers.add(streamName(prefix, 'AUTH'), {
+    filter_subjects: SUBJECTS.map((subject) => prefixed(prefix, subject)),
+    deliver_policy: DeliverPolicy.StartTime,
+    opt_start_time: new Date(Date.now() - DENY_MS).toISOString(),
+    ack_policy: AckPolicy.None,
+    inactive_threshold: nanos(FORGOTTEN_MS),
+    mem_storage: true,
+    num_replicas: 1,
+  })
+}
+
 /**
  * Follows the stream AUTH from 16 minutes back: no older event can name a token that is still alive. After each
  * interruption it reads those minutes again by a new consumer, so that no event is missed. The client's own ordered
@@ -53,16 +66,7 @@ export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) =
 
   /** Reads the past, then the present, until the connection breaks or JetStream is lost. */
   const follow = async (nc: NatsConnection) => {
-    const jsm = await nc.jetstreamManager()
-    const { stream_name, name, num_pending } = await jsm.consumers.add(streamName(prefix, 'AUTH'), {
-      filter_subjects: SUBJECTS.map((subject) => prefixed(prefix, subject)),
-      deliver_policy: DeliverPolicy.StartTime,
-      opt_start_time: new Date(Date.now() - DENY_MS).toISOString(),
-      ack_policy: AckPolicy.None,
-      inactive_threshold: nanos(FORGOTTEN_MS),
-      mem_storage: true,
-      num_replicas: 1,
-    })
+    const { stream_name, name, num_pending } = await addConsumer(nc, prefix)
     const consumer = await nc.jetstream().consumers.get(stream_name, name)
     const stream = await consumer.consume({ idle_heartbeat: HEARTBEAT_MS, abort_on_missing_resource: true })
     messages = stream
