@@ -4182,7 +4182,7 @@ export interface components {
             purpose: "notices" | "outcome" | "code" | "test" | "security";
             security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "break_glass.used" | "spray.suspected") | null;
             /**
-             * @description `dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.
+             * @description `dead`: it was given up. `obsolete`: when it was to be sent, all of it was settled or no longer yours.
              * @enum {unknown}
              */
             state: "queued" | "sent" | "dead" | "obsolete";
@@ -4376,7 +4376,7 @@ export interface components {
             seq: number;
             kind: string;
             statement: string;
-            /** @description A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates. The hash covers all of it. */
+            /** @description A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates; one that an agent ran names the program. The hash covers all of it. */
             subject: {
                 type: string;
                 id: string;
@@ -4385,6 +4385,7 @@ export interface components {
                 digest?: string;
                 /** @description RFC 3339, UTC, microseconds. */
                 began_at?: string;
+                executed?: components["schemas"]["Executed"];
             } & {
                 [key: string]: unknown;
             };
@@ -4415,6 +4416,21 @@ export interface components {
             created_at?: string;
             label?: string;
         };
+        Executed: {
+            /** @description The file name of the program. */
+            tool: string;
+            tool_sha256?: string;
+            /** @description As the program states it. */
+            version?: string;
+            /** @description Absent if the program was killed, or none acted. */
+            exit?: number;
+            /** @description The saved plan, or the set of objects, that was carried out. */
+            content_sha256?: string;
+            commit?: string;
+            agent?: string;
+        } & {
+            [key: string]: unknown;
+        };
         ExecutionReply: {
             accepted: boolean;
             duplicate: boolean;
@@ -4422,7 +4438,7 @@ export interface components {
             /** @description Stop, and report failed with class cancelled, or the real outcome. */
             cancel_requested: boolean;
             next_before: string | null;
-            /** @description Seconds until deadline_at now: it may be extended, and clocks may differ. */
+            /** @description Seconds that the work still has. Its time begins with the accepted "started" and may be extended; clocks may differ. */
             left_s?: number;
         };
         ExecutionResult: {
@@ -4456,6 +4472,18 @@ export interface components {
                 class: string;
                 message: string;
                 retryable?: boolean;
+            };
+            executed?: {
+                /** @description The file name of the program. */
+                tool: string;
+                tool_sha256?: string;
+                /** @description As the program states it. */
+                version?: string;
+                /** @description Absent if the program was killed, or none acted. */
+                exit?: number;
+                /** @description The saved plan, or the set of objects, that was carried out. */
+                content_sha256?: string;
+                commit?: string;
             };
             /** @description What the attempt has made; the bytes come by PUT /internal/v1/artifacts/{sha256}. */
             artifacts?: {
@@ -5798,7 +5826,7 @@ export interface components {
         };
         Notice: {
             /** @enum {unknown} */
-            event: "gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting";
+            event: "gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting" | "operation.held" | "operation.failed";
             /**
              * Format: uuid
              * @description The operation; also its workflow id.
@@ -5811,7 +5839,7 @@ export interface components {
         };
         NotifyRules: {
             /** @description The events that are sent at all. */
-            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
+            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting" | "operation.held" | "operation.failed")[];
             /** @enum {unknown} */
             min_risk: "low" | "medium" | "high" | "critical";
             steps: components["schemas"]["NotifySteps"];
@@ -7230,7 +7258,7 @@ export interface components {
         };
         RulesBody: {
             /** @description The events that are sent at all. */
-            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting")[];
+            events: ("gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting" | "operation.held" | "operation.failed")[];
             /** @enum {unknown} */
             min_risk: "low" | "medium" | "high" | "critical";
             steps: components["schemas"]["NotifySteps"];
@@ -15441,7 +15469,7 @@ export interface operations {
     getNotificationRules: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: never;
@@ -15475,7 +15503,7 @@ export interface operations {
     setNotificationRules: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15522,7 +15550,7 @@ export interface operations {
     resetNotificationRules: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15566,7 +15594,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("queued" | "sent" | "dead" | "obsolete")[];
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
                 page_size?: number;
                 page_token?: string;
@@ -15602,7 +15630,7 @@ export interface operations {
     listNotificationDestinations: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: never;
@@ -15636,7 +15664,7 @@ export interface operations {
     addNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15694,7 +15722,7 @@ export interface operations {
     getNotificationSecret: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: never;
@@ -15731,7 +15759,7 @@ export interface operations {
     makeNotificationSecret: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15893,7 +15921,7 @@ export interface operations {
     removeNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15936,7 +15964,7 @@ export interface operations {
     confirmNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -15985,7 +16013,7 @@ export interface operations {
     testNotificationDestination: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {
@@ -16034,7 +16062,7 @@ export interface operations {
     redeliverNotification: {
         parameters: {
             query?: {
-                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it. */
+                /** @description Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns. */
                 group?: string;
             };
             header?: {

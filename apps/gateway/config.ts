@@ -59,7 +59,7 @@ export const schema = Type.Object({
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
   GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('10/60/10'),
   GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
-  /** Reads of a page before a sign-in or a refresh. */
+  /** Reads of a page before a sign-in or a refresh, and sign-ins without a name. */
   GATEWAY__LIMITS__PAGE_IP: rateSetting('600/300/120'),
   /** Both redirects of a sign-in by a provider; a whole office may come from one address. */
   GATEWAY__LIMITS__SSO_IP: rateSetting('600/300/120'),

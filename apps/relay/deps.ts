@@ -5,6 +5,7 @@ import type { Session } from '../shared/contracts/gen/auth_pb.ts'
 import type { NatsHolder } from '../shared/events/holder.ts'
 import type { PrivateKey } from '../shared/service/keys.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
+import type { Receiver } from './audit/siem.ts'
 import type { Engine } from './commands/temporal.ts'
 import type { RelayConfig } from './config.ts'
 
@@ -18,6 +19,8 @@ export type RelayDeps = {
   redisReader: Redis
   session: Client<typeof Session>
   audit_key: PrivateKey
+  /** Where audit rows go too. */
+  siem: Receiver | undefined
   nats: NatsHolder
   engine: Engine
 }

@@ -1,7 +1,5 @@
-import { readTextFile } from '../shared/config.ts'
 import { prefixed, type StreamName } from '../shared/events/events.ts'
 import type { Telemetry } from '../shared/telemetry.ts'
-import { follow } from '../shared/tls/pairs.ts'
 import { followSecurity } from './audit/security.ts'
 import { createSiem } from './audit/siem.ts'
 import { createPlaceGuard } from './commands/place.ts'
@@ -142,28 +140,10 @@ const startBrokerCheck = (
 }
 
 /** Sends the audit rows to an external log system, if one is configured. */
-const startSiem = ({ config, telemetry, pool }: RelayDeps): Record<string, Loop> => {
-  const { RELAY__SIEM__URL: url, RELAY__SIEM__HEADER: template } = config
-  if (url === undefined) return {}
-  const read = (name: `RELAY__SIEM__${'TOKEN' | 'CA' | 'CERT' | 'KEY'}_FILE`) => {
-    const file = config[name]
-    return file === undefined ? undefined : readTextFile(name, file)
-  }
-  const [name = '', value = ''] = template.split(/: (.*)/)
-  const headers = (): Record<string, string> => {
-    const token = read('RELAY__SIEM__TOKEN_FILE')
-    return token ? { [name]: value.replace('{token}', () => token) } : {}
-  }
-  // A file that cannot be read stops the start.
-  headers()
-  const tls = {
-    ca: read('RELAY__SIEM__CA_FILE'),
-    cert: read('RELAY__SIEM__CERT_FILE'),
-    key: read('RELAY__SIEM__KEY_FILE'),
-  }
-  follow('RELAY__SIEM', { renewed: () => false, certificates: () => ({ siem: tls.cert, siem_authority: tls.ca }) })
-  const siem = createSiem({ pool, url, headers, tls, log: telemetry.log })
-  const loop = startLoop('siem', telemetry.log, SIEM_MS, siem.turn)
+const startSiem = ({ siem: receiver, telemetry: { log }, pool }: RelayDeps): Record<string, Loop> => {
+  if (!receiver) return {}
+  const siem = createSiem({ ...receiver, pool, log })
+  const loop = startLoop('siem', log, SIEM_MS, siem.turn)
   return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }
 }
 

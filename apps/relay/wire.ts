@@ -7,6 +7,7 @@ import { createRpcClient } from '../shared/rpc/client.ts'
 import { readKeyFile } from '../shared/service/keys.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
+import { receiverOf } from './audit/siem.ts'
 import { createEngine } from './commands/temporal.ts'
 import type { RelayConfig } from './config.ts'
 import type { RelayDeps } from './deps.ts'
@@ -21,6 +22,7 @@ export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
   const redisReader = createRedis(config.RELAY__REDIS__URL, { name: 'relay-reader', timeout_ms: 10_000 })
   await Promise.allSettled([redis.connect(), redisReader.connect()])
   const audit_key = readKeyFile('RELAY__AUDIT__KEY_FILE', config.RELAY__AUDIT__KEY_FILE)
+  const siem = receiverOf(config)
   const signer = createServiceSigner({ name: 'relay', key_file: config.RELAY__SERVICE__KEY_FILE })
   const session = createRpcClient(Session, {
     telemetry,
@@ -37,6 +39,7 @@ export const createDeps = async (config: RelayConfig): Promise<RelayDeps> => {
     redisReader,
     session,
     audit_key,
+    siem,
     nats: holdNats(config.RELAY__NATS__URL, 'relay', telemetry.log),
     engine: createEngine(config),
   }

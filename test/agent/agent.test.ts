@@ -10,6 +10,7 @@ import { carryOut } from '../../apps/cli/agent/attempt.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
+import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
 import { pruneAgents } from '../../db/operations/agents/rows.ts'
 import manifest from '../../package.json' with { type: 'json' }
@@ -18,7 +19,7 @@ import { startCollector } from '../platform/support/collector.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
-import { exportOf, refused } from './support/refusal.ts'
+import { executedIn, exportOf, refused } from './support/refusal.ts'
 
 /** `signalbox agent` from plan to end, against running operations, worker and stream. */
 let lab: Lab
@@ -96,6 +97,11 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
   const log = (await lab.p.as('vic').get(`${path}/nodes/job/logs`)).text
   expect(log).toContain('hello eu1')
   expect(log).not.toContain('SIGNALBOX_TOKEN')
+  const [record] = executedIn(await exportOf(lab, path, 'Node job succeeded (attempt 1)'))
+  expect(record).toEqual({
+    ...{ tool: 'greet', exit: 0, tool_sha256: sha256Hex(readFileSync(join(lab.folder, 'greet'))) },
+    agent: expect.stringMatching(/^machine:runner\//),
+  })
   await ends(agent)
 }, 90_000)
 

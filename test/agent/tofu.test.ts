@@ -2,10 +2,12 @@ import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createScreen } from '../../apps/platform/base/screen.ts'
+import { canonicalJson } from '../../apps/shared/data/digest.ts'
+import { verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
-import { exportOf, refused } from './support/refusal.ts'
+import { executedIn, exportOf, refused } from './support/refusal.ts'
 
 /** The real tool behind a gate: the approved change runs, or nothing runs. */
 let lab: Lab
@@ -180,6 +182,25 @@ it('the approved saved plan is applied, and none of its secrets appears outside'
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
   expect(kept.length).toBeGreaterThan(0)
   const evidence = await exportOf(lab, path, 'Node apply succeeded (attempt 1)')
+  const { plan } = boundOf(gate) as never as { plan: { content_sha256: string } }
+  const { tool, tool_sha256 } = executedIn(evidence)[0] ?? {}
+  expect(executedIn(evidence)).toMatchObject([
+    {
+      tool,
+      tool_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      version: expect.stringMatching(/^\d+\.\d+/),
+      exit: 2,
+    },
+    { tool, tool_sha256, version: expect.any(String), exit: 0, content_sha256: plan.content_sha256 },
+  ])
+  const { keys } = (await lab.p.as('aud').get('/v1/evidence/keys')).body
+  const { digest: bound, subject } = (await lab.p.as('vic').get(`${path}/gates/go`)).body
+  expect(bound).toBe(gate.digest)
+  const bundle = Buffer.from(`${evidence}${canonicalJson({ approved: subject })}\n`)
+  expect(verifyEvidence(bundle, keys)).toMatchObject({
+    shown: [{ gate_id: 'go' }],
+    executed: [{ id: 'plan' }, { id: 'apply' }],
+  })
   for (const text of [...rows.map((row) => row.text), ...logs.map((log) => log.text), ...kept, evidence])
     for (const secret of [PASSWORD, TOKEN]) expect(text).not.toContain(secret)
 }, 120_000)

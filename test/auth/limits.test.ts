@@ -170,6 +170,28 @@ describe('an address that a stranger has used up', () => {
     expect((await renewal()).status).toBe(401)
   })
 
+  it('still signs in by a passkey, a second factor and the code of a provider, as often as its pages are read', async () => {
+    const more = { GATEWAY__LIMITS__PAGE_IP: '1/600/4', GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.0/8"]' }
+    const { url } = await auth.addGateway({ ...LIMITS, ...more })
+    const ask = async (body: object) => {
+      const { status } = await send(`${url}/v1/token`, { body, headers: from('198.51.100.8') })
+      return status
+    }
+    for (const status of [401, 401, 429]) expect(await ask({ refresh_token: 'x' })).toBe(status)
+    const response = { clientDataJSON: 'e30', authenticatorData: 'x', signature: 'x' }
+    const assertion = { id: 'x', rawId: 'x', type: 'public-key', response, clientExtensionResults: {} }
+    const code = { code: 'x', code_verifier: 'x'.repeat(43), redirect_uri: 'http://127.0.0.1/' }
+    const passkey = { grant_type: 'passkey', assertion }
+    for (const [body, status] of [
+      [passkey, 409],
+      [{ grant_type: 'second_factor', factor_token: 'x', totp: '123456' }, 409],
+      [{ grant_type: 'second_factor', factor_token: 'x', assertion }, 409],
+      [{ grant_type: 'authorization_code', ...code }, 401],
+      [passkey, 429],
+    ] as const)
+      expect([body, await ask(body)]).toEqual([body, status])
+  })
+
   it('limits a session by its own bucket, which no other session shares', async () => {
     const { url } = await auth.addGateway(LIMITS)
     const renew = (refresh_token: unknown) => send(`${url}/auth/refresh`, { body: { refresh_token } })

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { ClusterInfo } from 'nats'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import type { Managed } from '../../apps/platform/base/process.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
@@ -8,6 +9,10 @@ import { until } from '../support/until.ts'
 import type { Cluster } from './site.ts'
 
 const BACK_MS = 120_000
+/** Longer than any client waits for a silent server of Redis or NATS. */
+const APART_MS = 20_000
+/** Shorter: clients wait, and stay connected. */
+const SHORT_MS = 5000
 const APPS = ['gateway', 'session', 'identity', 'credential', 'token', 'catalog', 'operations', 'worker', 'relay']
 
 /** Refused requests, counted by the fault during which they happened. */
@@ -54,8 +59,39 @@ export const deaths = (cluster: Cluster): Fault[] => [
   ...cluster.engine.map((one) => ({ name: `kill ${one.name}`, act: () => again(one) })),
   { name: 'kill postgres', act: () => failOver(cluster) },
   { name: 'kill redis', act: () => loseRedis(cluster) },
-  { name: 'kill nats', act: () => loseLeader(cluster) },
+  {
+    name: 'kill nats',
+    act: () =>
+      withoutLeader(
+        cluster,
+        (node) => node.crash('SIGKILL'),
+        (node) => node.start(),
+      ),
+  },
 ]
+
+/** Servers that leave the network: no connection to them is closed, and they come back as they were. */
+export const partitions = (cluster: Cluster): Fault[] => [
+  { name: 'cut off the primary of redis', act: () => isolatePrimary(cluster) },
+  { name: 'cut off the replicas of redis', act: () => isolateReplicas(cluster) },
+  {
+    name: 'cut off a leader of nats',
+    act: () =>
+      withoutLeader(
+        cluster,
+        (node) => stallFor(APART_MS, [node]),
+        () => {},
+      ),
+  },
+  { name: 'cut off two of nats', act: () => isolateMajority(cluster) },
+]
+
+/** Stops processes for a while: their kernel accepts connections and bytes, and no one is answered. */
+const stallFor = async (ms: number, nodes: readonly Managed[]): Promise<void> => {
+  for (const one of nodes) one.kill('SIGSTOP')
+  await delay(ms)
+  for (const one of nodes) one.kill('SIGCONT')
+}
 
 /** A network that drops everything, one that is slow, and stopped processes: one of the two relays leads. */
 export const troubles = ({ link, apps }: Cluster): Fault[] => [
@@ -63,12 +99,7 @@ export const troubles = ({ link, apps }: Cluster): Fault[] => [
   { name: 'Postgres 50 ms away for 10 s', act: () => during(10_000, () => link.slow(50), link.mend) },
   ...(apps.get('relay') ?? []).map((one) => ({
     name: `${one.name} stands still for 20 s`,
-    act: () =>
-      during(
-        20_000,
-        () => one.kill('SIGSTOP'),
-        () => one.kill('SIGCONT'),
-      ),
+    act: () => stallFor(APART_MS, [one]),
   })),
 ]
 
@@ -123,22 +154,59 @@ const loseRedis = async ({ redis, apps }: Cluster): Promise<void> => {
   await Promise.all((apps.get('session') ?? []).map((one) => one.ready()))
 }
 
-/** The server that leads a stream dies; the other two continue, and it comes back. */
-const loseLeader = async ({ nats, nats_url }: Cluster): Promise<void> => {
-  const nc = await connectNats(nats_url, 'test')
-  try {
-    const jsm = await nc.jetstreamManager()
-    const leader = async () => (await jsm.streams.info('OPERATIONS')).cluster?.leader
-    const first = await leader()
-    const node = nats.nodes.find(({ name }) => name === first)
+/** The Sentinels replace the silent primary, which still takes itself for it when it is back, and has to follow. */
+const isolatePrimary = async ({ redis }: Cluster): Promise<void> => {
+  const before = await redis.primary()
+  await stallFor(APART_MS, [redis.at(before)])
+  await until(async () => (await redis.primary()) !== before, { timeout_ms: BACK_MS, what: 'another primary of Redis' })
+  await until(() => redis.follows(before).then(() => true), { timeout_ms: BACK_MS, what: 'the former primary' })
+}
+
+/** The primary is alone with its clients: what no replica has is not acknowledged. */
+const isolateReplicas = async ({ redis }: Cluster): Promise<void> => {
+  const primary = await redis.primary()
+  const others = redis.ports.filter((port) => port !== primary && redis.at(port).running)
+  await stallFor(SHORT_MS, others.map(redis.at))
+  for (const port of others)
+    await until(() => redis.follows(port).then(() => true), { timeout_ms: BACK_MS, what: 'a replica of Redis' })
+}
+
+/** The server that leads a stream goes; the other two continue, and it comes back. */
+const withoutLeader = (
+  cluster: Cluster,
+  go: (node: Managed) => Promise<void>,
+  back: (node: Managed) => unknown,
+): Promise<void> =>
+  withStream(cluster, async (told) => {
+    const { leader: first } = await told()
+    const node = cluster.nats.nodes.find(({ name }) => name === first)
     if (!node) throw new Error(`no server is called ${first}`)
-    node.crash('SIGKILL')
-    await until(async () => ![first, undefined, ''].includes(await leader()), {
+    await go(node)
+    await until(async () => ![first, undefined, ''].includes((await told()).leader), {
       timeout_ms: BACK_MS,
       what: 'another leader',
     })
-    await node.start()
+    await back(node)
+    await until(async () => isWhole(await told()), { timeout_ms: BACK_MS, what: 'three servers of NATS in step' })
+  })
+
+/** The third server stays connected to its clients, and can neither store a message nor deliver one. */
+const isolateMajority = (cluster: Cluster): Promise<void> =>
+  withStream(cluster, async (told) => {
+    await stallFor(APART_MS, cluster.nats.nodes.slice(1))
+    await until(async () => isWhole(await told()), { timeout_ms: BACK_MS, what: 'three servers of NATS in step' })
+  })
+
+/** `told` says who leads a stream, and which servers follow. */
+const withStream = async ({ nats_url }: Cluster, work: (told: () => Promise<ClusterInfo>) => Promise<void>) => {
+  const nc = await connectNats(nats_url, 'test')
+  try {
+    const jsm = await nc.jetstreamManager()
+    await work(async () => (await jsm.streams.info('OPERATIONS')).cluster ?? { leader: '' })
   } finally {
     await nc.close()
   }
 }
+
+const isWhole = ({ leader, replicas = [] }: ClusterInfo): boolean =>
+  Boolean(leader) && replicas.length === 2 && replicas.every(({ current }) => current)

@@ -8,7 +8,7 @@ import { scratchFolder } from '../support/servers.ts'
 import { earlierBuild } from './builds.ts'
 import { drains } from './drain.ts'
 import { ENGINE, findEngine } from './engine.ts'
-import { type Counts, createCounts, deaths, inTurn, roll, troubles } from './faults.ts'
+import { type Counts, createCounts, deaths, inTurn, partitions, roll, troubles } from './faults.ts'
 import { followGuide } from './guide.ts'
 import { startSite } from './site.ts'
 
@@ -17,10 +17,11 @@ import { startSite } from './site.ts'
  * synchronous standby, three NATS, Redis with two replicas and Sentinels. If Go is on PATH, Temporal's server is built
  * once, and each of its roles is a process on that Postgres; without Go, its development server runs. It begins with an
  * earlier build (the one before the newest migration). Operations run and people sign in throughout. All apps roll to
- * this build, back, and here again. Then one of each app and each server is killed, the network and the relays fail
- * for a while, and a build of the worker is drained. Prints what was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated.
- * `--only` stays with this build and does
- * the faults of that name, such as "kill temporal|postgres" or "build". `--guide` carries out the guide "On one machine" instead.
+ * this build, back, and here again. Then servers of Redis and NATS leave the network for a while, one of each app and
+ * each server is killed, the network and the relays fail for a while, and a build of the worker is drained. Prints what
+ * was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated. `--only` stays with this build
+ * and does the faults of that name, such as "kill temporal|postgres", "cut off" or "build". `--guide` carries out the
+ * guide "On one machine" instead.
  */
 const { values } = parseArgs({
   options: {
@@ -60,7 +61,7 @@ process.exitCode = 1
 try {
   const counts = createCounts()
   const here = { name: 'this build', root: ROOT }
-  const every = [...deaths(cluster), ...troubles(cluster), ...drains(cluster)]
+  const every = [...partitions(cluster), ...deaths(cluster), ...troubles(cluster), ...drains(cluster)]
   const faults = earlier
     ? [
         roll(cluster, here),

@@ -78,6 +78,8 @@ export const startRedisGroup = async (program: string, dir: string, url: string,
     replicas.set(port, createProcess({ name, command, probe }, join(dir, 'logs')))
   }
   await Promise.all([...replicas.values()].map((one) => one.start()))
+  // The primary needs it once another one has taken its place.
+  await answers(Number(of), `AUTH ${password}\r\nCONFIG SET masterauth ${password}\r\n`, /\+OK\r\n\+OK/)
   const sentinels = await sentinelsOf({ program, port: Number(of), password }, 3, dir)
   await sentinels.know(replicas.size)
   return {
@@ -85,6 +87,9 @@ export const startRedisGroup = async (program: string, dir: string, url: string,
     nodes: [...replicas.values(), ...sentinels.nodes],
     addresses: sentinels.addresses,
     primary: sentinels.primary,
+    ports: [Number(of), ...replicas.keys()],
+    /** Resolves if the server at this port replicates another one. */
+    follows: (port: number) => answers(port, `AUTH ${password}\r\nINFO replication\r\n`, /master_link_status:up/),
   }
 }
 

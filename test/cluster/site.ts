@@ -164,7 +164,7 @@ export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnT
         nats_url: servers.nats.url(),
       },
       primary: own('postgres'),
-      redis: { primary: redis.primary, at: (port: number) => redis.replicas.get(port) ?? own('redis') },
+      redis: { ...redis, at: (port: number) => redis.replicas.get(port) ?? own('redis') },
     }
   } catch (error) {
     await stop()

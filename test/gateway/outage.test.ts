@@ -1,11 +1,17 @@
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { NatsConnection } from 'nats'
 import { request } from 'undici'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createPorts } from '../../apps/platform/base/ports.ts'
+import { silentScreen } from '../../apps/platform/base/screen.ts'
+import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { connectNats, ensureStreams, prefixed } from '../../apps/shared/events/events.ts'
 import { type Auth, bearer, counted, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { serverUrl } from '../support/database.ts'
 import { startLink } from '../support/link.ts'
+import { scratchFolder } from '../support/servers.ts'
 import { until } from '../support/until.ts'
 import { startUpstream } from './support/upstream.ts'
 
@@ -134,6 +140,49 @@ describe('while NATS is silent', () => {
     redisLink.cut()
     expect(await byKind(token)).toEqual({ R: 200, W: 503, A: 503, S: 200 })
   })
+})
+
+describe('while JetStream is away behind a connection that stands', () => {
+  it('a deleted stream is noticed; once it is back, all that it has by then is read', async () => {
+    const token = await login()
+    const jsm = await nats.jetstreamManager()
+    await jsm.streams.delete(`${auth.prefix.slice(0, -1)}AUTH`)
+    await feedLive(false)
+    redisLink.cut()
+    expect(await byKind(token)).toEqual({ R: 200, W: 503, A: 503, S: 200 })
+    await ensureStreams(nats, auth.prefix.slice(0, -1), ['AUTH'])
+    await announce(token)
+    await feedLive(true)
+    expect(await byKind(token)).toEqual({ R: 401, W: 401, A: 401, S: 401 })
+  })
+
+  it('its silence is noticed, and its return', async () => {
+    const dir = scratchFolder()
+    const port = await createPorts().take('nats', 0)
+    const url = `nats://127.0.0.1:${port}`
+    const config = writeNatsConfig(dir, port, [])
+    const well = readFileSync(config, 'utf8')
+    const server = spawn(await locateNats(silentScreen), ['-c', config], { stdio: 'ignore' })
+    const reload = (text: string) => {
+      writeFileSync(config, text)
+      server.kill('SIGHUP')
+    }
+    try {
+      const own = await until(() => connectNats(url, 'test'), { timeout_ms: 15_000, what: 'the server' })
+      await ensureStreams(own, auth.prefix.slice(0, -1), ['AUTH'])
+      const { feed } = (await auth.addGateway({ GATEWAY__NATS__URL: url })).deps
+      await until(() => feed.isLive(), { what: 'the feed' })
+      reload(well.replace('jetstream {', 'jetstream {\n  enabled: false'))
+      await until(() => !feed.isLive(), { what: 'JetStream to be missed', timeout_ms: 20_000 })
+      expect(await own.rtt()).toBeGreaterThanOrEqual(0)
+      reload(well)
+      await until(() => feed.isLive(), { what: 'the feed to be back', timeout_ms: 20_000 })
+      await own.close()
+    } finally {
+      server.kill('SIGKILL')
+      rmSync(dir, { recursive: true, force: true })
+    }
+  }, 90_000)
 })
 
 describe('a gateway that starts after a revocation', () => {

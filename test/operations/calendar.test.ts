@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Freeze, Target } from '../../apps/operations/graph/types.ts'
+import { askCovers } from '../../apps/operations/planner/gates.ts'
 import { calendarFor } from '../../apps/operations/targets/windows.ts'
 import {
   closureOf,
@@ -139,5 +140,27 @@ describe('a calendar of many targets', () => {
     const calendar = calendarFor({ windows: [], freezes }, targets, undefined, at('2026-06-01T00:00:00Z'))
     expect(calendar?.targets).not.toHaveProperty('host-0')
     expect(calendar?.targets['host-499']).toEqual({ windows: [], freezes: ['slow'] })
+  })
+
+  it('is asked with turns for others in between, and gives the same answers', async () => {
+    const names = Array.from({ length: 250 }, (_, i) => `name-${i}`)
+    const targets = Array.from({ length: 20 }, (_, i) => ({ even: i % 2 === 0, names }) as never as Target)
+    const slow = "target.names.exists(a, target.names.exists(b, a == b + '!'))"
+    const entry = { applies: compileCel(`${slow} || target.even`, ['target']) }
+    let turns = 0
+    let over = false
+    const turn = () => {
+      turns += 1
+      if (!over) setImmediate(turn)
+    }
+    setImmediate(turn)
+    const covers = await askCovers([entry], targets)
+    over = true
+    expect(turns).toBeGreaterThan(3)
+    expect(targets.slice(0, 4).map((target) => covers(entry, target))).toEqual([true, false, true, false])
+    // One that was not asked beforehand is asked now.
+    const other = { applies: compileCel('!target.even', ['target']) }
+    const fast = await askCovers([], targets)
+    expect(targets.map((target) => fast(other, target))).toEqual(targets.map((_, i) => i % 2 === 1))
   })
 })

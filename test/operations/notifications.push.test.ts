@@ -10,7 +10,7 @@ import { queueSecurity } from '../../apps/operations/notifications/security.ts'
 import { sendDue } from '../../apps/operations/notifications/send.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { until } from '../support/until.ts'
-import { find, newcomer, notify, send } from './support/notified.ts'
+import { find, holdUp, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startPushService } from './support/push-service.ts'
 
@@ -127,6 +127,40 @@ describe('a push', () => {
       'notices',
       'outcome',
     ])
+  })
+
+  it('announces an operation that a failure holds up, and is replaced once that is over or the operation has failed', async () => {
+    const phone = await subscribed(p.people.olga)
+    const [mended, failed] = [await opened('mended'), await opened('failed')]
+    for (const operation_id of [mended, failed]) await holdUp(p, operation_id)
+    await notify(p)
+    const tagOf = (operation_id: string) => `${operation_id}/operation`
+    const of = (operation_id: string) =>
+      phone.got.filter(({ payload }) => payload.tag === tagOf(operation_id)).map(({ payload }) => payload)
+    expect(of(mended)).toEqual([
+      {
+        tag: tagOf(mended),
+        title: 'A failure holds up an operation.',
+        body: 'mended · Risk: low',
+        url: `/operations/${mended}`,
+        silent: false,
+      },
+    ])
+    await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'behind'`, [
+      mended,
+    ])
+    const end = `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`
+    await p.query(end, [failed])
+    await notify(p)
+    await notify(p)
+    expect(of(mended).slice(1)).toMatchObject([{ title: 'An operation is no longer held up.', silent: true }])
+    expect(of(failed).slice(1)).toMatchObject([{ title: 'An operation failed.', silent: false }])
+    // That is final: its notification stays.
+    await p.query(`update operations.operations set ended_at = ended_at - interval '3 d' where operation_id = $1`, [
+      failed,
+    ])
+    await notify(p)
+    expect(of(failed)).toHaveLength(2)
   })
 
   it('is one for many decisions at once', async () => {

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createMail } from '../../apps/operations/notifications/channels/mail.ts'
 import { startNotifier } from '../../apps/operations/notifications/loop.ts'
 import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
-import type { NotifyRules, Quiet } from '../../apps/shared/contracts/notifications/notifications.ts'
+import { NOTIFY_EVENTS, type NotifyRules, type Quiet } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { leaseDeliveries } from '../../db/operations/notifications/deliveries.ts'
 import { until } from '../support/until.ts'
-import { find, newcomer, notify, send } from './support/notified.ts'
+import { find, holdUp, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
@@ -68,9 +68,9 @@ const add = async (kind: string, address: string, who: Person = eva) => {
 }
 const hook = async (kind = 'webhook', path = '/in') =>
   must(await add(kind, `${hooks.url}${path}?key=s3cret`), 201).body.destination_id as string
-const state = async (more: Partial<NotifyRules>) => {
-  const { body } = must(await p.as(eva).get(`${NOTIFY}/rules`), 200)
-  return must(await p.as(eva).put(`${NOTIFY}/rules`, { ...body, digest_s: 0, ...more }), 200).body
+const state = async (more: Partial<NotifyRules>, who: Person = eva) => {
+  const { body } = must(await p.as(who).get(`${NOTIFY}/rules`), 200)
+  return must(await p.as(who).put(`${NOTIFY}/rules`, { ...body, digest_s: 0, ...more }), 200).body
 }
 const deliveries = async () => must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body.items
 const due = () => p.query(`update operations.notify_deliveries set next_at = clock_timestamp() where state = 'queued'`)
@@ -371,6 +371,140 @@ describe('a decision', () => {
         link: `${CONSOLE}/operations/${operation_id}/patches/${body.patch_id}`,
       },
     ])
+  })
+})
+
+describe('an operation that stops', () => {
+  // Those of other tests have stopped too.
+  beforeEach(() =>
+    p.query(
+      `update operations.operations set failed = 0, engine_status = 'cancelled' where failed > 0 or engine_status = 'failed'`,
+    ),
+  )
+  const started = async (by: 'olga' | 'both' = 'olga') => (await p.startOperation(gated(), { by })).operation_id
+  const hold = (operation_id: string, after_s = 0) => holdUp(p, operation_id, after_s)
+  const retried = (operation_id: string) =>
+    p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'behind'`, [
+      operation_id,
+    ])
+  const fail = (operation_id: string) =>
+    p.query(
+      `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`,
+      [operation_id],
+    )
+  const messages = () => hooks.calls.map(({ path, body }) => ({ to: path.split(/[ ?]/)[1], ...JSON.parse(body) }))
+  const olgas = async (path = '/olga') =>
+    must(await add('webhook', `${hooks.url}${path}`, p.people.olga), 201).body.destination_id as string
+
+  it('is announced to those who take part in it: once for each hold, and once when it has failed', async () => {
+    await hook()
+    await olgas()
+    must(await add('webhook', `${hooks.url}/vic`, p.people.vic), 201)
+    await state({}, p.people.olga)
+    const operation_id = await started()
+    await hold(operation_id, -60)
+    await notify(p)
+    await notify(p)
+    const item = { operation_id, gate_id: null, patch_id: null, link: `${CONSOLE}/operations/${operation_id}` }
+    expect(messages()).toMatchObject([
+      {
+        ...{ to: '/olga', type: 'operations.stopped' },
+        data: { subject: 'A failure holds up an operation.', items: [{ ...item, event: 'operation.held' }] },
+      },
+    ])
+    await retried(operation_id)
+    await notify(p)
+    expect(hooks.calls).toHaveLength(1)
+    await hold(operation_id)
+    await notify(p)
+    await fail(operation_id)
+    await notify(p)
+    await notify(p)
+    expect(messages().slice(1)).toMatchObject([
+      { to: '/olga', data: { items: [{ ...item, event: 'operation.held' }] } },
+      { to: '/olga', data: { subject: 'An operation failed.', items: [{ ...item, event: 'operation.failed' }] } },
+    ])
+  })
+
+  it('is not announced if the rules leave it out, if it has moved since, or if it failed before', async () => {
+    const early = await started()
+    await fail(early)
+    await olgas()
+    await state({ events: ['gate.waiting', 'operation.held'] }, p.people.olga)
+    const [held, failed] = [await started(), await started()]
+    await hold(held)
+    await find(p)
+    await retried(held)
+    await fail(failed)
+    await send(p)
+    await notify(p)
+    await state({ events: [...NOTIFY_EVENTS] }, p.people.olga)
+    await p.query(`update operations.operations set retry_of = $1 where operation_id = $2`, [failed, await started()])
+    await notify(p)
+    expect(hooks.calls).toEqual([])
+  })
+
+  it('is announced to the next destination unless another was started in its place', async () => {
+    const [now, later] = [await olgas('/now'), await olgas('/later')]
+    const steps = [
+      { destination_id: now, after_s: 0 },
+      { destination_id: later, after_s: 600 },
+    ]
+    await state({ steps }, p.people.olga)
+    const [failed, again] = [await started(), await started()]
+    await fail(failed)
+    await p.query(`update operations.operations set retry_of = $1 where operation_id = $2`, [failed, again])
+    await p.query(
+      `update operations.operations set ended_at = clock_timestamp() - interval '11 min' where operation_id = $1`,
+      [failed],
+    )
+    await p.query(`update operations.notify_destinations set created_at = created_at - interval '1 h'`)
+    await notify(p)
+    expect(hooks.calls).toEqual([])
+    await p.query('update operations.operations set retry_of = null where operation_id = $1', [again])
+    await notify(p)
+    expect(
+      messages()
+        .map(({ to }) => to)
+        .sort(),
+    ).toEqual(['/later', '/now'])
+  })
+
+  it('shares one message with decisions that wait', async () => {
+    must(await add('webhook', `${hooks.url}/both`, p.people.both), 201)
+    for (const operation_id of [await started('both'), await started('both')]) await hold(operation_id)
+    const waits = await started()
+    await p.openGate(waits, 'go')
+    await notify(p)
+    const [message, ...others] = messages()
+    expect(others).toEqual([])
+    expect(message).toMatchObject({
+      type: 'decisions.waiting',
+      data: { subject: 'A decision is waiting for you. 2 operations failed or are held up by a failure.' },
+    })
+    expect(message?.data.items).toHaveLength(3)
+  })
+
+  it('is announced to the group whose team owns a target', async () => {
+    const admin = person('admin', ['admin'])
+    Object.assign(p.people, { admin })
+    const body = { kind: 'webhook', name: 'team', address: `${hooks.url}/team` }
+    must(await p.as(admin).post(`${NOTIFY}/destinations?group=${eva.team}`, body), 201)
+    const [owned, other] = [await started(), await started()]
+    const [team_id, host_id] = [`the-${eva.team}`, `host-of-${eva.team}`]
+    await p.query(
+      `insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
+       values ($1, 'org.team', 1, $2, 1, 'active', '{}', '{}', '{}')`,
+      [team_id, eva.team],
+    )
+    await p.query(
+      `insert into operations.catalog_relationships (relationship_id, rev, type_key, from_id, to_id) values ($3, 1, 'owned_by', $1, $2)`,
+      [host_id, team_id, `rel_${eva.team}`],
+    )
+    await p.query('update operations.operations set resource_ids = $2 where operation_id = $1', [owned, [host_id]])
+    for (const operation_id of [owned, other]) await hold(operation_id)
+    await notify(p)
+    expect(messages()).toMatchObject([{ to: '/team', data: { items: [{ operation_id: owned }] } }])
   })
 })
 

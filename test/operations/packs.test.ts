@@ -556,6 +556,17 @@ describe('a rule that one file breaks names the file, the pointer and the reason
       /needs a change/,
     ],
     [
+      'a member that no target has, of each target',
+      (p) => {
+        Reflect.deleteProperty(procedure(p), 'batch')
+        Object.assign(procedure(p), { kind: 'runbook', scope: 'plan', match: {}, gates: [], defaults: {} })
+        const hosts = { $each: { key: 'target/name', value: { port: { $from: 'target/desired/port' } } } }
+        Object.assign(procedure(p), { steps: [{ id: 'one', executor: 'noop', with: { outputs: { hosts } } }] })
+      },
+      `${P}/steps/0/with/outputs/hosts/$each/value/port/$from`,
+      /a target has no member "desired"/,
+    ],
+    [
       'batches, once per plan',
       (p) => {
         ;(procedure(p) as Json).scope = 'plan'

@@ -58,6 +58,58 @@ describe('values of a plan', () => {
     expect(codeOf(() => formsOf({ a: { $from: 'target/name', b: 1 } }))).toBe('malformed /a')
   })
 
+  describe('of each target', () => {
+    const web = (name: string, role?: string) => ({
+      ...{ name, labels: role ? { role } : {} },
+      observed_state: { ip: `ip-${name}` },
+    })
+    const targets = [web('a', 'web'), web('b', 'db'), web('c', 'web'), web('d')]
+    const each = (body: unknown, of: readonly Record<string, unknown>[] = targets) =>
+      expandValue({ x: { $each: body } }, { ...scope, targets: of })
+    const address = { $from: 'target/observed_state/ip' }
+
+    it('are one value per target by its key, or the keys of those that share a value', () => {
+      expect(each({ key: 'target/name', value: { address, n: { $from: 'params/n' } } })).toEqual({
+        x: Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, { address: `ip-${name}`, n: 3 }])),
+      })
+      expect(each({ key: 'target/name', by: 'target/labels/role' })).toEqual({ x: { web: ['a', 'c'], db: ['b'] } })
+      expect(each({ key: 'target/name', value: { $from: 'nodes/one/outputs/id' } }, [web('a')])).toEqual({
+        x: { a: { $from: 'nodes/one.h/outputs/id' } },
+      })
+    })
+
+    it('name the target at fault, a key that two share, and a plan without targets', () => {
+      const faultOf = (body: unknown, of?: readonly Record<string, unknown>[]) => {
+        try {
+          return each(body, of)
+        } catch (error) {
+          if (error instanceof ValueError) return `${error.code} ${error.pointer} ${error.message}`
+          throw error
+        }
+      }
+      const value = { address }
+      expect(faultOf({ key: 'target/name', value }, [web('a'), { name: 'b' }])).toBe(
+        'unknown_reference /x/$each/value/address/$from "target/observed_state/ip" refers to an unknown value. The target is "b".',
+      )
+      expect(faultOf({ key: 'target/name', value: 1 }, [web('a'), web('a')])).toMatch(/More than one .* key "a"/)
+      expect(faultOf({ key: 'target/name', value: 1 }, [{ name: '$from' }])).toMatch(/not a string that can be a key/)
+      expect(faultOf({ key: 'target/labels', value: 1 })).toMatch(/"target\/labels" of the target "a" is not a string/)
+      expect(faultOf({ key: 'target/name', value }, [])).toMatch(/^unknown_reference \/x The plan has no targets/)
+      for (const body of [
+        'target/name',
+        { key: 'target/name' },
+        { key: 'name', value },
+        { key: 'target/name', by: 'plan/kind' },
+        { key: 'target/name', by: 'target/labels/role', value },
+        { key: 'target/name', value, when: 'true' },
+        { key: 'target/name', value: { $cel: 'target.name' } },
+        { key: 'target/name', value: { a: { $each: { key: 'target/name', value } } } },
+      ])
+        expect(faultOf(body), JSON.stringify(body)).toMatch(/^malformed \/x\/\$each/)
+      expect(codeOf(() => resolveValue({ $each: { key: 'target/name', value } }, { nodes: {} }))).toBe('malformed ')
+    })
+  })
+
   it('any data of the catalog passes through unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (data) => {

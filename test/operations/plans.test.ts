@@ -37,6 +37,17 @@ procedures:
     steps:
       - { id: say, executor: noop, with: { outputs: { of: { $from: plan/targets } } } }
       - { id: done, needs: [say], executor: noop }
+  - key: play
+    kind: runbook
+    title: Run a playbook on all hosts
+    scope: plan
+    steps:
+      - id: play
+        executor: noop
+        with:
+          outputs:
+            hosts: { $each: { key: target/name, value: { address: { $from: target/resource_id } } } }
+            groups: { $each: { key: target/name, by: target/labels/role } }
 `
 /** A day that keeps this site's window closed now, whatever the time is. */
 const OTHER_DAY = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][(new Date().getUTCDay() + 3) % 7]
@@ -338,6 +349,37 @@ describe('a preview', () => {
     expect(problem(await preview(bare.intent_id))).toBe('422 validation_error/no_targets')
     const odd = must(await state({ ...named({ parameters: { level: 'x' } }), targets }), 201).body
     expect(problem(await preview(odd.intent_id))).toBe('422 validation_error/parameters_invalid')
+  })
+
+  it('has an inventory of the resources that a selector matches, and pins them', async () => {
+    const [first, second] = hosts as [string, string]
+    for (const [id, role] of [
+      [first, 'web'],
+      [second, 'db'],
+    ] as const)
+      catalog.put(id, { parent_id: 'eu1', name: id, labels: { role } })
+    // An intent that names them brings them here.
+    await stated()
+    const when = `target.name.startsWith('${first.slice(0, -2)}')`
+    const { plan } = await planned({
+      ...{ kind: 'runbook', change: undefined, runbook: { pack: 'site', procedure: 'play' } },
+      targets: [{ selector: { type_key: 'fleet.host', when } }],
+    })
+    expect(plan).toMatchObject({
+      counts: { nodes: 1 },
+      catalog_pins: hosts.map((resource_id, i) => ({ resource_id, version: i < 2 ? 2 : 1 })),
+      leases: expect.arrayContaining(hosts.map((resource_id) => ({ resource_id, mode: 'exclusive' }))),
+    })
+    const [row] = await p.query('select document from operations.plans where plan_id = $1', [plan.plan_id])
+    expect(row?.document.nodes[0].with).toEqual({
+      outputs: {
+        hosts: Object.fromEntries(hosts.map((id) => [id, { address: id }])),
+        groups: { web: [first], db: [second] },
+      },
+    })
+    // Another inventory is another plan: a start of this one is refused.
+    catalog.put(second, { parent_id: 'eu1', name: second, labels: { role: 'web' } })
+    expect((await start(plan)).status).toBe(409)
   })
 
   it('names conflicts: closed windows, freezes, operations on dependents of a target, other plans', async () => {
@@ -1034,6 +1076,16 @@ describe('the outcome of a started plan', () => {
     const { intent, plan } = await planned()
     const expire = `update operations.intents set expires_at = clock_timestamp() - interval '1 s' where intent_id = $1`
     await p.query(expire, [intent.intent_id])
+    // Before the sweeper has marked it.
+    expect(problem(await start(plan))).toBe('409 invalid_state_transition/intent_closed')
+    expect(problem(await preview(intent.intent_id))).toBe('409 invalid_state_transition/intent_closed')
+    expect(must(await p.as('olga').get(`/v1/intents/${intent.intent_id}`), 200).body.status).toBe('expired')
+    const listed = async (status: string) =>
+      must(await p.as('olga').get(`/v1/intents?status=${status}`), 200).body.items.map(
+        (one: { intent_id: string }) => one.intent_id,
+      )
+    expect(await listed('previewed')).not.toContain(intent.intent_id)
+    expect(await listed('expired')).toContain(intent.intent_id)
     expect(await p.deps.db.transaction(expireDue)).toBe(1)
     expect(await read(plan)).toMatchObject({ status: 'expired' })
     // An expiry of the intent alone, as earlier versions left it.
@@ -1105,6 +1157,7 @@ it('lists the procedures with the schemas of their parameters', async () => {
     'infra/rollout',
     'site/look',
     'site/announce',
+    'site/play',
   ])
   const release = items.find(({ key }: { key: string }) => key === 'release')
   expect(release.parameters.properties.drain_s).toMatchObject({ default: 30 })

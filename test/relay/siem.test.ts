@@ -1,12 +1,17 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttps } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
-import { createServer as createTls } from 'node:tls'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createServer as createTls, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sealAudit } from '../../apps/relay/audit/seal.ts'
-import { createSiem } from '../../apps/relay/audit/siem.ts'
+import { createSiem, type Receiver, receiverOf } from '../../apps/relay/audit/siem.ts'
 import { createLags } from '../../apps/relay/lags.ts'
 import { createTelemetry, type Logger } from '../../apps/shared/telemetry.ts'
+import { renewAll } from '../../apps/shared/tls/pairs.ts'
 import { type AuditTable, appendAuditTo } from '../../db/audit.ts'
 import { createDb } from '../../db/client.ts'
 import { user_events } from '../../db/identity/tables.ts'
@@ -250,5 +255,72 @@ describe('audit rows sent to a log system by syslog over TLS', () => {
     await allTurns(siemTo(url, authority.ca, authority.issue('relay')))
     server.close()
     expect(new Set(names)).toEqual(new Set(['relay']))
+  })
+})
+
+describe('the files of a log system', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-siem-'))
+  afterAll(() => rmSync(dir, { recursive: true }))
+  const put = (name: string, text: string) => {
+    writeFileSync(join(dir, name), text)
+    return join(dir, name)
+  }
+  const settings = (url: string, own = authority.issue('relay')) => ({
+    RELAY__SIEM__URL: url,
+    RELAY__SIEM__HEADER: 'Authorization: Bearer {token}',
+    RELAY__SIEM__TOKEN_FILE: put('token', 'secret'),
+    RELAY__SIEM__CA_FILE: put('ca.pem', authority.ca),
+    RELAY__SIEM__CERT_FILE: put('relay.pem', own.cert),
+    RELAY__SIEM__KEY_FILE: put('relay.key', own.key),
+  })
+
+  it.each(['https', 'syslog+tls'])('count for %s once renewed, without a restart', async (protocol) => {
+    const shown: string[] = []
+    const note = (socket: TLSSocket) => void shown.push(socket.getPeerCertificate().fingerprint256)
+    const asking = { cert, key, ca: authority.ca, requestCert: true, rejectUnauthorized: true }
+    const server =
+      protocol === 'https'
+        ? createHttps(asking, (req, res) => {
+            note(req.socket as TLSSocket)
+            req.resume().on('end', () => res.setHeader('connection', 'close').end())
+          })
+        : createTls(asking, (socket) => {
+            note(socket)
+            socket.resume().on('end', () => socket.end())
+          })
+    const [own, next] = [authority.issue('relay'), createAuthority()]
+    const renewed = next.issue('relay')
+    const receiver = receiverOf(settings(`${protocol}://localhost:${await listening(server)}`, own)) as Receiver
+    const siem = createSiem({ ...receiver, pool: opened.pool, log })
+    const { log: quiet } = createTelemetry('test', { level: 'silent' })
+    const shownNow = async () => {
+      renewAll(quiet)
+      await say(1)
+      await allTurns(siem)
+      return shown.at(-1)
+    }
+    try {
+      expect(await shownNow()).toBe(new X509Certificate(own.cert).fingerprint256)
+      // Between the writes of a renewal the previous pair stays.
+      put('relay.pem', renewed.cert)
+      expect(await shownNow()).toBe(new X509Certificate(own.cert).fingerprint256)
+      put('relay.key', renewed.key)
+      put('ca.pem', next.ca)
+      server.setSecureContext(next.issue('localhost'))
+      expect(await shownNow()).toBe(new X509Certificate(renewed.cert).fingerprint256)
+    } finally {
+      server.close()
+    }
+  })
+
+  it('stop the start if one cannot be read or has no partner', () => {
+    const well = settings('https://siem.invalid')
+    for (const kind of ['TOKEN', 'CA', 'CERT', 'KEY'])
+      expect(() => receiverOf({ ...well, [`RELAY__SIEM__${kind}_FILE`]: join(dir, 'none') })).toThrow(
+        `RELAY__SIEM__${kind}_FILE names`,
+      )
+    const { RELAY__SIEM__KEY_FILE: _key, ...half } = well
+    expect(() => receiverOf(half)).toThrow('belong together')
+    expect(receiverOf({ RELAY__SIEM__HEADER: well.RELAY__SIEM__HEADER })).toBeUndefined()
   })
 })

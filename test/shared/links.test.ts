@@ -146,7 +146,10 @@ describe('the link with Redis', () => {
     expect(links.tls).toEqual({ cert: server.cert.trim(), key: server.key.trim() })
   })
 
-  it('follows the server that the Sentinels call the primary, even after it died', async () => {
+  it.each([
+    ['died', 'SIGKILL'],
+    ['left the network, which closes no connection', 'SIGSTOP'],
+  ] as const)('follows the server that the Sentinels call the primary, even after it %s', async (_what, signal) => {
     const [first, second] = [await startOwnRedis(), await startOwnRedis()]
     await second.follow(first.url)
     const sentinels = await sentinelsOf(first, 1, dir)
@@ -162,7 +165,7 @@ describe('the link with Redis', () => {
       expect(await redis.wait(1, 1000)).toBe(1)
       await other.connect()
       expect(await other.get('before')).toBe('1')
-      first.kill()
+      first.kill(signal)
       const writes = () => redis.set('after', '1').then(Boolean, () => false)
       await until(writes, { what: 'a primary that takes writes', timeout_ms: 20_000 })
       expect(await second.client.mget('before', 'after')).toEqual(['1', '1'])

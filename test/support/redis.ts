@@ -31,8 +31,8 @@ export const startOwnRedis = async () => {
     program,
     port,
     client,
-    /** Like a machine that is gone. */
-    kill: () => child.kill('SIGKILL'),
+    /** Like a process that is gone; by SIGSTOP like a machine that has left the network. */
+    kill: (signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL') => child.kill(signal),
     /** Replicates another one from now on; resolves when it has all of the other's data. */
     follow: async (primary: string) => {
       const { hostname, port: of } = new URL(primary)

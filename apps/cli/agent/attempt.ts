@@ -24,7 +24,7 @@ import { preview } from './tofu/preview.ts'
 import { type AgentFile, environmentOf, named } from './tools/file.ts'
 import { letIn } from './tools/host.ts'
 import { fitting } from './tools/picture.ts'
-import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
+import { Ended, failed, type Job, type LogLine, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
 const TOOLS: Record<string, Tool> = {
   ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply, 'opentofu.drift': drift },
@@ -72,36 +72,35 @@ export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
   }
 }
 
+type Line = { seq: number; time: string; text: string } & Pick<LogLine, 'stream' | 'level'>
+type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
+  work: Work
+  folder: string
+  first: Answer
+  say: (line: string) => void
+}
+
 /**
- * Runs one piece of work: it begins after its "started" report is accepted, in its own folder and environment. If no
- * heartbeat is accepted for two heartbeat intervals, it interrupts itself, so a repeat elsewhere never overlaps it.
+ * Sends the lines of a started attempt, and learns from the answers whether it must stop. It stops by itself if none is
+ * accepted for two heartbeat intervals.
  */
-export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
-  const span = beginAttempt(work, file.traces)
-  const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
-  // Without it no work can begin, such as on a full disk.
-  const folder = mkdtempSync(join(tmpdir(), FOLDER))
-  const first = await report('started')
-  if (first.status !== 200) {
-    rmSync(folder, { recursive: true })
-    return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
-  }
-  say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
+const startBeating = ({ work, folder, report, first, say }: Beating) => {
   const stop = new AbortController()
   if (first.cancel_requested) stop.abort()
-  const lines: {
-    seq: number
-    time: string
-    stream: 'stdout' | 'stderr' | 'log'
-    level: 'info' | 'warn' | 'error'
-    text: string
-  }[] = []
-  let seq = 0
+  const lines: Line[] = []
   /** When the last message that was accepted was sent: the control plane has counted from then on, or later. */
   let heard = first.at ?? Date.now()
   let lost = false
   let ended = false
   let beating: Promise<void> = Promise.resolve()
+  const halt = (why: string) => {
+    if (!stop.signal.aborted) say(`${work.node_id}: ${why}`)
+    stop.abort()
+  }
+  const lose = () => {
+    lost = true
+    halt('lost; stopping')
+  }
   const beat = async () => {
     const part = partOf(lines)
     const { status, at, cancel_requested, category, code } = await report(
@@ -117,16 +116,6 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     if (category === 'execution_result_rejected' || code === 'invalid_token') lose()
     else if (cancel_requested) halt('told to stop')
   }
-  const halt = (why: string) => {
-    if (!stop.signal.aborted) say(`${work.node_id}: ${why}`)
-    stop.abort()
-  }
-  const lose = () => {
-    lost = true
-    halt('lost; stopping')
-  }
-  /** Milliseconds until another agent may get the work, once this one is lost. */
-  const own_ms = () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity)
   const timer = setInterval(
     () => {
       void utimes(folder, new Date(), new Date()).catch(() => {})
@@ -136,6 +125,37 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     },
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
   )
+  return {
+    lines,
+    stop: stop.signal,
+    /** Milliseconds until another agent may get the work, once this one is lost. */
+    own_ms: () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity),
+    /** Resolves when the last heartbeat is answered. */
+    end: (): Promise<void> => {
+      clearInterval(timer)
+      ended = true
+      return beating
+    },
+  }
+}
+
+/**
+ * Runs one piece of work: it begins after its "started" report is accepted, in its own folder and environment. If no
+ * heartbeat is accepted for two heartbeat intervals, it interrupts itself, so a repeat elsewhere never overlaps it.
+ */
+export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
+  const span = beginAttempt(work, file.traces)
+  const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
+  // Without it no work can begin, such as on a full disk.
+  const folder = mkdtempSync(join(tmpdir(), FOLDER))
+  const first = await report('started')
+  if (first.status !== 200) {
+    rmSync(folder, { recursive: true })
+    return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
+  }
+  say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
+  const { lines, stop, own_ms, end } = startBeating({ work, folder, report, first, say })
+  let seq = 0
 
   const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
   // Masking shorter values would garble ordinary words.
@@ -145,11 +165,12 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text, { cut }).slice(0, MAX_TEXT) })
   }
   const stored = async () => {
-    while (lines.length > HELD && !stop.signal.aborted) await delay(100)
+    while (lines.length > HELD && !stop.aborted) await delay(100)
   }
-  const signal = AbortSignal.any([stop.signal, told])
+  const signal = AbortSignal.any([stop, told])
   const tool = named(TOOLS, work.job)
   let acted = false
+  const executed: Job['executed'] = {}
   const began = () => {
     acted ||= !READS.test(work.job)
   }
@@ -163,16 +184,14 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     const traced = span.traceparent ? { TRACEPARENT: span.traceparent } : {}
     for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
     if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
-    const reports = { log, stored, keep, fetch, left_ms, own_ms, began }
+    const reports = { log, stored, keep, fetch, left_ms, own_ms, began, executed }
     return tool({ work, file, folder, home, env: { ...own, ...traced, ...env }, mask, signal, ...reports })
   }
   try {
     const verdict = await act().catch((error: Error) =>
       error instanceof Ended ? error.verdict : faultOf(error, acted),
     )
-    clearInterval(timer)
-    ended = true
-    await beating
+    await end()
     // All lines except the last part are sent before the final message, which carries that part.
     for (let part = partOf(lines); part.length < lines.length; part = partOf(lines)) {
       lines.splice(0, part.length)
@@ -180,14 +199,16 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     }
     const { status, ...rest } = verdict
     void span.end(status)
-    let said = await report(status, { ...closing(rest, mask), lines })
-    if (status === 'succeeded' && UNTAKEN.has(said.status)) said = await report('failed', closing(untaken(said), mask))
+    const ran = executedOf(executed)
+    let said = await report(status, { ...closing(rest, mask), ...ran, lines })
+    if (status === 'succeeded' && UNTAKEN.has(said.status))
+      said = await report('failed', { ...closing(untaken(said), mask), ...ran })
     // The control plane may never learn it: this line is then all that tells what became of the work.
     const words = 'message' in verdict ? ` ${mask(verdict.message)}` : ''
     const refused = `, but the report was refused: ${said.code ?? said.status}.${words}`
     say(`${work.node_id}: ${status}${said.status === 200 ? '' : refused}`)
   } finally {
-    clearInterval(timer)
+    void end()
     endStrays(basename(folder))
     try {
       removeTree(folder)
@@ -216,6 +237,9 @@ const untaken = ({ detail = 'the control plane refuses them.' }: Answer) => ({
   message: `The job succeeded, but not its outputs: ${detail}`,
   retryable: false,
 })
+
+/** None if no program began. */
+const executedOf = ({ tool, ...more }: Job['executed']) => (tool === undefined ? {} : { executed: { tool, ...more } })
 
 const closing = (rest: object, mask: (text: string) => string) => {
   if ('outputs' in rest) return maskIn(rest as { outputs: Record<string, unknown> }, mask)

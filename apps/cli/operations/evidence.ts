@@ -12,6 +12,7 @@ import { operationId } from './operation.ts'
 
 const PASSED = 'status=approved&status=bypassed&page_size=500'
 const MAX_BYTES = 512 * 1_048_576
+const MAX_EXECUTED = 50
 
 /** The evidence of an operation: its chain, as a file that anyone can verify offline. */
 export const evidenceCommands: Command[] = [
@@ -97,6 +98,7 @@ export const evidenceCommands: Command[] = [
           `         signed ${moment(head.made_at)} with key ${head.kid}`,
           ...countOf(verified),
           endOf(verified),
+          ...executedOf(verified),
           ...shownOf(verified),
         ],
       )
@@ -136,6 +138,17 @@ const countOf = ({ counted, decisions, starts, oldest_ms, signed }: Held): strin
         `COUNTED  ${decisions} decisions by their votes, ${starts} starts behind gates; voters proved at most ${(oldest_ms / 1000).toFixed(1)} s before`,
       ]
     : ['FORM ONLY  An older build made this chain: it does not record whose votes passed its gates.']
+
+/** The programs that agents ran, by their own words; each saved plan was compared with the approvals that the file shows. */
+const executedOf = ({ executed }: Held): string[] => {
+  const lines = executed.slice(0, MAX_EXECUTED).map(({ id, tool, version, tool_sha256, exit, ...ran }) => {
+    const short = (name: string, value: unknown) =>
+      value === undefined ? [] : [`${name} ${String(value).slice(0, 12)}`]
+    const parts = [...short('sha256', tool_sha256), ...short('exit', exit), ...short('plan', ran.content_sha256)]
+    return `         ${[[id, tool, version].filter(Boolean).join(' '), ...parts, ...short('commit', ran.commit)].join(', ')}`
+  })
+  return executed.length === 0 ? [] : [`EXECUTED ${executed.length} attempts by agents, in their words:`, ...lines]
+}
 
 const NAMES = { record: (line: number) => `record ${line}`, head: () => 'the head', file: () => 'the file' }
 

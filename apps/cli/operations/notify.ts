@@ -69,7 +69,7 @@ const rulesLines = (reply: Rules): string[] => {
 
 const FILE = { type: 'string', short: 'f', value: 'FILE', about: 'new rules, YAML or JSON; - is stdin' } as const
 
-/** How a person is notified of decisions that wait for them. */
+/** How a person is notified of decisions that wait for them and of operations that stop. */
 export const notifyCommands: Command[] = [
   {
     name: 'notify list',
@@ -186,7 +186,7 @@ export const notifyCommands: Command[] = [
         ['id', ({ delivery_id }) => short(delivery_id)],
         ['state', ({ state }) => word(state)],
         ['to', ({ destination_id }) => short(destination_id)],
-        ['about', ({ purpose, notices }) => (purpose === 'notices' ? `${notices.length} decisions` : purpose)],
+        ['about', ({ purpose, notices }) => [...new Set(notices.map(({ event }) => event))].join(', ') || purpose],
         [zoned('made'), ({ created_at }) => minute(created_at)],
         ['tries', ({ attempts }) => attempts],
         ['error', ({ last_error }) => last_error],

@@ -88,26 +88,27 @@ const choicesOf = (procedures: Procedure[], wanted: string | undefined): Choice[
   ]
 }
 
+const firstOf = (resource: Resource | undefined, again: Again | undefined): Typed => ({
+  title: resource ? tPlan.intent.name_of(resource.display_name || resource.name) : '',
+  picked: resource !== undefined,
+  ids: resource?.resource_id ?? '',
+  chips: [],
+  when: '',
+  values: {},
+  more: '',
+  parameters: '',
+  reason: '',
+  ticket: '',
+  limits: {},
+  take_over: false,
+  ...again?.typed,
+})
+
 type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource | undefined; again: Again | undefined }
 const Form = ({ choices, what, resource, again }: FormProps) => {
-  const id = useId()
   const navigate = useNavigate()
   const { href } = useLocation()
-  const [typed, setTyped] = useTyped<Typed>(href, {
-    title: resource ? tPlan.intent.name_of(resource.display_name || resource.name) : '',
-    picked: resource !== undefined,
-    ids: resource?.resource_id ?? '',
-    chips: [],
-    when: '',
-    values: {},
-    more: '',
-    parameters: '',
-    reason: '',
-    ticket: '',
-    limits: {},
-    take_over: false,
-    ...again?.typed,
-  })
+  const [typed, setTyped] = useTyped(href, firstOf(resource, again))
   const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
   const [timing, setTiming] = useTyped(`${href} timing`, NOW)
   const [tries, setTries] = useState(0)
@@ -154,30 +155,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
       <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_360px]">
         <form noValidate onSubmit={(event) => void submit(event)} className="flex min-w-0 flex-col gap-4">
           <Part title={tPlan.intent.what_title}>
-            <Field id={`${id}-what`} label={tPlan.intent.start_what}>
-              <select
-                id={`${id}-what`}
-                className="input"
-                value={choices.find((one) => one.what === what)?.value}
-                onChange={(event) => choose(event.target.value)}
-              >
-                {choices.map(
-                  ({ value, word, what: { fixed } }) =>
-                    fixed && (
-                      <option key={value} value={value}>
-                        {word}
-                      </option>
-                    ),
-                )}
-                {KINDS.map((kind) => (
-                  <Group
-                    key={kind}
-                    label={tPlan.intent.groups[kind]}
-                    choices={choices.filter(({ what }) => what.kind === kind && !what.fixed)}
-                  />
-                ))}
-              </select>
-            </Field>
+            <ChoiceField choices={choices} what={what} choose={choose} />
           </Part>
           {what?.procedure?.scope === 'plan' || (what?.fixed && again?.before.length === 0) ? null : (
             <Part title={tPlan.intent.where.title}>
@@ -213,6 +191,37 @@ const AgainNote = ({ again: { rest, as_then } }: { again: Again }) => (
     {tPlan.intent.again.anew} {as_then ? tPlan.intent.again.as_then : null}
   </p>
 )
+
+type ChoiceProps = { choices: Choice[]; what: What | undefined; choose: (value: string) => void }
+const ChoiceField = ({ choices, what, choose }: ChoiceProps) => {
+  const id = useId()
+  return (
+    <Field id={id} label={tPlan.intent.start_what}>
+      <select
+        id={id}
+        className="input"
+        value={choices.find((one) => one.what === what)?.value}
+        onChange={(event) => choose(event.target.value)}
+      >
+        {choices.map(
+          ({ value, word, what: { fixed } }) =>
+            fixed && (
+              <option key={value} value={value}>
+                {word}
+              </option>
+            ),
+        )}
+        {KINDS.map((kind) => (
+          <Group
+            key={kind}
+            label={tPlan.intent.groups[kind]}
+            choices={choices.filter(({ what }) => what.kind === kind && !what.fixed)}
+          />
+        ))}
+      </select>
+    </Field>
+  )
+}
 
 const Group = ({ label, choices }: { label: string; choices: Choice[] }) =>
   choices.length === 0 ? null : (

@@ -24,19 +24,21 @@ type LogViewProps = {
   failed: boolean
 }
 
-/** The log of one attempt. Opens at the end and follows only there; scrolling up loads older lines. */
-export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogViewProps) => {
-  const log = useLog(operation_id, node_id, attempt)
-  const folds = useFolds(log.lines)
-  const scroll = useScroll(log, folds)
-  const search = useSearch(log.search, (seq) => void scroll.go(seq))
-  const [wrap, setWrap] = useState(true)
-  const [times, setTimes] = useState(true)
+/** The lines that the address names. */
+const useRange = (): Range | null => {
   const hash = useLocation({ select: (location) => location.hash })
-  const range = useMemo(() => rangeOf(hash), [hash])
-  const select = useSelect(folds, scroll)
-  /** Where a selection by keys begins: its lines are in view. */
-  const selected = useRef<number>(undefined)
+  return useMemo(() => rangeOf(hash), [hash])
+}
+
+type Log = ReturnType<typeof useLog>
+type Scroll = ReturnType<typeof useScroll>
+
+/** Goes to the line of the link, unless it is `selected`; without one, a failed attempt opens at its first error. */
+const useStart = (
+  log: Log,
+  scroll: Scroll,
+  { range, failed, selected }: { range: Range | null; failed: boolean; selected: React.RefObject<number | undefined> },
+) => {
   const from = log.loading ? undefined : range?.from
   // biome-ignore lint/correctness/useExhaustiveDependencies: only another link moves the view
   useEffect(() => {
@@ -52,6 +54,21 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
     }
     void toFirst()
   }, [log.loading])
+}
+
+/** The log of one attempt. Opens at the end and follows only there; scrolling up loads older lines. */
+export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogViewProps) => {
+  const log = useLog(operation_id, node_id, attempt)
+  const folds = useFolds(log.lines)
+  const scroll = useScroll(log, folds)
+  const search = useSearch(log.search, (seq) => void scroll.go(seq))
+  const [wrap, setWrap] = useState(true)
+  const [times, setTimes] = useState(true)
+  const range = useRange()
+  const select = useSelect(folds, scroll)
+  /** Where a selection by keys begins: its lines are in view. */
+  const selected = useRef<number>(undefined)
+  useStart(log, scroll, { range, failed, selected })
   const [said, setSaid] = useState('')
   const toError = async (place: 'after_seq' | 'before_seq') => {
     const here = scroll.found ?? (place === 'after_seq' ? 0 : log.total + 1)
@@ -98,16 +115,7 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
         {said}
       </div>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line px-4 py-2 text-table">
-        <span className="text-muted tabular-nums">
-          {tOperation.logs.total(Math.max(log.total, scroll.last))}
-          {open
-            ? scroll.following
-              ? `, ${tOperation.logs.live}`
-              : ''
-            : log.complete
-              ? `, ${tOperation.logs.complete}`
-              : ''}
-        </span>
+        <Total {...{ log, scroll, open }} />
         <span className="flex-1" />
         <LogSearch search={search} />
         <Tick word={tOperation.logs.wrap} on={wrap} set={setWrap} />
@@ -130,6 +138,13 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
   )
 }
 
+const Total = ({ log, scroll, open }: { log: Log; scroll: Scroll; open: boolean }) => (
+  <span className="text-muted tabular-nums">
+    {tOperation.logs.total(Math.max(log.total, scroll.last))}
+    {open ? (scroll.following ? `, ${tOperation.logs.live}` : '') : log.complete ? `, ${tOperation.logs.complete}` : ''}
+  </span>
+)
+
 export const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: boolean) => void }) => (
   <label className="flex items-center gap-1.5">
     <input type="checkbox" checked={on} onChange={(event) => set(event.target.checked)} />
@@ -140,7 +155,7 @@ export const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: b
 type LinesProps = {
   ended: boolean
   folds: Folds
-  scroll: ReturnType<typeof useScroll>
+  scroll: Scroll
   range: Range | null
   wrap: boolean
   times: boolean

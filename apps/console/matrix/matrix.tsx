@@ -39,30 +39,13 @@ export const GraphMatrix = memo(({ matrix, ...props }: Props) =>
 
 type GridProps = Props & { matrix: Matrix }
 
-const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, matrix }: GridProps) => {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a gate keeps its place; its state comes from `states`
-  const gates = useMemo(() => placeGates(graph, matrix), [graph.gates.length, matrix])
-  const lines = useMemo(() => linesOf(matrix), [matrix])
-  const columns = useMemo(() => columnsOf(matrix), [matrix])
-  const blocks = useMemo(() => blocksOf(matrix), [matrix])
-  const critical = useMemo(() => new Set(graph.critical_path), [graph.critical_path])
-  const progress = useProgress(
-    operation_id,
-    graph.nodes.some(({ state }) => isAtWork(state)),
-  )
-  const list = useRef<VirtualizerHandle>(null)
-  const box = useRef<HTMLDivElement>(null)
-  const head = useRef<HTMLTableSectionElement>(null)
+/** The tab stop, which keys and presses move; keys also move the focus with it. */
+const useWalk = (box: React.RefObject<HTMLDivElement | null>, { matrix, states, open }: GridProps) => {
   const [at, setAt] = useState<Place>([0, 0])
   const [walked, walk] = useState<Place>()
-  const headPx = useHeight(head)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the selected cell is found in the document
-  useEffect(() => {
-    box.current?.querySelector('[aria-selected=true]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' })
-  }, [selected])
   useEffect(() => {
     if (walked) box.current?.querySelector<HTMLElement>(`[data-at="${walked.join('/')}"]`)?.focus()
-  }, [walked])
+  }, [box, walked])
   const key = (event: React.KeyboardEvent) => {
     const node = matrix.rows[at[0]]?.cells[at[1]]
     const by = event.key === ']' ? 1 : event.key === '[' ? -1 : undefined
@@ -86,6 +69,30 @@ const Grid = ({ operation_id, graph, states, selected, marked, open, openGate, m
     const node = matrix.rows[row]?.cells[column]
     if (node) open(node.node_id)
   }
+  return { at, key, press }
+}
+
+const Grid = (props: GridProps) => {
+  const { operation_id, graph, states, selected, marked, openGate, matrix } = props
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a gate keeps its place; its state comes from `states`
+  const gates = useMemo(() => placeGates(graph, matrix), [graph.gates.length, matrix])
+  const lines = useMemo(() => linesOf(matrix), [matrix])
+  const columns = useMemo(() => columnsOf(matrix), [matrix])
+  const blocks = useMemo(() => blocksOf(matrix), [matrix])
+  const critical = useMemo(() => new Set(graph.critical_path), [graph.critical_path])
+  const progress = useProgress(
+    operation_id,
+    graph.nodes.some(({ state }) => isAtWork(state)),
+  )
+  const list = useRef<VirtualizerHandle>(null)
+  const box = useRef<HTMLDivElement>(null)
+  const head = useRef<HTMLTableSectionElement>(null)
+  const headPx = useHeight(head)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the selected cell is found in the document
+  useEffect(() => {
+    box.current?.querySelector('[aria-selected=true]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' })
+  }, [selected])
+  const { at, key, press } = useWalk(box, props)
   const names = useMemo(() => new Map(graph.groups.map((group) => [group.group_id, group.name])), [graph])
   const chosen = useMemo(() => rowOf(matrix, selected), [matrix, selected])
   const kept = [at[0], chosen].map((row) => lines.findIndex(({ index }) => index === row)).filter((line) => line >= 0)

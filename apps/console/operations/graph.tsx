@@ -7,7 +7,7 @@ import { largeGroups, useFolding } from '../graph/folding.ts'
 import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
-import { countLooks, isBroken, StatesContext, useLiveStates } from '../graph/states.ts'
+import { countLooks, type GraphStates, isBroken, StatesContext, useLiveStates } from '../graph/states.ts'
 import { useMatrix } from '../matrix/cells.ts'
 import { FindNode } from '../matrix/find.tsx'
 import { found } from '../matrix/why.ts'
@@ -36,15 +36,10 @@ export const OperationGraphPage = () => {
   return <GraphView key={operation_id} graph={graph} operation_id={operation_id} />
 }
 
-const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id: string }) => {
-  // News of thousands of nodes must not delay a key.
-  const graph = useDeferredValue(newest)
+/** The choice in the address, and ways to change it. */
+const useChosen = () => {
   const search = useSearch({ from: '/shell/operations/$operation_id/graph' })
   const navigate = useNavigate({ from: '/operations/$operation_id/graph' })
-  const looks = useLiveStates(graph)
-  const [folded, fold] = useFolding(() => largeGroups(graph))
-  const [text, setText] = useState('')
-  const [seek, setSeek] = useState<string>()
   const show = useCallback(
     (change: (before: typeof search) => typeof search) =>
       void navigate({ search: change, replace: true, resetScroll: false }),
@@ -56,11 +51,13 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     [show],
   )
   const open = useCallback((node: string) => select({ node }), [select])
-  // The router renders at once, and a large graph takes longer than a frame.
-  const selected = useDeferredValue(search.node)
-  const only = useDeferredValue(search.only)
   const openGate = useCallback((gate: string) => select({ gate }), [select])
-  const matrix = useMatrix(graph)
+  return { search, show, select, open, openGate }
+}
+
+/** Marks the nodes with a text in their name or state; without a text, those in the chosen state. */
+const useMarked = (graph: Graph, looks: GraphStates, only: string | undefined) => {
+  const [text, type] = useState('')
   const find = useCallback(
     (sought: string) =>
       found(graph, (node) => statusWord(node.state, looks.look(node)), sought).map(({ node_id }) => node_id),
@@ -71,6 +68,21 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     if (text.trim() !== '') return ({ node_id }: GraphNode) => ids.has(node_id)
     return only ? (node: GraphNode) => looks.look(node).word === only : undefined
   }, [ids, looks, only, text])
+  return { type, find, count: ids.size, marked }
+}
+
+const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id: string }) => {
+  // News of thousands of nodes must not delay a key.
+  const graph = useDeferredValue(newest)
+  const { search, show, select, open, openGate } = useChosen()
+  const looks = useLiveStates(graph)
+  const [folded, fold] = useFolding(() => largeGroups(graph))
+  const [seek, setSeek] = useState<string>()
+  // The router renders at once, and a large graph takes longer than a frame.
+  const selected = useDeferredValue(search.node)
+  const only = useDeferredValue(search.only)
+  const matrix = useMatrix(graph)
+  const { type, find, count, marked } = useMarked(graph, looks, only)
   const counts = useMemo(() => countLooks(looks, graph.nodes), [graph, looks])
   const goTo = (node_id: string) => {
     const group = graph.nodes.find((node) => node.node_id === node_id)?.group
@@ -90,7 +102,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
       />
       <Broken graph={graph} open={goTo} />
       <div className="flex flex-wrap items-center justify-between gap-3">
-        <FindNode count={ids.size} type={setText} find={find} open={goTo} />
+        <FindNode count={count} type={type} find={find} open={goTo} />
         <ViewChoice
           view={view}
           matrix={matrix !== null}
@@ -111,41 +123,40 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
         ) : (
           <Suspense fallback={<Loading rows={1} />}>
             {view === 'matrix' ? (
-              <GraphMatrix
-                operation_id={operation_id}
-                graph={graph}
-                matrix={matrix}
-                states={looks}
-                selected={selected}
-                marked={marked}
-                open={open}
-                openGate={openGate}
-              />
+              <GraphMatrix states={looks} {...{ operation_id, graph, matrix, selected, marked, open, openGate }} />
             ) : (
               <GraphCanvas
-                graph={graph}
                 name={operation_id}
-                folded={folded}
-                fold={fold}
                 selected={selected ?? (gate && gateBox(gate.gate_id))}
-                only={only}
-                seek={seek}
-                open={open}
-                openGate={openGate}
+                {...{ graph, folded, fold, only, seek, open, openGate }}
               />
             )}
           </Suspense>
         )}
-        {selected ? (
-          <NodePanel operation_id={operation_id} node_id={selected} close={() => select({})}>
-            <WhyWaiting graph={graph} states={looks} node_id={selected} select={select} />
-          </NodePanel>
-        ) : gate ? (
-          <GatePanel gate={gate} graph={graph} operation_id={operation_id} close={() => select({})} />
-        ) : null}
+        <Panel {...{ operation_id, graph, selected, gate, select }} />
       </div>
     </StatesContext>
   )
+}
+
+type PanelProps = {
+  operation_id: string
+  graph: Graph
+  selected: string | undefined
+  gate: Graph['gates'][number] | undefined
+  select: ReturnType<typeof useChosen>['select']
+}
+
+const Panel = ({ operation_id, graph, selected, gate, select }: PanelProps) => {
+  const looks = useContext(StatesContext)
+  const close = () => select({})
+  if (selected)
+    return (
+      <NodePanel operation_id={operation_id} node_id={selected} close={close}>
+        <WhyWaiting graph={graph} states={looks} node_id={selected} select={select} />
+      </NodePanel>
+    )
+  return gate ? <GatePanel gate={gate} graph={graph} operation_id={operation_id} close={close} /> : null
 }
 
 /** The first nodes that failed, by name, whichever part of the graph is in view. */

@@ -201,6 +201,24 @@ const Short = ({ value }: { value: string }) => (
   </span>
 )
 
+/** The program that the node's agent ran, in the words of that agent. */
+const Ran = ({ executed }: { executed: NonNullable<EvidenceRecord['subject']['executed']> }) => {
+  const { tool, version = '', exit, agent = '', tool_sha256, content_sha256, commit } = executed
+  const { program, plan, commit: named } = tProof.evidence.executed
+  return (
+    <span className="block text-table text-muted">
+      {tProof.evidence.executed.ran(`${tool} ${version}`.trim(), agent, exit)}
+      {Object.entries({ [program]: tool_sha256, [plan]: content_sha256, [named]: commit }).map(([name, value]) =>
+        value === undefined ? null : (
+          <span key={name} className="block">
+            {name} <Short value={value} />
+          </span>
+        ),
+      )}
+    </span>
+  )
+}
+
 const COLUMNS: Column<EvidenceRecord>[] = [
   { name: tProof.evidence.columns.seq, kind: 'number', cell: ({ seq }) => seq },
   {
@@ -214,7 +232,12 @@ const COLUMNS: Column<EvidenceRecord>[] = [
     name: tProof.evidence.columns.statement,
     kind: 'lead',
     className: 'wrap-anywhere',
-    cell: ({ statement }) => <span lang="en">{statement}</span>,
+    cell: ({ statement, subject: { executed } }) => (
+      <>
+        <span lang="en">{statement}</span>
+        {executed ? <Ran executed={executed} /> : null}
+      </>
+    ),
   },
   { name: tProof.evidence.columns.who, cell: ({ actor }) => <Person who={actor} /> },
   { name: tProof.evidence.columns.subject, cell: ({ subject_digest }) => <Short value={subject_digest} /> },

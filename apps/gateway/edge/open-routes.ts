@@ -11,6 +11,8 @@ import type { Exchange } from './answers.ts'
 import type { ClientAddress } from './target.ts'
 
 export const AUTH_BODY = 16_384
+/** Sign-ins without a name. A person reads pages before each, so one limit is enough for both. */
+const NAMELESS: ReadonlySet<unknown> = new Set(['passkey', 'second_factor', 'authorization_code'])
 
 /** Seats reserved for known devices, so that a flood of strangers leaves room for them. */
 const KNOWN_SEATS = 2
@@ -39,7 +41,9 @@ export const chargeOpenRoute = async (
   const login = readLogin(body)
   // Polls are frequent by nature; they must not use up the refreshes of their neighbors.
   if (route.class === 'login' || login.username !== undefined) await chargeLogin(deps, exchange, login, address)
-  else if (login.polls) await charge('machine')
+  else if (login.grant_type === DEVICE_GRANT) await charge('machine')
+  // Anyone can use up the refreshes of an address by tokens that do not verify.
+  else if (NAMELESS.has(login.grant_type)) await charge('page', await sessionOf(deps, req))
   else await charge('refresh', await sessionOf(deps, req, login.refresh_token))
   return body
 }
@@ -51,7 +55,7 @@ type Login = {
   username: string | undefined
   refresh_token: string | undefined
   device_token: string | undefined
-  polls: boolean
+  grant_type: unknown
 }
 
 /**
@@ -136,7 +140,7 @@ const readLogin = (body: Buffer): Login => {
     username: textOf(username, 256),
     refresh_token: textOf(refresh_token, 4096),
     device_token: textOf(device_token, 512),
-    polls: grant_type === DEVICE_GRANT,
+    grant_type,
   }
 }
 

@@ -60,6 +60,35 @@ const createBlocks = () => {
   }
 }
 
+/** Rules for requests that the page of a browser sends. */
+const pageRules = ({ csrf, origins, onCsrf }: Pick<GuardDeps, 'csrf' | 'origins' | 'onCsrf'>) => {
+  /** Applies the Origin rule and checks the CSRF token on unsafe requests of cookie sessions. */
+  const refuseForgery = (req: IncomingMessage, claims: AccessClaims): void => {
+    if (claims.cm !== 'cookie' || req.method === 'GET' || req.method === 'HEAD') return
+    refuseOrigin(req)
+    const token = req.headers['x-csrf-token']
+    if (csrf.verify(claims.session_id, typeof token === 'string' ? token : undefined)) return
+    onCsrf()
+    throw csrfFailed()
+  }
+
+  const refuseOrigin = ({ headers: { origin, 'sec-fetch-site': site } }: IncomingMessage) => {
+    const foreign = origins.refuse({ origin, 'sec-fetch-site': [site].flat()[0] })
+    if (foreign) throw foreign
+  }
+
+  /**
+   * The images and scripts of another site's page must not use up the limits of its visitor: a whole office may share
+   * the address. A link that a person follows asks for a document.
+   */
+  const refuseForeign = (req: IncomingMessage): void => {
+    const { 'sec-fetch-site': site, 'sec-fetch-dest': dest } = req.headers
+    if (site === 'cross-site' && dest !== 'document') refuseOrigin(req)
+  }
+
+  return { refuseForgery, refuseForeign }
+}
+
 /** The checks between the route and the upstream, in the order of auth.md 6. Each throws its refusal. */
 export const createGuard = (deps: GuardDeps) => {
   const { limits, nameOf, redisGate, localLimits, denylist } = deps
@@ -133,31 +162,7 @@ export const createGuard = (deps: GuardDeps) => {
     if (wait !== undefined) throw limited('api', wait)
   }
 
-  /** Applies the Origin rule and checks the CSRF token on unsafe requests of cookie sessions. */
-  const refuseForgery = (req: IncomingMessage, claims: AccessClaims): void => {
-    if (claims.cm !== 'cookie' || req.method === 'GET' || req.method === 'HEAD') return
-    refuseOrigin(req)
-    const token = req.headers['x-csrf-token']
-    if (deps.csrf.verify(claims.session_id, typeof token === 'string' ? token : undefined)) return
-    deps.onCsrf()
-    throw csrfFailed()
-  }
-
-  const refuseOrigin = ({ headers: { origin, 'sec-fetch-site': site } }: IncomingMessage) => {
-    const foreign = deps.origins.refuse({ origin, 'sec-fetch-site': [site].flat()[0] })
-    if (foreign) throw foreign
-  }
-
-  /**
-   * The images and scripts of another site's page must not use up the limits of its visitor: a whole office may share
-   * the address. A link that a person follows asks for a document.
-   */
-  const refuseForeign = (req: IncomingMessage): void => {
-    const { 'sec-fetch-site': site, 'sec-fetch-dest': dest } = req.headers
-    if (site === 'cross-site' && dest !== 'document') refuseOrigin(req)
-  }
-
-  return { charge, authenticate, pass, refuseForgery, refuseForeign }
+  return { charge, authenticate, pass, ...pageRules(deps) }
 }
 export type Guard = ReturnType<typeof createGuard>
 

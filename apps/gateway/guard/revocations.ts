@@ -1,11 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ConsumerMessages, DeliverPolicy, type JsMsg, type NatsConnection } from 'nats'
+import {
+  AckPolicy,
+  ConsumerEvents,
+  type ConsumerMessages,
+  DeliverPolicy,
+  type JsMsg,
+  type NatsConnection,
+  nanos,
+} from 'nats'
 import { connectNats, type Envelope, prefixed, streamName } from '../../shared/events/events.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import { DENY_MS } from './denylist.ts'
 
 const SUBJECTS = ['auth.session.revoked.v1', 'auth.key.revoked.v1']
 const RETRY_MS = 1000
+/** After two of these without a word, JetStream counts as away. */
+const HEARTBEAT_MS = 3000
+/** How long the server remembers a consumer whose gateway is gone. */
+const FORGOTTEN_MS = 60_000
 
 export type FeedOptions = {
   url: string
@@ -15,10 +27,24 @@ export type FeedOptions = {
   onKey: (kid: string) => void
 }
 
+const addConsumer = async (nc: NatsConnection, prefix: string) => {
+  const jsm = await nc.jetstreamManager()
+  return jsm.consumers.add(streamName(prefix, 'AUTH'), {
+    filter_subjects: SUBJECTS.map((subject) => prefixed(prefix, subject)),
+    deliver_policy: DeliverPolicy.StartTime,
+    opt_start_time: new Date(Date.now() - DENY_MS).toISOString(),
+    ack_policy: AckPolicy.None,
+    inactive_threshold: nanos(FORGOTTEN_MS),
+    mem_storage: true,
+    num_replicas: 1,
+  })
+}
+
 /**
- * Follows the stream AUTH with an ordered consumer, from 16 minutes back: no older event can name a token that is still
- * alive. After each reconnect it reads those minutes again, so that no event is missed. `isLive` is true from the
- * moment the past is fully read until the connection breaks.
+ * Follows the stream AUTH from 16 minutes back: no older event can name a token that is still alive. After each
+ * interruption it reads those minutes again by a new consumer, so that no event is missed. The client's own ordered
+ * consumer would recover in silence, and after the loss of the stream pass over the events in between. `isLive` is true
+ * from the moment the past is fully read until the connection breaks, or JetStream falls silent behind it.
  */
 export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) => {
   let stopped = false
@@ -38,24 +64,27 @@ export const startFeed = ({ url, prefix, log, onSession, onKey }: FeedOptions) =
     }
   }
 
-  /** Reads the past, then the present, until the connection breaks. */
+  /** Reads the past, then the present, until the connection breaks or JetStream is lost. */
   const follow = async (nc: NatsConnection) => {
-    const consumer = await nc
-      .jetstream()
-      .consumers.get(streamName(prefix, 'AUTH'), {
-        filterSubjects: SUBJECTS.map((subject) => prefixed(prefix, subject)),
-        deliver_policy: DeliverPolicy.StartTime,
-        opt_start_time: new Date(Date.now() - DENY_MS).toISOString(),
-      })
-    let pending = (await consumer.info()).num_pending
-    const stream = await consumer.consume()
+    const { stream_name, name, num_pending } = await addConsumer(nc, prefix)
+    const consumer = await nc.jetstream().consumers.get(stream_name, name)
+    const stream = await consumer.consume({ idle_heartbeat: HEARTBEAT_MS, abort_on_missing_resource: true })
     messages = stream
-    if (pending === 0) live = true
+    void endIfSilent(stream)
+    let read = 0
+    live = num_pending === 0
     for await (const message of stream) {
       apply(message)
-      pending -= 1
-      if (pending <= 0) live = true
+      read += 1
+      // One was lost on its way: the next consumer reads it.
+      if (message.info.deliverySequence !== read) void stream.close()
+      live = read >= num_pending
     }
+  }
+
+  const endIfSilent = async (stream: ConsumerMessages) => {
+    for await (const { type } of await stream.status())
+      if (type === ConsumerEvents.HeartbeatsMissed) void stream.close()
   }
 
   const watch = async (nc: NatsConnection) => {

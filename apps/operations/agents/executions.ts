@@ -258,7 +258,8 @@ const end = async (
   }
   const phase = status === 'unknown' ? 'outcome_unknown' : status
   const outputs = taken && !error ? taken.outputs : null
-  if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error })))
+  const executed = message.executed ? { ...message.executed, ...(handed.agent && { agent: handed.agent }) } : null
+  if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error, executed })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
   if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422), ended: true }

@@ -17,7 +17,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { compileCel } from '../../shared/expressions/cel.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { FreezeDeps } from '../deps.ts'
-import { createCovers } from '../planner/gates.ts'
+import { askCovers } from '../planner/gates.ts'
 import { allowedAction, hasScopes, isInScope, throwIfRefused } from '../policies/authority.ts'
 import { loadAllTargets } from '../targets/resolve.ts'
 import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, tellUntold, viewOf } from './freezes.ts'
@@ -128,7 +128,7 @@ const coveredBy = async (db: Queryable, { caller, dry_run }: Mutation, applies: 
   if (everywhere && !dry_run) return []
   const all = await loadAllTargets(db)
   const condition = { applies: compileCel(applies, ['target']) }
-  const covers = createCovers()
+  const covers = await askCovers([condition], all ?? [])
   const covered = all?.filter((target) => covers(condition, target))
   const outside = covered?.filter(
     ({ type_key, scope }) => hasScopes(caller) && !isInScope(caller, 'operation:control', [{ ...scope, type_key }]),

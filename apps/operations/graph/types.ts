@@ -87,6 +87,8 @@ export type Freeze = {
   approvers: string[]
   digest: string
 }
+/** Whether a freeze or a window covers a target. */
+export type Covers = (entry: Pick<Freeze | Window, 'applies'>, target: Target) => boolean
 /** The contents of this app's folders: procedures, gate policies, windows and freezes. */
 export type Library = {
   packs: Pack[]
@@ -154,6 +156,8 @@ export type PlannerInput = {
   limits: { nodes: number; edges: number; graph_nodes: number }
   /** Used only by freezes and windows. */
   at: string
+  /** Asked beforehand, with turns for others in between; without it a plan asks in one go. */
+  covers?: Covers
   /** The policies' verdict on a plan with these facts; without it no plan is judged. */
   judge?: (facts: PlanFacts) => JudgedPlan[]
   /** Which secrets the steps of a pool may resolve; without it none is refused here. */

@@ -1,7 +1,7 @@
 import { eq, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
-import { listIntents } from '../../../db/operations/plans/rows.ts'
+import { INTENT_STATUS, listIntents } from '../../../db/operations/plans/rows.ts'
 import { intents } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
@@ -52,7 +52,7 @@ export const intentsRoutes = routes<
       const rows = await listIntents(deps.db, {
         where: [
           visibleSql(req.caller, intents),
-          status && inArray(intents.status, status),
+          status && inArray(INTENT_STATUS, status),
           kind && eq(intents.kind, kind),
           requester && eq(intents.requester_id, requester === 'me' ? req.caller.user_id : requester),
         ].map((condition) => condition || undefined),

@@ -15,7 +15,7 @@ import {
   RetryBody,
 } from '../../shared/contracts/operations/nodes.ts'
 import { text } from '../../shared/contracts/shapes.ts'
-import { ReadHeaders, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
+import { ReadHeaders, type Router, routes, sendStored, VersionedHeaders } from '../../shared/http/routes.ts'
 import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
@@ -29,8 +29,16 @@ const LogText = text('drained: 0 connections left\n')
 
 const read = allow('operation:read', { kind: 'R' })
 
-/** Nodes of an operation: rows, one node, logs, retry and interventions. */
-export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nodes', (app, { deps }) => {
+type Deps = CommandDeps & ReplanDeps & Uses<'pages'>
+
+/** Nodes of an operation: rows, one node, logs and retry. */
+export const nodesRoutes = routes<Deps>('nodes', (app, { deps }) => {
+  readRoutes(app, deps)
+  logRoutes(app, deps)
+  retryRoute(app, deps)
+})
+
+const readRoutes = (app: Router, deps: Deps) => {
   app.get('/v1/operations/:operation_id/nodes', {
     operationId: 'listNodes',
     summary: 'List nodes',
@@ -69,7 +77,9 @@ export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nod
       return unlessKnown(req, reply, head, node)
     },
   })
+}
 
+const logRoutes = (app: Router, deps: Deps) => {
   app.get('/v1/operations/:operation_id/nodes/:node_id/logs', {
     operationId: 'getNodeLog',
     summary: 'Read a log',
@@ -100,7 +110,9 @@ export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nod
       return sendRawLog(deps, req, reply, req.params, req.query)
     },
   })
+}
 
+const retryRoute = (app: Router, deps: Deps) => {
   app.post('/v1/operations/:operation_id/nodes/:node_id/retry', {
     operationId: 'retryNode',
     summary: 'Run a node again',
@@ -118,4 +130,4 @@ export const nodesRoutes = routes<CommandDeps & ReplanDeps & Uses<'pages'>>('nod
       return sendStored(reply, await runCommand(deps, command, retrySteps(deps, command, req.body)))
     },
   })
-})
+}

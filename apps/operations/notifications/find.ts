@@ -29,7 +29,7 @@ type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 const EVERY_S = 5
 const BATCH = 100
 
-/** Finds the decisions that wait for people who want notices, and queues the notices not sent yet. */
+/** Finds the decisions and failures of people who want notices, and queues the notices not sent yet. */
 export const findNotices = async (deps: Deps): Promise<void> => {
   if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db))) return
   for (const { owner, rules } of await claimOwners(deps.db, EVERY_S, BATCH))
@@ -72,7 +72,7 @@ const afterOf = ({ steps }: NotifyRules, { destination_id, kind }: Destination, 
   return own.length > 0 ? Math.min(...own.map(({ after_s }) => after_s)) : undefined
 }
 
-/** Once a shown decision no longer waits, its outcome replaces it; a gate's next round replaces it without that. */
+/** Once a shown decision or hold is over, its outcome replaces it; the next round or the failure does without that. */
 const closeShown = async ({ db }: Deps, destination: Destination, view: View | undefined): Promise<void> => {
   const all = await listShown(db, destination.destination_id)
   const waiting = view && all.length > 0 ? await listWaiting(db, view, among(all)) : []
@@ -83,7 +83,7 @@ const closeShown = async ({ db }: Deps, destination: Destination, view: View | u
   }
 }
 
-/** The notice about a decision, unless quiet hours that end then hold it back. */
+/** The notice about one of them, unless quiet hours that end then hold it back. */
 const noticeOf = (one: Waiting, silent_until: number | undefined) => {
   const { operation_id, object, round, escalation, event } = one
   const urgent = isUrgent(one, silent_until)

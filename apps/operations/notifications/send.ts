@@ -121,8 +121,10 @@ const settle = (
     const count = (result: 'sent' | 'again' | 'dead') => countMessages(telemetry).inc({ result })
     if (error === undefined) {
       await endDelivery(tx, delivery_id, 'sent')
-      if (kind === 'push' && delivery.purpose === 'notices' && message.items.length === 1)
-        await markShown(tx, delivery_id)
+      // A failed operation is final, so its notification stays.
+      const [one, ...others] = message.items
+      const ends = one !== undefined && others.length === 0 && one.event !== 'operation.failed'
+      if (kind === 'push' && delivery.purpose === 'notices' && ends) await markShown(tx, delivery_id)
       return count('sent')
     }
     const wait_s = Math.max(Math.min(FIRST_S * 4 ** attempts, LONGEST_S), retry_after_ms / 1000)
@@ -160,7 +162,7 @@ const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | 
   return decisionsMessage(told, style)
 }
 
-/** Returns how a decision ended; `undefined` if it is gone or waits for its owner again, which ends the message. */
+/** Returns how a decision or hold ended; `undefined` if it is gone or waits again, which ends the message. */
 const outcomeOf = async (
   { db, trust }: SendDeps,
   { delivery_id, owner }: Delivery,
@@ -178,7 +180,7 @@ const outcomeOf = async (
   return undefined
 }
 
-/** Returns which of its decisions still wait for its owner, with the rights that identity states now. */
+/** Returns which of its subjects still wait for its owner, with the rights that identity states now. */
 const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery, silent_until?: number) => {
   const view = await viewOf(owner, trust.principals.ask)
   const notices = await listNotices(db, [delivery_id])

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type { Queryable } from '../../../db/client.ts'
 import { type Delivery, listNotices } from '../../../db/operations/notifications/deliveries.ts'
@@ -54,7 +55,8 @@ export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) =>
 
 /**
  * Returns what this owner may see and decide, with the rights that `ask` returns; `undefined` if the owner may not be
- * told. A group is told only about decisions that name it, because only those are certain to be its members' to read.
+ * told. A group is told only about decisions that name it and operations on its team's resources: only those are its
+ * members' to read. A person is told of the failures of operations in which they take part.
  */
 export const viewOf = async (
   owner: string,
@@ -65,5 +67,10 @@ export const viewOf = async (
   const principal = await ask(id)
   if (principal?.user.status !== 'ACTIVE' || principal.user.kind !== 'person') return undefined
   const caller = callerBy(principal)
-  return { visible: visibleSql(caller, operations), gates: decidableBy(caller), patches: patchDecidableBy(caller) }
+  return {
+    visible: visibleSql(caller, operations),
+    gates: decidableBy(caller),
+    patches: patchDecidableBy(caller),
+    operations: sql`${caller.user_id} = any(${operations.involved})`,
+  }
 }

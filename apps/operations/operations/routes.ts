@@ -47,6 +47,7 @@ type Deps = CommandDeps & ReplanDeps & Uses<'pages'>
 /** Operations: lists, one operation, its graph, and the commands on the whole operation. */
 export const operationsRoutes = routes<Deps>('operations', (app, { deps }) => {
   readRoutes(app, deps)
+  startRoute(app, deps)
   commandRoutes(app, deps)
 })
 
@@ -111,7 +112,7 @@ const readRoutes = (app: Router, deps: Deps) => {
   })
 }
 
-const commandRoutes = (app: Router, deps: Deps) => {
+const startRoute = (app: Router, deps: Deps) => {
   app.post('/v1/plans/:plan_id/start', {
     operationId: 'startPlan',
     summary: 'Start a plan',
@@ -142,7 +143,9 @@ const commandRoutes = (app: Router, deps: Deps) => {
       }
     },
   })
+}
 
+const commandRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/operations/:operation_id/pause', {
     operationId: 'pauseOperation',
     summary: 'Pause an operation',

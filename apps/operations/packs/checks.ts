@@ -226,12 +226,16 @@ function* checkValue(procedure: Procedure, step: Step, before: ReadonlySet<strin
       yield { rule: 'secret', pointer, message: `the step has no secret "${text}"` }
 }
 
-const refuseReference = (procedure: Procedure, before: ReadonlySet<string>, { root, pointer, text }: Reference) => {
+const refuseReference = (
+  procedure: Procedure,
+  before: ReadonlySet<string>,
+  { root, pointer, text, each }: Reference,
+) => {
   const [first = '', ...rest] = tokensOf(pointer)
   if (root === 'nodes') return refuseOutput(procedure, before, first, rest)
   if (!(PLAN_ROOTS as readonly string[]).includes(root))
     return `"${text}" has an unknown root; the roots are ${[...PLAN_ROOTS, 'nodes'].join(', ')}`
-  if ((root === 'target' || root === 'after' || root === 'batch') && procedure.scope === 'plan')
+  if (((root === 'target' && !each) || root === 'after' || root === 'batch') && procedure.scope === 'plan')
     return `"${text}" needs a target, but this procedure runs once per plan`
   if (root === 'after' && procedure.kind !== 'change')
     return `"${text}" needs a change, but this procedure is of kind ${procedure.kind}`

@@ -7,6 +7,7 @@ import { bindPreviews, bindWatches } from '../packs/previews.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import {
   completeGuards,
+  createCovers,
   entryPlace,
   freezeGates,
   namedGates,
@@ -106,18 +107,18 @@ export type Guarded = {
  * freezes. Nodes behind a gate of the same rule get no second one.
  */
 export const gatesFor = (
-  input: Pick<PlannerInput, 'library' | 'targets' | 'at'>,
+  input: Pick<PlannerInput, 'library' | 'targets' | 'at' | 'covers'>,
   { nodes, gates, places, entry, until_s, spent, running }: Guarded,
   { seen, judged, risk }: Weight,
   warnings: Warning[],
   violations: Violation[],
 ): PlanGate[] => {
-  const { library, targets, at } = input
+  const { library, targets, at, covers = createCovers() } = input
   const until = new Date(Date.parse(at) + until_s * 1000).toISOString()
   const demanded = [
     ...policyGates(places, library, seen, violations),
     ...overrideGates(judged, entry),
-    ...freezeGates(library.freezes, targets, entry, at, until),
+    ...freezeGates(library.freezes, targets, entry, at, until, covers),
   ]
   const named = namedGates(places, library, warnings).filter(
     (gate) => !demanded.some((other) => sameRule(gate, other) && gate.guards.join() === other.guards.join()),

@@ -48,7 +48,7 @@ export const graphDraft = (
     const node = nodeOf(entry)
     const target = node.target_id === undefined ? undefined : byId.get(node.target_id)
     const type = types.find(({ type_key }) => type_key === target?.type_key)
-    return { ...node, ...expandParts(node, { ...(target && { target }), plan }, ids, violations, type) }
+    return { ...node, ...expandParts(node, { ...(target && { target }), plan, targets }, ids, violations, type) }
   })
   const entry = nodes.filter((node) => node.depends_on.length === 0).map((node) => node.node_id)
   const names = [...new Set(nodes.flatMap((node) => (node.group === undefined ? [] : [node.group])))]
@@ -69,13 +69,13 @@ type Parts = Partial<Pick<PlanNode, 'node_id' | 'with' | 'catalog' | 'when' | 'c
 /** Returns the values of a node that its author wrote, with everything known at plan time filled in. */
 export const expandParts = (
   node: Parts & { node_id: string },
-  roots: { target?: Target; plan: unknown },
+  { targets, ...roots }: { target?: Target; plan: unknown; targets: readonly Target[] },
   ids: ReadonlySet<string>,
   violations: Violation[],
   type?: ResourceType,
 ): Parts => {
   const { of, condition } = expander(
-    { roots, nodeOf: (id) => (ids.has(id) ? id : undefined) },
+    { roots, targets, nodeOf: (id) => (ids.has(id) ? id : undefined) },
     node.node_id,
     violations,
   )
@@ -119,6 +119,7 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
         target,
         type: types.get(target.type_key),
         roots,
+        targets,
         entry,
         group: batch?.group_id,
         tolerant,
@@ -154,9 +155,9 @@ export const planRoot = (
 
 /** Expands the steps of a procedure that runs once for the whole plan, whatever its targets. */
 const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violation[]): Places => {
-  const { procedure, params } = lane
+  const { procedure, params, targets } = lane
   const roots = { params, plan }
-  const unit = { procedure, target: undefined, roots, entry: [], group: undefined, tolerant: false }
+  const unit = { procedure, target: undefined, roots, targets, entry: [], group: undefined, tolerant: false }
   const done = expandUnit(unit, violations)
   draft.nodes.push(...done.nodes)
   return { ...entryPlace(done.roots), gates: procedure.gates, before_step: stepFinder([done]) }

@@ -23,6 +23,8 @@ export type Unit = {
   target: Target | undefined
   type?: ResourceType | undefined
   roots: Record<string, unknown>
+  /** All targets of the plan. */
+  targets: readonly Target[]
   /** The nodes that the first steps wait for. */
   entry: string[]
   group: string | undefined
@@ -88,12 +90,12 @@ const expandStep = (
   by_step: ReadonlyMap<string, string>,
   violations: Violation[],
 ): PlanNode => {
-  const { procedure, target, roots, group } = unit
+  const { procedure, target, roots, targets, group } = unit
   const node_id = by_step.get(step.id) ?? step.id
   const { id, name, needs, include_if, when, with: values, compensate, catalog, secrets, ...rest } = step
   // The first steps of a target look at it before they act.
   const read = before.length === 0 ? procedure.read : undefined
-  const { of, condition } = expander({ roots, nodeOf: (other) => by_step.get(other) }, node_id, violations)
+  const { of, condition } = expander({ roots, targets, nodeOf: (other) => by_step.get(other) }, node_id, violations)
   const tolerant = unit.tolerant && step.on_failure === 'hold'
   const write = catalog && (of(catalog, '/catalog') as CatalogWrite)
   const restored = write && target ? restoreOf(write, target, unit.type) : {}

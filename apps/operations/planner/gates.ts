@@ -1,9 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import type { GatePolicy, Join, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { CEL_LIMITS, CelError } from '../../shared/expressions/cel.ts'
 import { byText } from '../graph/graph.ts'
-import type { Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from '../graph/types.ts'
+import type { Covers, Freeze, GraphGate, Library, Place, Policy, Procedure, Target, Warning } from '../graph/types.ts'
 import { policyOf, rejectingInTime } from '../packs/defaults.ts'
 import type { JudgedPlan } from '../policies/plans.ts'
 import type { RiskLevel } from './risk.ts'
@@ -101,13 +102,12 @@ export const freezeGates = (
   entry: string[],
   from: string,
   until: string,
-): Wanted[] => {
-  const covers = createCovers()
-  return freezes
+  covers: Covers,
+): Wanted[] =>
+  freezes
     .filter((freeze) => Date.parse(freeze.from) < Date.parse(until) && Date.parse(freeze.to) > Date.parse(from))
     .filter((freeze) => targets.some((target) => covers(freeze, target)))
     .map((freeze) => ({ ...freezeGate(freeze), guards: entry.toSorted(byText) }))
-}
 
 /** The gate for a freeze: who may pass it, and for how long. */
 export const freezeGate = ({ freeze_id, title, to, approvers }: Freeze): Omit<Wanted, 'guards'> => ({
@@ -186,9 +186,9 @@ const COVERS_MS = CEL_LIMITS.ms
  * Whether freezes and windows cover targets. A condition that cannot be evaluated covers, and so do those for which no
  * time is left.
  */
-export const createCovers = () => {
+export const createCovers = (): Covers => {
   let left_ms: number = COVERS_MS
-  return ({ applies: condition }: Pick<Freeze, 'applies'>, target: Target): boolean => {
+  return ({ applies: condition }, target) => {
     if (left_ms <= 0) return true
     const started = performance.now()
     try {
@@ -200,6 +200,29 @@ export const createCovers = () => {
       left_ms -= performance.now() - started
     }
   }
+}
+
+const TURN_MS = 10
+
+/** Asks all conditions about all targets, with turns for others in between, and answers from then on. */
+export const askCovers = async (
+  entries: readonly Pick<Freeze, 'applies'>[],
+  targets: readonly Target[],
+): Promise<Covers> => {
+  const covers = createCovers()
+  const covered = new Map<Freeze['applies'], Set<Target>>()
+  let turn = performance.now()
+  for (const entry of entries) {
+    const own = new Set<Target>()
+    covered.set(entry.applies, own)
+    for (const target of targets) {
+      if (covers(entry, target)) own.add(target)
+      if (performance.now() - turn < TURN_MS) continue
+      await setImmediate()
+      turn = performance.now()
+    }
+  }
+  return (entry, target) => covered.get(entry.applies)?.has(target) ?? covers(entry, target)
 }
 
 /** Returns the gates that the author of a graph wrote; an unknown policy is a violation. */

@@ -88,7 +88,7 @@ const nodeAt = (edit: Edit, id: string, at: string): PlanNode | undefined => {
 
 const rootsOf = (context: PatchContext, target_id: string | undefined) => {
   const target = context.targets.find(({ resource_id }) => resource_id === target_id)
-  return { ...(target && { target }), plan: planRoot(context.intent, context.targets) }
+  return { ...(target && { target }), plan: planRoot(context.intent, context.targets), targets: context.targets }
 }
 
 const OPS: { [K in PatchChange['op']]: Op<K> } = {

@@ -91,7 +91,7 @@ const documentOf = (
   gates: PlanDocument['gates'],
 ): PlanDocument => {
   const used = new Set(lanes.map((lane) => `${lane.procedure.pack}@${lane.procedure.version}`))
-  const covers = createCovers()
+  const { covers = createCovers() } = input
   const windows = input.library.windows.filter((window) => input.targets.some((target) => covers(window, target)))
   const asked = input.intent.constraints.window_id
   return {

@@ -21,6 +21,7 @@ import {
 import type { SecretRules } from '../packs/executors.ts'
 import { refuseIncomplete } from '../packs/open.ts'
 import { refuseCeiling, unaskedPolicies, weigh } from '../planner/bind.ts'
+import { askCovers } from '../planner/gates.ts'
 import { laneName } from '../planner/match.ts'
 import { type Made, makePlan } from '../planner/plan.ts'
 import type { Risk } from '../planner/risk.ts'
@@ -116,12 +117,14 @@ export const loadWorld = async (
   for (const { order } of procedures)
     for (const key of order?.relationship_types ?? []) followed.add(inverse.get(key) ?? key)
   const ids = targets.map(({ resource_id }) => resource_id)
+  const current = await libraryNow(db, library)
   return {
     targets,
     relationships: await loadRelationships(db, ids, [...followed].sort(), DEPTH),
     relationship_types,
     types: types.map(({ document }) => document as unknown as ResourceType),
-    library: await libraryNow(db, library),
+    library: current,
+    covers: await askCovers([...current.windows, ...current.freezes], targets),
     durations: await loadDurations(
       db,
       procedures.flatMap((procedure) => procedure.steps.map((step) => `${laneName(procedure)}.${step.id}`)),

@@ -36,7 +36,7 @@ export const rehearsalOf = (
     timings: nodes.map(timingOf(input)),
     constraints,
     max_parallel: Number(constraints.max_parallel ?? MAX_PARALLEL),
-    calendar: calendarFor(input.library, input.targets, constraints.window_id, Date.parse(input.at)),
+    calendar: calendarFor(input.library, input.targets, constraints.window_id, Date.parse(input.at), input.covers),
   }
 }
 

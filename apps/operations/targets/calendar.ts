@@ -4,6 +4,7 @@ import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
 import type { Freeze, Library } from '../graph/types.ts'
+import { askCovers } from '../planner/gates.ts'
 import { loadTargets } from './resolve.ts'
 import { calendarFor } from './windows.ts'
 
@@ -41,5 +42,7 @@ export const calendarOf = async (
 ): Promise<OperationCalendar | null> => {
   const library = await libraryNow(db, files)
   if (library.windows.length + library.freezes.length === 0) return null
-  return calendarFor(library, await loadTargets(db, resource_ids), window_id, now)
+  const targets = await loadTargets(db, resource_ids)
+  const covers = await askCovers([...library.windows, ...library.freezes], targets)
+  return calendarFor(library, targets, window_id, now, covers)
 }

@@ -1,5 +1,5 @@
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
-import type { Library, Target } from '../graph/types.ts'
+import type { Covers, Library, Target } from '../graph/types.ts'
 import { createCovers } from '../planner/gates.ts'
 
 /** The same for targets already loaded: a rehearsal uses the calendar that the claims will use. */
@@ -8,10 +8,10 @@ export const calendarFor = (
   targets: readonly Target[],
   window_id: unknown,
   now: number,
+  covers: Covers = createCovers(),
 ): OperationCalendar | null => {
   const asked = library.windows.find((window) => window.window_id === window_id)
   const freezes = library.freezes.filter(({ to }) => Date.parse(to) > now)
-  const covers = createCovers()
   const covering = targets.map((target) => ({
     target,
     windows: library.windows.filter((window) => covers(window, target)),

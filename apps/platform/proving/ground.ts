@@ -15,6 +15,64 @@ const START_S = 60
 const RUN_S = 600
 const LONGEST_WAIT_S = 8
 
+/** Work that no agent has yet, and agents that wait for some. */
+const createQueue = () => {
+  const queue: Work[] = []
+  const waiting: ((work: Work | undefined) => void)[] = []
+  return {
+    next: (wait_s: number): Promise<Work | undefined> =>
+      new Promise((resolve) => {
+        const given = queue.shift()
+        if (given) return resolve(given)
+        const end = setTimeout(() => take(undefined), Math.min(wait_s, LONGEST_WAIT_S) * 1000)
+        const take = (work: Work | undefined) => {
+          clearTimeout(end)
+          waiting.splice(waiting.indexOf(take), 1)
+          resolve(work)
+        }
+        waiting.push(take)
+      }),
+    /** The agent that asked has gone: the next one gets it. */
+    takeBack: (work: Work): void => void queue.unshift(work),
+    /** Gives work to the next agent that asks. */
+    offer: (work: Work): void => {
+      const take = waiting[0]
+      if (take) take(work)
+      else queue.push(work)
+    },
+    /** Ends the waits of polling agents, without work. */
+    hush: (): void => {
+      for (const take of [...waiting]) take(undefined)
+    },
+  }
+}
+
+type Place = { folder: string; url: string; operation_id: string; fence: number }
+
+/** An attempt that no agent has yet. `$FILE` in its inputs is the file of its effects. */
+const makeAttempt = (
+  { folder, url, operation_id, fence }: Place,
+  name: string,
+  { job, inputs }: Job,
+  { heartbeat_s = 5, run_s = RUN_S }: Times = {},
+): Attempt => {
+  const file = join(folder, `${fence}-${name}`)
+  writeFileSync(file, '')
+  chmodSync(file, 0o666)
+  const execution_token = `exe_${randomBytes(32).toString('base64url')}`
+  const in_s = (s: number) => new Date(Date.now() + s * 1000).toISOString()
+  const work: Work = {
+    ...{ v: 1, operation_id, node_id: name, attempt: 1, generation: 1, fence, execution_token, heartbeat_s },
+    ...{ key: `${operation_id}:${name}:1`, deadline_at: in_s(run_s), start_before: in_s(START_S) },
+    ...{ results_url: `${url}/internal/v1/execution-results`, artifacts_url: `${url}/internal/v1/artifacts` },
+    ...{ job, inputs: JSON.parse(JSON.stringify(inputs).replaceAll('$FILE', file)), secrets: {} },
+  }
+  return {
+    ...{ work, file, answer: () => 'as usual' as const, heard: [], faults: new Set<string>() },
+    ...{ lines: new Map<number, string>(), closed: false },
+  }
+}
+
 /**
  * The control plane as agents see it, for one machine and the time of a test. It hands out work and takes reports and
  * artifacts by the rules of operations.md 7.4 and 9.1. It can also be unavailable, slow, or of another opinion.
@@ -25,22 +83,8 @@ export const openGround = async (pool: string) => {
   const token = `proving-${randomBytes(24).toString('hex')}`
   const attempts = new Map<string, Attempt>()
   const artifacts = new Map<string, Buffer>()
-  const queue: Work[] = []
-  const waiting: ((work: Work | undefined) => void)[] = []
+  const { next, takeBack, offer, hush } = createQueue()
   const state = { refuses: false, asked: 0, strangers: 0 }
-
-  const next = (wait_s: number): Promise<Work | undefined> =>
-    new Promise((resolve) => {
-      const given = queue.shift()
-      if (given) return resolve(given)
-      const end = setTimeout(() => take(undefined), Math.min(wait_s, LONGEST_WAIT_S) * 1000)
-      const take = (work: Work | undefined) => {
-        clearTimeout(end)
-        waiting.splice(waiting.indexOf(take), 1)
-        resolve(work)
-      }
-      waiting.push(take)
-    })
 
   const giveWork = async (req: IncomingMessage, res: ServerResponse, body: unknown) => {
     state.asked += 1
@@ -52,7 +96,7 @@ export const openGround = async (pool: string) => {
     }
     const { wait_s = 5, agent } = body as Partial<WorkRequest>
     const work = agent?.leaves ? undefined : await next(Number(wait_s))
-    if (work && res.destroyed) queue.unshift(work)
+    if (work && res.destroyed) takeBack(work)
     else if (work) say(res, 200, work)
     else res.writeHead(204).end()
   }
@@ -97,37 +141,11 @@ export const openGround = async (pool: string) => {
   const operation_id = randomUUID()
 
   return {
-    ...{ url, token, folder, pool, state },
-    /** A new attempt that no agent has yet. `$FILE` in its inputs is the file of its effects. */
-    attempt: (name: string, { job, inputs }: Job, { heartbeat_s = 5, run_s = RUN_S }: Times = {}): Attempt => {
-      const fence = attempts.size + 1
-      const file = join(folder, `${fence}-${name}`)
-      writeFileSync(file, '')
-      chmodSync(file, 0o666)
-      const execution_token = `exe_${randomBytes(32).toString('base64url')}`
-      const in_s = (s: number) => new Date(Date.now() + s * 1000).toISOString()
-      const work: Work = {
-        ...{ v: 1, operation_id, node_id: name, attempt: 1, generation: 1, fence, execution_token, heartbeat_s },
-        ...{ key: `${operation_id}:${name}:1`, deadline_at: in_s(run_s), start_before: in_s(START_S) },
-        ...{ results_url: `${url}/internal/v1/execution-results`, artifacts_url: `${url}/internal/v1/artifacts` },
-        ...{ job, inputs: JSON.parse(JSON.stringify(inputs).replaceAll('$FILE', file)), secrets: {} },
-      }
-      const made: Attempt = {
-        ...{ work, file, answer: () => 'as usual' as const, heard: [], faults: new Set<string>() },
-        ...{ lines: new Map<number, string>(), closed: false },
-      }
-      attempts.set(execution_token, made)
+    ...{ url, token, folder, pool, state, offer, hush },
+    attempt: (name: string, job: Job, times?: Times): Attempt => {
+      const made = makeAttempt({ folder, url, operation_id, fence: attempts.size + 1 }, name, job, times)
+      attempts.set(made.work.execution_token, made)
       return made
-    },
-    /** Gives work to the next agent that asks. */
-    offer: (work: Work) => {
-      const take = waiting[0]
-      if (take) take(work)
-      else queue.push(work)
-    },
-    /** Ends the waits of polling agents, without work. */
-    hush: () => {
-      for (const take of [...waiting]) take(undefined)
     },
     close: () => {
       server.closeAllConnections()

@@ -3,20 +3,52 @@ import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { connect } from 'node:tls'
 import type pg from 'pg'
-import { Agent, request } from 'undici'
+import { Agent, buildConnector, request } from 'undici'
 import { AUDIT_LOGS } from '../../../db/audit.ts'
+import { readTextFile } from '../../shared/config.ts'
 import type { Logger } from '../../shared/telemetry.ts'
+import { connectorOf } from '../../shared/tls/mtls.ts'
+import { follow, readPair, readPem, refuseUseless, renew } from '../../shared/tls/pairs.ts'
 import { bareHost } from '../../shared/web/addresses.ts'
+import type { RelayConfig } from '../config.ts'
 
-export type SiemDeps = {
-  pool: pg.Pool
+/** The log system of the company. */
+export type Receiver = {
   /** `https://…`: JSON lines by POST; `syslog+tls://host:port`: RFC 5424 messages over TLS (RFC 5425). */
   url: string
   /** For https: the header that proves the sender; made again for each request, because tokens expire. */
   headers: () => Record<string, string>
-  /** PEM of the receiver's certificate authority (undefined: the system's authorities), and our own certificate. */
+  /** PEM of its certificate authority (undefined: the system's authorities), and our own pair; both change in place. */
   tls: { ca: string | undefined; cert: string | undefined; key: string | undefined }
-  log: Pick<Logger, 'error'>
+}
+export type SiemDeps = Receiver & { pool: pg.Pool; log: Pick<Logger, 'error'> }
+
+type Settings = Pick<RelayConfig, Extract<keyof RelayConfig, `RELAY__SIEM__${string}`>>
+
+/** The configured receiver. A file that cannot be read stops the start; later all are read again. */
+export const receiverOf = (config: Settings): Receiver | undefined => {
+  const { RELAY__SIEM__URL: url, RELAY__SIEM__HEADER: template, RELAY__SIEM__TOKEN_FILE: token_file } = config
+  if (url === undefined) return undefined
+  const [name = '', value = ''] = template.split(/: (.*)/)
+  const headers = (): Record<string, string> => {
+    const token = token_file && readTextFile('RELAY__SIEM__TOKEN_FILE', token_file)
+    return token ? { [name]: value.replace('{token}', () => token) } : {}
+  }
+  headers()
+  const tls = readTls(config)
+  const renewed = () => {
+    const { ca, cert, key } = readTls(config)
+    if (cert && key) refuseUseless('RELAY__SIEM', { cert, key })
+    return renew(tls, { ca, cert, key })
+  }
+  follow('RELAY__SIEM', { renewed, certificates: () => ({ siem: tls.cert, siem_authority: tls.ca }) })
+  return { url, headers, tls }
+}
+
+const readTls = (config: Settings): Receiver['tls'] => {
+  const { RELAY__SIEM__CA_FILE: ca_file } = config
+  const pair = readPair('RELAY__SIEM', config)
+  return { ca: ca_file && readPem('RELAY__SIEM__CA_FILE', ca_file), cert: pair?.cert, key: pair?.key }
 }
 
 /** A sealed row as sent: its signed body, and its place in the chain, by which receivers drop repeats. */
@@ -41,7 +73,7 @@ const TIMEOUT_MS = 10_000
 export const createSiem = ({ pool, url, headers, tls, log }: SiemDeps) => {
   const { protocol, hostname: name, port } = new URL(url)
   const host = bareHost(name)
-  const connect = { ...tls, timeout: TIMEOUT_MS }
+  const connect = connectorOf(tls, (texts) => buildConnector({ ...texts, timeout: TIMEOUT_MS }))
   const agent = new Agent({ connect, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
   const send =
     protocol === 'https:'
@@ -146,10 +178,10 @@ const post = async (
   if (statusCode < 200 || statusCode > 299) throw new Error(fault)
 }
 
-type Receiver = SiemDeps['tls'] & { host: string; port: number }
+type Syslog = Receiver['tls'] & { host: string; port: number }
 
 /** Syslog has no receipt: the rows count as taken when the receiver has closed its end after ours. */
-const write = async ({ host, port, ...tls }: Receiver, lines: readonly Line[]): Promise<void> => {
+const write = async ({ host, port, ...tls }: Syslog, lines: readonly Line[]): Promise<void> => {
   const socket = connect({ host, port, ...tls, ...(isIP(host) === 0 && { servername: host }) })
   socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('the log system is silent')))
   await once(socket, 'secureConnect')

@@ -1,7 +1,8 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from 'node:crypto'
-import { createRecount, type Recounted } from '../contracts/client/recount.ts'
+import { createRecount, type Ran, type Recounted } from '../contracts/client/recount.ts'
 import type { Fields } from '../contracts/client/votes.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
+import { readPointer } from '../data/pointer.ts'
 import { voteFault } from './vote-signature.ts'
 
 /** The last line of an export, which states the chain before it, signed (operations.md 6.3). */
@@ -21,6 +22,7 @@ export type EvidenceFault = { line: number; seq: number; what: 'record' | 'head'
 export type Shown = {
   gate_id: string
   releases: Record<string, unknown>[]
+  bound_outputs?: { pointer: string; value: unknown }[]
   /** Not of an operation that began before it was bound. */
   asked?: { requester: { name: string }; reason: string; ticket: string | null }
 }
@@ -44,7 +46,8 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
 /**
  * Checks a file that exportEvidence made, without any server: form, numbers without gaps, hashes, links from the plan
  * to the head, and the head's signature by one of the keys. Also checks by whose right each gate of a started node was
- * passed (recount.ts). Returns the first line that fails verification, else whether the operation had ended.
+ * passed (recount.ts). Agents must have carried out the saved plans that the approved subjects show. Returns the first
+ * line that fails verification, else whether the operation had ended.
  */
 export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
   const all = linesOf(file)
@@ -58,15 +61,30 @@ export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): V
   for (const [index, bytes] of all.slice(last + 1).entries()) {
     const line = parsed(bytes)
     if (typeof line === 'string') return fault(last + 2 + index, 'file', line)
-    if (!verified.approved.includes(digest(line.approved)))
+    const approved = digest(line.approved)
+    if (!verified.approved.includes(approved))
       return fault(last + 2 + index, 'file', 'no record approves the content it shows')
-    shown.push(line.approved as Shown)
+    const subject = line.approved as Shown
+    const other = verified.executed.find((ran) => ran.digests.includes(approved) && isOther(ran, subject))
+    if (other) return fault(last + 2 + index, 'file', `the node ${JSON.stringify(other.id)} ran ${NOT_SHOWN}`)
+    shown.push(subject)
   }
   return { ...verified, shown }
 }
 
 /** The start of a line that shows an approved subject. */
 const BESIDE = '{"approved":'
+
+const NOT_SHOWN = 'another saved plan than the one that this approval shows'
+/** Whether a node carried out another saved plan than those that its approval shows as its inputs. */
+const isOther = ({ id, content_sha256 }: Ran, { releases, bound_outputs = [] }: Shown): boolean => {
+  const inputs = JSON.stringify(releases.find(({ node_id }) => node_id === id)?.inputs ?? null)
+  const plans = bound_outputs
+    .filter(({ pointer }) => inputs.includes(`"$from":${JSON.stringify(pointer)}`))
+    .map(({ value }) => readPointer(value, '/plan/content_sha256'))
+    .filter((plan) => plan !== undefined)
+  return content_sha256 !== undefined && plans.length > 0 && !plans.includes(content_sha256)
+}
 
 const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]): Judged => {
   let operation_id: unknown

@@ -5,7 +5,7 @@ import { CelError, compileCel } from './cel.ts'
  * Values of procedures (operations.md 4.1 "Values"): plain JSON with the forms below, each an object of one member. A
  * plan keeps only forms that need dispatch: references to outputs, joins of them, secrets, and quoted data.
  */
-const FORMS = new Set(['$from', '$join', '$cel', '$secret', '$$'])
+const FORMS = new Set(['$from', '$join', '$cel', '$each', '$secret', '$$'])
 export const PLAN_ROOTS = ['target', 'after', 'params', 'plan', 'batch'] as const
 
 /** A value that cannot be computed: its reference is unknown, or its form is invalid. `pointer` says where it is. */
@@ -21,7 +21,8 @@ export class ValueError extends Error {
   }
 }
 
-export type Reference = { root: string; pointer: string; text: string; at: string }
+/** `each`: its target is each of the plan's. */
+export type Reference = { root: string; pointer: string; text: string; at: string; each?: true }
 
 /** Splits "target/desired_state/release" into its root and the pointer below it. */
 export const parseReference = (text: unknown, at: string): Reference => {
@@ -39,16 +40,14 @@ const formOf = (value: unknown): [string, unknown] | undefined => {
 }
 
 /** Yields every reference, expression and secret in a value with its place. Throws ValueError on an invalid form. */
-export const formsOf = (
-  value: unknown,
-  at = '',
-): { references: Reference[]; expressions: Located[]; secrets: Located[] } => {
-  const found = { references: [] as Reference[], expressions: [] as Located[], secrets: [] as Located[] }
+export const formsOf = (value: unknown, at = ''): Found => {
+  const found: Found = { references: [], expressions: [], secrets: [], loops: [] }
   visit(value, at, found)
   return found
 }
 type Located = { text: string; at: string }
-type Found = ReturnType<typeof formsOf>
+/** `loops`: the places of "$each". */
+type Found = { references: Reference[]; expressions: Located[]; secrets: Located[]; loops: string[] }
 
 const visit = (value: unknown, at: string, found: Found): void => {
   if (Array.isArray(value)) for (const [i, item] of value.entries()) visit(item, at + pointerOf(i), found)
@@ -63,7 +62,12 @@ const visit = (value: unknown, at: string, found: Found): void => {
   const [name, body] = form
   if (name === '$from') found.references.push(parseReference(body, at + pointerOf(name)))
   else if (name === '$join') for (const part of partsOf(body, at)) visit(part, at + pointerOf(name), found)
-  else if (name !== '$$') {
+  else if (name === '$each') {
+    const { references, secrets } = eachOf(body, at)
+    found.references.push(...references)
+    found.secrets.push(...secrets)
+    found.loops.push(at)
+  } else if (name !== '$$') {
     if (typeof body !== 'string') throw new ValueError('malformed', at, `"${name}" needs a string.`)
     found[name === '$cel' ? 'expressions' : 'secrets'].push({ text: body, at: at + pointerOf(name) })
   }
@@ -77,7 +81,28 @@ const partsOf = (body: unknown, at: string): unknown[] => {
   return body
 }
 
+const EACH = '"$each" needs "key" and either "value" or "by"; "key" and "by" are such as "target/name".'
+/** Reads the parts of a `$each` and their references. Expressions and loops in it would be evaluated per target. */
+const eachOf = (body: unknown, at: string) => {
+  const place = at + pointerOf('$each')
+  const { key, by, value, ...others } = isObject(body) ? body : {}
+  const name = ofTarget(key, `${place}/key`)
+  const group = ofTarget(by, `${place}/by`)
+  const one = by === undefined ? value !== undefined : group !== undefined && value === undefined
+  if (!name || !one || Object.keys(others).length > 0) throw new ValueError('malformed', place, EACH)
+  const inside = formsOf(value, `${place}/value`)
+  const [first] = [...inside.expressions.map((found) => found.at), ...inside.loops]
+  if (first !== undefined) throw new ValueError('malformed', first, '"$each" cannot contain "$cel" or "$each".')
+  const references = [name, ...(group ? [group] : []), ...inside.references]
+  return { name, group, value, references: references.map(perTarget), secrets: inside.secrets }
+}
+const ofTarget = (text: unknown, at: string): Reference | undefined =>
+  typeof text === 'string' && text.startsWith('target/') ? parseReference(text, at) : undefined
+const perTarget = (reference: Reference): Reference => ({ ...reference, each: true })
+
 export type PlanScope = {
+  /** The targets of the plan, for "$each". */
+  targets?: readonly Record<string, unknown>[]
   /** The documents of PLAN_ROOTS; a missing root cannot be referred to. */
   roots: Record<string, unknown>
   /** The node that a step's name refers to; undefined if there is no such step here. */
@@ -101,8 +126,44 @@ const expandForm = (name: string, body: unknown, scope: PlanScope, at: string): 
       at,
     )
   if (name === '$cel') return quoted(evaluated(String(body), scope.roots, at))
+  if (name === '$each') return expandEach(body, scope, at)
   if (name === '$$') return quoted(body)
   return { [name]: body }
+}
+
+/** An object made of the plan's targets: a value of each by its key, or lists of keys by a value that targets share. */
+const expandEach = (body: unknown, { targets = [], ...scope }: PlanScope, at: string): Record<string, unknown> => {
+  const { name, group, value } = eachOf(body, at)
+  if (targets.length === 0) throw new ValueError('unknown_reference', at, 'The plan has no targets for "$each".')
+  const made = new Map<string, unknown>()
+  const groups = new Map<string, string[]>()
+  for (const target of targets) {
+    const key = textOf(target, name)
+    if (made.has(key)) throw new ValueError('malformed', name.at, `More than one target has the key "${key}".`)
+    made.set(key, group ? undefined : expandOf(value, target, scope, at))
+    if (!group || readPointer(target, group.pointer) === undefined) continue
+    const shared = textOf(target, group)
+    const members = groups.get(shared)
+    if (members) members.push(key)
+    else groups.set(shared, [key])
+  }
+  return Object.fromEntries(group ? groups : made)
+}
+
+const textOf = (target: Record<string, unknown>, { pointer, text, at }: Reference): string => {
+  const found = readPointer(target, pointer)
+  if (typeof found === 'string' && !FORMS.has(found)) return found
+  throw new ValueError('malformed', at, `"${text}" of the target "${target.name}" is not a string that can be a key.`)
+}
+
+/** Fills in the values of one target; a fault names it. */
+const expandOf = (value: unknown, target: Record<string, unknown>, scope: PlanScope, at: string): unknown => {
+  try {
+    return expandValue(value, { ...scope, roots: { ...scope.roots, target } }, `${at}/$each/value`)
+  } catch (error) {
+    if (!(error instanceof ValueError)) throw error
+    throw new ValueError(error.code, error.pointer, `${error.message} The target is "${target.name}".`)
+  }
 }
 
 const expandReference = (reference: Reference, scope: PlanScope): unknown => {
@@ -135,8 +196,8 @@ export const resolveValue = (value: unknown, context: DispatchContext, at = ''):
       at,
     )
   if (name === '$secret') return secretOf(String(body), context, at)
-  if (name === '$cel')
-    throw new ValueError('malformed', at, '"$cel" is evaluated when a plan is made, not at dispatch.')
+  if (name === '$cel' || name === '$each')
+    throw new ValueError('malformed', at, `"${name}" is evaluated when a plan is made, not at dispatch.`)
   return outputOf(parseReference(body, at), context)
 }
 export type DispatchContext = {

@@ -97,9 +97,13 @@ export const clientTls = (mtls: Mtls | undefined, url: string, timeout: number):
   return connectorOf(mtls, ({ cert, key, ca }) => buildConnector({ timeout, cert, key, ca, minVersion: 'TLSv1.3' }))
 }
 
-const connectorOf = (mtls: Mtls, make: (mtls: Mtls) => buildConnector.connector): buildConnector.connector => {
-  let connector = make(mtls)
-  onRenewal(mtls, () => (connector = make(mtls)))
+/** A connector of these texts, made again whenever they change. */
+export const connectorOf = <T extends object>(
+  texts: T,
+  make: (texts: T) => buildConnector.connector,
+): buildConnector.connector => {
+  let connector = make(texts)
+  onRenewal(texts, () => (connector = make(texts)))
   return (options, done) => connector(options, done)
 }
 

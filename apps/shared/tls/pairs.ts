@@ -4,7 +4,7 @@ import type { Telemetry } from '../telemetry.ts'
 
 /** A certificate and its key, as PEM. */
 export type Pair = { cert: string; key: string }
-export type Prefix = 'AUTH__TLS' | 'SIGNALBOX__TLS' | 'GATEWAY__TLS'
+export type Prefix = 'AUTH__TLS' | 'SIGNALBOX__TLS' | 'GATEWAY__TLS' | 'RELAY__SIEM'
 
 /** Reads the PEM file of a certificate or key. Throws a ConfigError that names its setting. */
 export const readPem = (variable: string, path: string): string => {

@@ -14,37 +14,85 @@ type Restated = EdgeKey & { more: string[]; less: string[] }
 
 const byNumber = (a: string, b: string) => (BigInt(a) < BigInt(b) ? -1 : 1)
 
-export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
-  const { begin, move, count, crowding, reaches, keysOf, leaving, ...known } = createAround(journal, fresh)
+const createPending = () => ({
   /** `undefined`: no such edge exists. */
-  const open = new Map<string, HeldEdge | undefined>()
-  const ids = new Map<string, string>()
-  /** Numbers for new edges. */
-  const rel_nos: string[] = []
-  const pending = {
-    open,
-    history: [] as (EdgeRow & { valid_to: string })[],
-    opened: [] as EdgeRow[],
-    added: new Set<string>(),
-    revised: new Set<string>(),
-    restated: new Map<string, Restated>(),
-    gone: new Map<string, EdgeKey>(),
-  }
+  open: new Map<string, HeldEdge | undefined>(),
+  history: [] as (EdgeRow & { valid_to: string })[],
+  opened: [] as EdgeRow[],
+  added: new Set<string>(),
+  revised: new Set<string>(),
+  restated: new Map<string, Restated>(),
+  gone: new Map<string, EdgeKey>(),
+})
+type Pending = ReturnType<typeof createPending>
+type Around = ReturnType<typeof createAround>
 
+/** Edges by their key and by their ends. Throws `Unheld` if they are not held. */
+const readsOf = ({ open }: Pending, { around, keysOf, leaving }: Pick<Around, 'around' | 'keysOf' | 'leaving'>) => {
   const touching = (rid: string): HeldEdge[] => [...keysOf(rid)].flatMap((key) => open.get(key) ?? [])
   const get = (key: EdgeKey): HeldEdge | undefined => {
     const name = edgeKey(key)
-    if (!open.has(name) && !known.around.has(key.src) && !known.around.has(key.dst)) throw new Unheld({ edges: [key] })
+    if (!open.has(name) && !around.has(key.src) && !around.has(key.dst)) throw new Unheld({ edges: [key] })
     return open.get(name)
   }
   const outsOf = (src: string, reltype_ids: readonly number[]): EdgeRow[] => {
     const keys = reltype_ids.flatMap((reltype_id) =>
       [...leaving(reltype_id, src)].map((dst) => ({ src, reltype_id, dst })),
     )
-    const unknown = known.around.has(src) ? [] : keys.filter((key) => !open.has(edgeKey(key)))
+    const unknown = around.has(src) ? [] : keys.filter((key) => !open.has(edgeKey(key)))
     if (unknown.length > 0) throw new Unheld({ edges: unknown })
     return keys.flatMap((key) => open.get(edgeKey(key)) ?? [])
   }
+  return { touching, get, outsOf }
+}
+
+/** Changes who states an edge; the edge itself stays as it is. */
+const statementsIn = (journal: Journal, pending: Pending, get: (key: EdgeKey) => HeldEdge | undefined) => {
+  const restate = (key: EdgeKey, manager: string, op: 'more' | 'less'): void => {
+    const [name, edge] = [edgeKey(key), get(key) as HeldEdge]
+    const before = statementsOf(edge)
+    const others = before.filter((one) => one !== manager)
+    const after = op === 'less' ? others : [...others, manager].sort()
+    if (after.length === before.length) return
+    journal.put(pending.open, name, { ...edge, stated_by: after.join('\n') })
+    if (pending.added.has(name) || pending.revised.has(name)) return
+    const { src, reltype_id, dst } = key
+    const { more, less } = pending.restated.get(name) ?? { more: [], less: [] }
+    const change = op === 'more' ? { more: [...more, manager], less } : { more, less: [...less, manager] }
+    journal.put(pending.restated, name, { src, reltype_id, dst, ...change })
+  }
+  return {
+    /** A manager states an edge too. */
+    join: (key: EdgeKey, manager: string): void => restate(key, manager, 'more'),
+    /** A manager no longer states an edge that others state. */
+    leave: (key: EdgeKey, manager: string): void => restate(key, manager, 'less'),
+  }
+}
+
+/** Edges opened or closed since they were read. */
+const changesIn = ({ open, added, gone }: Pending) => {
+  const changed = (): { key: EdgeKey; by: 1 | -1 }[] => [
+    ...[...gone.values()].map((key) => ({ key, by: -1 as const })),
+    ...[...added].flatMap((name) => {
+      const key = open.get(name)
+      return key ? [{ key, by: 1 as const }] : []
+    }),
+  ]
+  return {
+    changed,
+    gained: ({ rid, reltype_id, end }: Ended): number =>
+      changed().reduce((sum, { key, by }) => (key[end] === rid && key.reltype_id === reltype_id ? sum + by : sum), 0),
+  }
+}
+
+export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
+  const { begin, move, count, crowding, reaches, keysOf, leaving, ...known } = createAround(journal, fresh)
+  const ids = new Map<string, string>()
+  /** Numbers for new edges. */
+  const rel_nos: string[] = []
+  const pending = createPending()
+  const { open } = pending
+  const { touching, get, outsOf } = readsOf(pending, { ...known, keysOf, leaving })
   const close = (edge: HeldEdge, valid_to: string): EdgeRow => {
     const name = edgeKey(edge)
     // Another process may have opened it by a clock that is ahead.
@@ -59,33 +107,10 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
     }
     return { ...edge, rev: edge.rev + 1 }
   }
-  const restate = (key: EdgeKey, manager: string, op: 'more' | 'less'): void => {
-    const [name, edge] = [edgeKey(key), get(key) as HeldEdge]
-    const before = statementsOf(edge)
-    const others = before.filter((one) => one !== manager)
-    const after = op === 'less' ? others : [...others, manager].sort()
-    if (after.length === before.length) return
-    journal.put(open, name, { ...edge, stated_by: after.join('\n') })
-    if (pending.added.has(name) || pending.revised.has(name)) return
-    const { src, reltype_id, dst } = key
-    const { more, less } = pending.restated.get(name) ?? { more: [], less: [] }
-    const change = op === 'more' ? { more: [...more, manager], less } : { more, less: [...less, manager] }
-    journal.put(pending.restated, name, { src, reltype_id, dst, ...change })
-  }
-
-  /** Edges opened or closed since they were read. */
-  const changed = (): { key: EdgeKey; by: 1 | -1 }[] => [
-    ...[...pending.gone.values()].map((key) => ({ key, by: -1 as const })),
-    ...[...pending.added].flatMap((name) => {
-      const key = open.get(name)
-      return key ? [{ key, by: 1 as const }] : []
-    }),
-  ]
 
   return {
-    changed,
-    gained: ({ rid, reltype_id, end }: Ended): number =>
-      changed().reduce((sum, { key, by }) => (key[end] === rid && key.reltype_id === reltype_id ? sum + by : sum), 0),
+    ...changesIn(pending),
+    ...statementsIn(journal, pending, get),
     forget: (rid: string): void => forget(rid, known, pending),
     ...questionsOf(touching, (rid) => known.around.has(rid)),
     outOf: (src: string, reltype_id: number): EdgeRow | undefined => outsOf(src, [reltype_id])[0],
@@ -114,10 +139,6 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
       if (!pending.added.has(edgeKey(key))) journal.add(pending.revised, edgeKey(key))
       return edge
     },
-    /** A manager states an edge too; the edge itself stays as it is. */
-    join: (key: EdgeKey, manager: string): void => restate(key, manager, 'more'),
-    /** A manager no longer states an edge that others state. */
-    leave: (key: EdgeKey, manager: string): void => restate(key, manager, 'less'),
     close: (key: EdgeKey, { at }: Pick<EdgeCause, 'at'>): EdgeRow | undefined => {
       const edge = get(key)
       return edge && close(edge, at)
@@ -132,10 +153,7 @@ export const createEdges = (journal: Journal, fresh: ReadonlySet<string>) => {
   }
 }
 
-type Known = Pick<ReturnType<typeof createAround>, 'around' | 'counts' | 'outs'>
-type Pending = { open: Map<string, unknown> } & {
-  [K in 'added' | 'revised' | 'restated' | 'gone']: { has: (name: string) => boolean }
-}
+type Known = Pick<Around, 'around' | 'counts' | 'outs'>
 /** Forgets a resource that will be read again; changes made here stay. */
 const forget = (rid: string, known: Known, pending: Pending): void => {
   known.around.delete(rid)

@@ -102,21 +102,78 @@ const rowOfNew = ({ identity_hash: _, ...given }: NewResource, state: object, pa
 
 type Placed = Fixed & { path: string; parent_rid: string | null; own?: boolean }
 
+/** The observations of checks. */
+const createChecks = (journal: Journal, fresh: ReadonlySet<string>) => {
+  const checks = new Map<string, readonly ObservationRow[]>()
+  /** The latest by resource, source and key. */
+  const observed = new Map<string, object>()
+  return {
+    checks,
+    observed,
+    checksOf: (rid: string): readonly ObservationRow[] => {
+      const known = checks.get(rid) ?? (fresh.has(rid) ? [] : undefined)
+      if (!known) throw new Unheld({ checks: [rid] })
+      return known
+    },
+    /** Stores the latest observation of a check. */
+    observe: (word: ObservationRow, row: object): void => {
+      const isThis = (one: ObservationRow) => one.source === word.source && one.check_key === word.check_key
+      const others = (checks.get(word.rid) ?? []).filter((one) => !isThis(one))
+      journal.put(checks, word.rid, [...others, word])
+      journal.put(observed, `${word.rid} ${word.source} ${word.check_key}`, row)
+    },
+  }
+}
+
+type Rows = ReturnType<typeof createRows>
+
+/** Rows that move with their container. */
+const createMoves = (
+  journal: Journal,
+  names: ReturnType<typeof createNames>,
+  { rows, fresh, rowOf, put }: Pick<Rows, 'rows' | 'fresh' | 'rowOf' | 'put'>,
+) => {
+  /** Their places. */
+  const moved = new Map<string, Placed>()
+  return {
+    moved,
+    /** Moves a resource and everything below it, with their new paths, under a new parent or to the top. */
+    moveSubtree: (
+      child: ResourceRow,
+      below: readonly Omit<Placed, 'parent_rid'>[],
+      parent: ResourceRow | undefined,
+    ): void => {
+      names.place(child, parent?.rid ?? null)
+      for (const { rid, resource_id, type_id, path } of below) {
+        const row = rows.get(rid)
+        const own = rid === child.rid
+        const before = moved.get(rid)
+        const place = { path, ...(own && { parent_rid: parent?.rid ?? null, parent_id: parent?.resource_id ?? null }) }
+        if (row) put({ ...row, ...place })
+        const parent_rid = own ? (parent?.rid ?? null) : (before?.parent_rid ?? null)
+        const placed = { rid, resource_id, type_id, path, parent_rid, own: own || before?.own === true }
+        if (!fresh.has(rid)) journal.put(moved, rid, placed)
+      }
+    },
+    placedBelow: (path: string): (Fixed & { path: string })[] =>
+      [...[...fresh].map(rowOf), ...moved.values()].filter(
+        (row) => row.path === path || row.path.startsWith(`${path}.`),
+      ),
+  }
+}
+
 export const createHeld = () => {
   const journal = createJournal()
   const writes = createWrites(journal)
   const { put, begin, ...rows } = createRows(journal)
-  const { fresh, rowOf, ridOf, rows: rows_ } = rows
+  const { fresh, rowOf, ridOf } = rows
   const names = createNames(journal, fresh)
   const locks = createLocks(fresh)
   const edges = createEdges(journal, fresh)
   const offers = createOffers(journal, fresh, edges.pending)
-  const checks = new Map<string, readonly ObservationRow[]>()
-  /** The latest observations of checks, by resource, source and key. */
-  const observed = new Map<string, object>()
+  const { checks, observed, ...observations } = createChecks(journal, fresh)
+  const { moved, ...moves } = createMoves(journal, names, { ...rows, put })
   const imported = new Map<string, object>()
-  /** Places of rows that moved with their container. */
-  const moved = new Map<string, Placed>()
 
   const update = (table: PgTable, key: object, set: Record<string, unknown>): void => {
     const row = rowOf(String((key as { rid: unknown }).rid))
@@ -130,6 +187,8 @@ export const createHeld = () => {
   return {
     ...rows,
     ...locks,
+    ...observations,
+    ...moves,
     journal,
     edges,
     offers,
@@ -154,18 +213,6 @@ export const createHeld = () => {
       if (row) locks.checkLocks(new Map<string, LockMode>([[row.rid, 'no key update']]))
       return row
     },
-    checksOf: (rid: string): readonly ObservationRow[] => {
-      const known = checks.get(rid) ?? (fresh.has(rid) ? [] : undefined)
-      if (!known) throw new Unheld({ checks: [rid] })
-      return known
-    },
-    /** Stores the latest observation of a check. */
-    observe: (word: ObservationRow, row: object): void => {
-      const isThis = (one: ObservationRow) => one.source === word.source && one.check_key === word.check_key
-      const others = (checks.get(word.rid) ?? []).filter((one) => !isThis(one))
-      journal.put(checks, word.rid, [...others, word])
-      journal.put(observed, `${word.rid} ${word.source} ${word.check_key}`, row)
-    },
     /** The edges around a resource, the oldest first. */
     edgesOf: (resource_id: string) => {
       const rid = rows.resourceOf(resource_id)?.rid
@@ -174,28 +221,6 @@ export const createHeld = () => {
         return { edge, end, peer_id: edges.loaded.ids.get(peer) ?? rowOf(peer).resource_id }
       })
     },
-    /** Moves a resource and everything below it, with their new paths, under a new parent or to the top. */
-    moveSubtree: (
-      child: ResourceRow,
-      rows: readonly Omit<Placed, 'parent_rid'>[],
-      parent: ResourceRow | undefined,
-    ): void => {
-      names.place(child, parent?.rid ?? null)
-      for (const { rid, resource_id, type_id, path } of rows) {
-        const row = rows_.get(rid)
-        const own = rid === child.rid
-        const before = moved.get(rid)
-        const place = { path, ...(own && { parent_rid: parent?.rid ?? null, parent_id: parent?.resource_id ?? null }) }
-        if (row) put({ ...row, ...place })
-        const parent_rid = own ? (parent?.rid ?? null) : (before?.parent_rid ?? null)
-        const placed = { rid, resource_id, type_id, path, parent_rid, own: own || before?.own === true }
-        if (!fresh.has(rid)) journal.put(moved, rid, placed)
-      }
-    },
-    placedBelow: (path: string): (Fixed & { path: string })[] =>
-      [...[...fresh].map(rowOf), ...moved.values()].filter(
-        (row) => row.path === path || row.path.startsWith(`${path}.`),
-      ),
     saveImported: (row: { source_name: string; external_id: string; resource_id: string; last_seen_at: string }) => {
       const { resource_id, ...ref } = row
       const rid = ridOf(resource_id)

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Db, Tx } from '../../client.ts'
 import type { LogLine } from '../nodes/attempts.ts'
@@ -12,6 +13,7 @@ export type Handed = {
   generation: number
   fence: number
   pool: string
+  agent: string | null
   heartbeat_s: number
   sequence: number
   started: boolean
@@ -55,7 +57,7 @@ export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boole
       select c.operation_id, c.control, c.cancel_mode from operations.operation_control c
       where c.operation_id = (select operation_id from operations.executions where token_sha256 = ${token_sha256})
       ${may_end ? sql`for update` : sql`for share`})
-    select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::float8 as fence, e.pool, e.heartbeat_s, e.sequence::float8 as sequence,
+    select e.operation_id, e.node_id, e.role, e.attempt, e.generation, e.fence::float8 as fence, e.pool, e.agent, e.heartbeat_s, e.sequence::float8 as sequence,
       e.started_at is not null as started, e.closed_at is not null as closed, e.start_before <= clock_timestamp() as start_due,
       ${TOKEN_EXPIRED} as expired,
       not exists (select from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id
@@ -155,12 +157,14 @@ export const endExecution = async (
     phase: 'succeeded' | 'failed' | 'outcome_unknown'
     outputs: Record<string, unknown> | null
     error: NodeError | null
+    executed: Executed | null
   },
 ): Promise<boolean> => {
   const { rows } = await tx.execute(sql`
     with ended as (
       update operations.node_attempts set phase = ${end.phase}, outputs = ${end.outputs === null ? null : JSON.stringify(end.outputs)}::jsonb,
-        error = ${end.error === null ? null : JSON.stringify(end.error)}::jsonb, ended_at = clock_timestamp(), log_complete = true
+        error = ${end.error === null ? null : JSON.stringify(end.error)}::jsonb,
+        executed = ${end.executed === null ? null : JSON.stringify(end.executed)}::jsonb, ended_at = clock_timestamp(), log_complete = true
       where ${ofAttempt(key)} and phase in ('dispatched', 'running')
       returning ended_at, outputs, error),
     node as (

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { compileCel } from '../../../apps/shared/expressions/cel.ts'
@@ -89,6 +90,7 @@ type AttemptRow = {
   outputs: unknown
   error: NodeError | null
   gates: { gate_id: string; round: number; digest: string }[] | null
+  executed: Executed | null
 }
 
 const attemptKey = (node_id: string, role: string, attempt: number) => `${role} ${attempt} ${node_id}`
@@ -106,7 +108,7 @@ export const nodeEvents = async (
   const attempts = new Map<string, AttemptRow>()
   if (keys.length > 0) {
     const { rows } = await tx.execute<AttemptRow>(sql`
-      select a.node_id, a.role, a.attempt, operations.iso(a.started_at) as started_at, a.outputs, a.error, a.gates
+      select a.node_id, a.role, a.attempt, operations.iso(a.started_at) as started_at, a.outputs, a.error, a.gates, a.executed
       from jsonb_to_recordset(${JSON.stringify(keys)}::jsonb) as r(node_id text, attempt int, role text)
       join operations.node_attempts a on a.operation_id = ${operation_id} and a.node_id = r.node_id and a.role = r.role and a.attempt = r.attempt`)
     for (const row of rows) attempts.set(attemptKey(row.node_id, row.role, row.attempt), row)
@@ -162,7 +164,10 @@ const evidenceOf = (change: NodeChange, said: string, row: AttemptRow | undefine
   return {
     kind: exception === undefined ? 'node_result' : 'exception',
     statement: `Node ${id} ${said}${error ? `, ${error.class}` : ''}${attempt > 0 ? ` (attempt ${attempt})` : ''}`,
-    subject: { type: 'node', id, ...(row?.gates && { began_at: row.started_at, gates: row.gates }) },
+    subject: {
+      ...{ type: 'node', id, ...(row?.gates && { began_at: row.started_at, gates: row.gates }) },
+      ...(row?.executed && { executed: row.executed }),
+    },
     subject_digest: digest({ node_id: id, state, generation, attempt, role, outputs, error: error ?? null }),
   }
 }

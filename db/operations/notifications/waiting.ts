@@ -4,33 +4,43 @@ import {
   type NotifyRules,
   RISKS,
 } from '../../../apps/shared/contracts/notifications/notifications.ts'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
-import { OPEN_PATCH } from '../operations/waiting.ts'
-import { type DecisionKey, gates, notify_notices, operations, patches } from '../tables/index.ts'
+import { HAS_FAILURE, HELD_SINCE, OPEN_PATCH } from '../operations/waiting.ts'
+import { type DecisionKey, gates, notify_destinations, notify_notices, operations, patches } from '../tables/index.ts'
 
-/** Conditions for the decisions that a person may see and make. */
-export type View = { visible: SQL | undefined; gates: SQL; patches: SQL }
+/** Conditions for the decisions that a person may see and make, and for the operations whose failure concerns them. */
+export type View = { visible: SQL | undefined; gates: SQL; patches: SQL; operations: SQL }
 export type Waiting = Awaited<ReturnType<typeof listWaiting>>[number]
 export type Decided = NonNullable<Awaited<ReturnType<typeof getDecision>>>
 
-/** Decisions that name this group, initially or through their escalation so far. */
-export const named = (group: string): Pick<View, 'gates' | 'patches'> => ({
+/** Decisions that name this group, initially or through their escalation so far; operations on its team's resources. */
+export const named = (group: string): Omit<View, 'visible'> => ({
   gates: sql`(${gates.policy} -> 'groups' @> jsonb_build_array(jsonb_build_object('group', ${group}::text))
     or exists (select 1 from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)
       where e.n <= ${gates.escalation_level} and e.step -> 'add_groups' ? ${group}))`,
   patches: sql`${patches.required} @> jsonb_build_array(jsonb_build_object('groups', jsonb_build_array(jsonb_build_object('group', ${group}::text))))`,
+  operations: sql`exists (select 1 from operations.catalog_resources team
+    join operations.catalog_relationships edge on edge.to_id = team.resource_id and edge.type_key = 'owned_by' and edge.open
+    where team.type_key = 'org.team' and team.name = ${group} and edge.from_id = any(${operations.resource_ids}))`,
 })
+
+/** For two days, or until another operation is started in its place. */
+const FAILED = sql`${operations.engine_status} in ('failed', 'timed_out') and ${operations.ended_at} > clock_timestamp() - interval '2 days'
+  and not exists (select 1 from operations.operations again where again.created_at > ${operations.ended_at}
+    and again.retry_of = ${operations.operation_id})`
 
 /** How many are announced at once; the rest follow when some of them are decided. */
 const MOST = 500
 
-/** Whether any decision waits. */
+/** Whether any decision waits, or any operation has stopped. */
 export const anyWaits = async (db: Queryable): Promise<boolean> => {
   const { rows } = await db.execute<{ waits: boolean }>(
-    sql`select exists (select 1 from ${gates} where ${WAITING_FOR_PEOPLE}) or exists (select 1 from ${patches} where ${OPEN_PATCH}) as waits`,
+    sql`select exists (select 1 from ${gates} where ${WAITING_FOR_PEOPLE}) or exists (select 1 from ${patches} where ${OPEN_PATCH})
+      or exists (select 1 from ${operations} where ${HAS_FAILURE}) or exists (select 1 from ${operations} where ${FAILED}) as waits`,
   )
   return rows[0]?.waits === true
 }
@@ -57,11 +67,29 @@ const patchColumns = {
   waiting_since: sql<string>`${iso(patches.created_at)}`,
   deadline_at: sql<string | null>`${iso(patches.expires_at)}`,
 }
+const stopped_at = sql`coalesce(${operations.ended_at}, ${HELD_SINCE})`
+/** Each hold is a round of its own: the second in which it began. */
+const operationColumns = {
+  ...operation,
+  object: sql<string>`'operation:' || ${operations.operation_id}`,
+  question: sql<string | null>`null`,
+  round: sql<number>`case when ${operations.ended_at} is null then 1 + extract(epoch from ${HELD_SINCE} - ${operations.created_at})::int else 0 end`,
+  escalation: sql<number>`0`,
+  event: sql<NotifyEvent>`case when ${operations.ended_at} is null then 'operation.held' else 'operation.failed' end`,
+  waiting_since: sql<string>`operations.iso(${stopped_at})`,
+  deadline_at: sql<string | null>`null`,
+}
 
 /** The current state of a decision, whether it waits or not; `readable`: whether this reader may see it. */
 export const getDecision = async (db: Queryable, { operation_id, object }: DecisionKey, visible: SQL | undefined) => {
   const readable = sql<boolean>`${visible ?? sql`true`}`
-  const of = (kind: 'gate' | 'patch') => object.startsWith(`${kind}:`) && object.slice(kind.length + 1)
+  const of = (kind: 'gate' | 'patch' | 'operation') => object.startsWith(`${kind}:`) && object.slice(kind.length + 1)
+  if (of('operation'))
+    return db
+      .select({ ...operationColumns, status: operations.engine_status, decided_by: sql<Actor | null>`null`, readable })
+      .from(operations)
+      .where(eq(operations.operation_id, operation_id))
+      .then(first)
   const patch_id = of('patch')
   if (patch_id)
     return db
@@ -89,22 +117,33 @@ export const among =
   () =>
     sql`${operations.operation_id} = any(${sql.param(rows.map(({ operation_id }) => operation_id))}::uuid[])`
 
-/** Those that rules send to this destination after so many seconds, and of which it has not been told. */
+/**
+ * Those that rules send to this destination after so many seconds, and of which it has not been told. It is not told of
+ * failures from before its time.
+ */
 export const untold =
   (destination_id: string, { events, min_risk }: NotifyRules, after_s: number): Narrow =>
   ({ object, event, round, escalation, since }) =>
     sql`${event} = any(${sql.param(events)}::text[])
       and array_position(${RISK_ORDER}, ${operations.risk_level}) >= array_position(${RISK_ORDER}, ${min_risk}::text)
       and ${since} <= clock_timestamp() - make_interval(secs => ${after_s})
+      and (${event} <> 'operation.failed' or ${since} > (select d.created_at from ${notify_destinations} d where d.destination_id = ${destination_id}))
       and not exists (select 1 from ${notify_notices} n where n.destination_id = ${destination_id}
         and n.operation_id = ${operations.operation_id} and n.object = ${object} and n.round = ${round} and n.escalation = ${escalation})`
 
 const RISK_ORDER = sql`${sql.param(RISKS)}::text[]`
 
-/** The decisions that wait for a person: the riskiest first, then by deadline. */
+/** The decisions that wait for a person, the riskiest first, then by deadline; then the operations that stopped. */
 export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => {
   const byRisk = sql`array_position(${RISK_ORDER}, ${operations.risk_level}) desc nulls last`
-  const [asked, proposed] = await Promise.all([
+  const stopped = (how: SQL | undefined) =>
+    db
+      .select(operationColumns)
+      .from(operations)
+      .where(and(how, view.visible, view.operations, narrow({ ...operationColumns, since: stopped_at })))
+      .orderBy(byRisk, asc(operations.created_at))
+      .limit(MOST)
+  const [asked, proposed, held, failed] = await Promise.all([
     db
       .select(gateColumns)
       .from(gates)
@@ -119,6 +158,8 @@ export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => 
       .where(and(OPEN_PATCH, view.visible, view.patches, narrow({ ...patchColumns, since: patches.created_at })))
       .orderBy(byRisk, asc(patches.expires_at), asc(patches.created_at))
       .limit(MOST),
+    stopped(HAS_FAILURE),
+    stopped(FAILED),
   ])
-  return [...asked, ...proposed]
+  return [...asked, ...proposed, ...held, ...failed]
 }

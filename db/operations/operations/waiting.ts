@@ -1,4 +1,4 @@
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Actor, GatePolicy, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
@@ -55,11 +55,16 @@ export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: 
 const HOLDING = sql`${nodes.operation_id} = ${operations.operation_id} and not ${nodes.removed}
   and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed' and ${nodes.spec} ->> 'on_failure' = 'hold'))`
 /** An open patch of the operation counts as the answer to its failure: the patch then waits instead. */
-const HAS_FAILURE = and(
+export const HAS_FAILURE = and(
   isNull(operations.ended_at),
+  // As the engine reported it: this spares most operations the search among their nodes.
+  gt(operations.failed, 0),
   sql`exists (select 1 from ${nodes} where ${HOLDING})`,
   sql`not exists (select 1 from ${patches} where ${patches.operation_id} = ${operations.operation_id} and ${OPEN_PATCH})`,
 )
+
+/** When the first of these nodes ended. */
+export const HELD_SINCE = sql<string>`(select min(coalesce(${nodes.ended_at}, ${nodes.updated_at})) from ${nodes} where ${HOLDING})`
 
 type FailedNode = { node_id: string; name: string; state: NodeState; message: string | null }
 
@@ -74,7 +79,7 @@ export const listOpenFailures = (db: Queryable, { visible, mine, only_mine }: Sc
         select ${nodes.ordinal}, jsonb_build_object('node_id', ${nodes.node_id}, 'name', ${nodes.name}, 'state', ${nodes.state},
           'message', ${nodes.error} ->> 'message') as node
         from ${nodes} where ${HOLDING} order by ${nodes.ordinal} limit 3) f)`,
-      waiting_since: sql<string>`operations.iso((select min(${nodes.updated_at}) from ${nodes} where ${HOLDING}))`,
+      waiting_since: sql<string>`operations.iso(${HELD_SINCE})`,
     })
     .from(operations)
     .where(and(HAS_FAILURE, visible, only_mine ? mine : undefined))

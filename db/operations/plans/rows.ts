@@ -17,8 +17,13 @@ export type Origin = {
   data?: Record<string, unknown>
 }
 
+/** Time passes without a write: an intent past its end is expired, whether or not the sweeper has marked it. */
+export const INTENT_STATUS = sql<string>`case when ${intents.status} in ('open', 'previewed')
+  and ${intents.expires_at} <= clock_timestamp() then 'expired' else ${intents.status} end`
+
 export const intentColumns = {
-  ...pick(intents, 'intent_id', 'status', 'revision', 'kind', 'title', 'reason', 'request', 'targets_resolved'),
+  status: INTENT_STATUS,
+  ...pick(intents, 'intent_id', 'revision', 'kind', 'title', 'reason', 'request', 'targets_resolved'),
   ...pick(intents, 'resource_ids', 'requester', 'requester_id', 'labels', 'constraints', 'ticket', 'retry_of'),
   ...pick(intents, 'latest_plan_id', 'operation_id'),
   created_at: iso(intents.created_at),

@@ -1,4 +1,5 @@
 import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
+import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { VoteSignature } from '../../../apps/shared/contracts/operations/gates.ts'
 import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
@@ -34,6 +35,8 @@ export type EvidenceSubject = {
   /** For a node that ran behind gates: when each gate let it start, and when the gate's voters were last proved. */
   began_at?: string
   gates?: { gate_id: string; round: number; digest: string; at?: string; standing_at?: string | null }[]
+  /** For a node that an agent ran: its program, and the digest of the saved plan that it carried out. */
+  executed?: Executed
   /** For a vote: `void` if it no longer counts; for a vote on a patch, also the voter's groups. */
   decision?: 'approve' | 'reject' | 'void'
   voter?: string

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { at, big, count, json, now } from '../../columns.ts'
 import { operationsSchema } from './schema.ts'
@@ -63,6 +64,8 @@ export const node_attempts = t(
     error: json<NodeError>('error'),
     /** The approvals under which it started, as the claim found them. */
     gates: json<{ gate_id: string; round: number; digest: string }[]>('gates'),
+    /** The program that its agent ran, for the evidence. */
+    executed: json<Executed>('executed'),
     /** Where a sliced executor resumes. */
     resume: json<Record<string, unknown>>('resume'),
     progress: json<Record<string, unknown>>('progress'),

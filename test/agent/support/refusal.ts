@@ -69,6 +69,13 @@ export const exportOf = async ({ p }: Lab, path: string, statement: string): Pro
   return lines
 }
 
+/** The programs that agents ran, by the records of an export, in order. */
+export const executedIn = (lines: string): Record<string, unknown>[] =>
+  lines
+    .trim()
+    .split('\n')
+    .flatMap((line) => JSON.parse(line).subject?.executed ?? [])
+
 /** Waits for an approved preview whose diff is large or has secrets: its evidence is small and holds none of them. */
 export const contained = async (lab: Lab, path: string, node_id: string, secrets: string[] = []) => {
   await lab.approve(path)

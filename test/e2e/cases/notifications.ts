@@ -67,7 +67,7 @@ describe('a person', () => {
       await page.getByText('Rules saved.').waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       expect(await rules()).toEqual({
-        events: ['gate.waiting', 'gate.reopened', 'gate.escalated'],
+        events: ['gate.waiting', 'gate.reopened', 'gate.escalated', 'operation.held', 'operation.failed'],
         min_risk: 'high',
         digest_s: 300,
         quiet: { timezone: 'Europe/Berlin', from: '22:00', to: '07:00', days: ['mon', 'tue', 'wed', 'thu', 'fri'] },

@@ -15,7 +15,16 @@ export const newcomer = async (p: Platform): Promise<Person & { team: string }> 
   return made
 }
 
-/** Looks for decisions, in every process at once. */
+/** Lets a node fail, so that it holds up its operation from then on. */
+export const holdUp = (p: Platform, operation_id: string, after_s = 0) =>
+  p.query(
+    `with n as (update operations.nodes set state = 'failed', ended_at = clock_timestamp() + make_interval(secs => $2)
+       where operation_id = $1 and node_id = 'behind')
+     update operations.operations set failed = 1 where operation_id = $1`,
+    [operation_id, after_s],
+  )
+
+/** Looks for decisions and failures, in every process at once. */
 export const find = async (p: Platform): Promise<void> => {
   await p.query('update operations.notify_rules set looked_at = null')
   await Promise.all(p.running.map(({ deps }) => findNotices(deps)))

@@ -8,6 +8,7 @@ import { createDiff } from '../tools/diff.ts'
 import { named } from '../tools/file.ts'
 import { sshOptions, writeOwn } from '../tools/host.ts'
 import { pictureOf } from '../tools/picture.ts'
+import { noteVersion } from '../tools/program.ts'
 import { copySource } from '../tools/source.ts'
 import { failed, type Job, refusedBy, runTool, stale, stopped, type Tool, type Verdict } from '../tools/types.ts'
 import { CALLBACK } from './callback.ts'
@@ -118,6 +119,7 @@ const take = (
   const { signalbox: kind, host = '', task = '', id, changed, message, hidden, conditional, fatal } = event
   const name = `${host}: ${task}`
   const key = `${host} ${id}`
+  if (kind === 'version') return noteVersion(job, event.version)
   if (kind === 'none') return job.log('No host matches the playbook.', { level: 'warn' })
   if (kind === 'planned') return void told.planned.add(String(host))
   if (kind === 'left') {

@@ -2,6 +2,7 @@
 export const CALLBACK = String.raw`
 import difflib, json, sys
 from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__
 
 DOCUMENTATION = '''
 name: signalbox
@@ -69,6 +70,9 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_no_hosts_matched(self):
         self.say('none')
+
+    def v2_playbook_on_start(self, playbook):
+        self.say('version', version=__version__)
 
     plays = set()
 

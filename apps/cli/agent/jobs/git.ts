@@ -115,11 +115,18 @@ export const push: Tool = async (job) => {
   const here = await fetchHead(repo, asked.base, '--depth=1')
   if (here !== head || (await commitOn(job, repo, head, asked)) !== commit)
     return stale('These files produce a different commit than the preview.')
-  return (await bring(repo, asked.branch, commit, branch_head ?? '')) ?? done
+  return (await bring(job, repo, asked.branch, commit, branch_head ?? '')) ?? done
 }
 
 /** Moves a branch from its previous commit to another. Returns the reason if it did not; `undefined` if it did. */
-const bring = async (repo: Repo, branch: string, commit: string, was: string): Promise<Verdict | undefined> => {
+const bring = async (
+  job: Job,
+  repo: Repo,
+  branch: string,
+  commit: string,
+  was: string,
+): Promise<Verdict | undefined> => {
+  job.executed.commit = commit
   const lease = `--force-with-lease=refs/heads/${branch}:${was}`
   const args = ['push', '--porcelain', '--no-verify', lease, '--', repo.url, `${commit}:refs/heads/${branch}`]
   const { code, out, said } = await repo.git(args, { acts: true })
@@ -154,7 +161,7 @@ export const merge: Tool = async (job) => {
     await fetchHead(repo, branch)
     const made = await mergeOf(job, repo, here, commit, text)
     if (typeof made !== 'string') return made
-    const refused = await bring(repo, into, made, here)
+    const refused = await bring(job, repo, into, made, here)
     if (!refused) return { status: 'succeeded', outputs: { commit: made, merged: commit } }
     if (turn === TRIES || !('class' in refused) || refused.class !== 'preview_stale') return refused
   }

@@ -77,7 +77,7 @@ export const openRepo = async (job: Job): Promise<Repo> => {
       job.log(text, line)
     }
     const end = await runTool(job, {
-      ...{ path: rules.program, args, cwd: job.home, env, grace_s: GRACE_S, log, max_line: MAX_LINE },
+      ...{ path: rules.program, args, cwd: job.home, env, grace_s: GRACE_S, log, max_line: MAX_LINE, aside: !acts },
       ...(stdin !== undefined && { stdin }),
     })
     const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)

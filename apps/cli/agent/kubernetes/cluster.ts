@@ -67,7 +67,7 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
     proxy = runTool(
       { ...job, signal: done.signal },
       {
-        ...{ path: rules.program, cwd: place, grace_s: GRACE_S },
+        ...{ path: rules.program, cwd: place, grace_s: GRACE_S, aside: true },
         args: ['proxy', ...options, '--unix-socket', socketPath],
         log: (text, line) => {
           if (text.trim() !== '') said = job.mask(text, line)

@@ -93,7 +93,7 @@ const outputOf = async (job: Job, program: string | undefined, args: string[]): 
   const lines: string[] = []
   let said = ''
   const end = await runTool(job, {
-    ...{ path: program ?? '', args, cwd: home, grace_s: GRACE_S, max_line: MAX_TEXT },
+    ...{ path: program ?? '', args, cwd: home, grace_s: GRACE_S, max_line: MAX_TEXT, aside: true },
     env: { HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home },
     log: (text, line) => {
       if (line?.stream === 'stdout') lines.push(text)

@@ -18,6 +18,8 @@ export type Run = {
   job: Job
   cluster: Cluster
   saved: Saved
+  /** The digest of the saved set. */
+  content_sha256: string
   /** Masks the data of every Secret of the set. */
   mask: (text: string) => string
   /** The changes made so far, in words and in order. */
@@ -46,7 +48,8 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
     if (refused !== undefined) throw refusal(`${refused} ${id} was not touched.`)
   }
   const secrets = saved.objects.flatMap(({ object, previous }) => [object, previous])
-  return { job, cluster, saved, mask: secretsMask(job, secrets), done: [], begun: false }
+  const { content_sha256 } = given.plan
+  return { job, cluster, saved, content_sha256, mask: secretsMask(job, secrets), done: [], begun: false }
 }
 
 const progressOf = ({ done, saved }: Run): string =>
@@ -64,6 +67,7 @@ export const fault = (run: Run, kind: string, words: string): Ended =>
 
 /** Once an object was written, whatever ends the run says so: neither a refusal nor an error of ours hides it. */
 export const toldOf = async <T>(run: Run, act: () => Promise<T>): Promise<T> => {
+  run.job.executed.content_sha256 = run.content_sha256
   try {
     return await act()
   } catch (error) {

@@ -5,6 +5,7 @@ import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
 import { writeOwn } from '../tools/host.ts'
 import { fitting } from '../tools/picture.ts'
+import { noteVersion } from '../tools/program.ts'
 import { fetchSealed } from '../tools/seal.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { lockIn, lockWords } from './lock.ts'
@@ -32,6 +33,7 @@ export const apply: Tool = async (job) => {
     return stale('The state differs from the one this plan was made for.')
   if (now.serial !== serial)
     return stale(`The state has changed since this plan was made (serial ${serial}, now ${now.serial}).`)
+  job.executed.content_sha256 = given.plan.content_sha256
   return await carryOut(job, module, writeOwn(job, 'plan.bin', plan))
 }
 
@@ -49,6 +51,7 @@ const reader = (job: Job, said: Said): Job['log'] => {
     const event = objectIn(text)
     if (!event || !('@message' in event)) return job.log(text, line)
     const { type } = event
+    if (type === 'version') noteVersion(job, event.tofu ?? event.terraform)
     const hook = isObject(event.hook) && isObject(event.hook.resource) ? String(event.hook.resource.addr) : ''
     if (type === 'apply_start') said.begun.add(hook)
     if (type === 'apply_complete') said.done.push(hook)

@@ -24,6 +24,8 @@ const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 const MAX_JSON = 64 * 1024 * 1024
 
 const MAX_SAID = 4000
+/** Commands that carry out a job; the others prepare it or look at its result. */
+const CARRYING = new Set(['plan', 'apply', 'force-unlock'])
 /** Commands whose effect is unknown if they are stopped. */
 const ACTING = new Set(['apply', 'force-unlock'])
 const LOCKED =
@@ -76,6 +78,7 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
     const end = await runTool(job, {
       ...{
         alone: acts,
+        aside: !CARRYING.has(String(args[0])),
         path: rules.program,
         args,
         cwd: dir,

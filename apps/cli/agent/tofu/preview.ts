@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
+import { noteVersion } from '../tools/program.ts'
 import { keepSealed } from '../tools/seal.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
 import { changesOf, planIn } from './changes.ts'
@@ -28,6 +29,7 @@ export const preview: Tool = async (job) => {
   const plan = await keepSealed(job, 'plan', 'saved_plan', saved)
   const told = planIn(shown.out)
   const changes = changesOf(told, job.mask)
+  noteVersion(job, told.terraform_version)
   const made: SavedPlan = {
     ...{ format: 'signalbox/preview@1', binding: 'exact', tool: String(told.terraform_version), base },
     ...{ source_digest: module.source_digest, plan, ...changes, no_change: changes.no_change && code === 0 },

@@ -1,8 +1,10 @@
 import { basename } from 'node:path'
 import type { Work } from '../../../shared/contracts/engine/executions.ts'
+import type { Executed } from '../../../shared/contracts/operations/common.ts'
 import type { Masker } from '../../../shared/data/mask.ts'
 import { type ProcessEnd, runProcess } from '../../../shared/run/process.ts'
 import type { AgentFile } from './file.ts'
+import { programAt } from './program.ts'
 
 export type Verdict =
   | { status: 'succeeded'; outputs: Record<string, unknown> }
@@ -35,6 +37,8 @@ export type Job = {
   own_ms: () => number
   /** A program of the job begins, and may have an effect from here on. */
   began: () => void
+  /** The program so far, for the evidence. */
+  executed: Partial<Executed>
 }
 export type Tool = (job: Job) => Promise<Verdict>
 
@@ -70,6 +74,8 @@ type Run = {
   ask?: 'SIGINT' | 'EOF'
   /** A lock keeps others from repeating it while it runs. */
   alone?: boolean
+  /** It only prepares the work or looks at its result: evidence states the end of another program. */
+  aside?: boolean
   env?: Record<string, string>
   log?: Job['log']
   timeout_s?: number
@@ -85,10 +91,12 @@ const BIG = { file_blocks: 8_388_608, open_files: 4096 }
  * Runs a program of a job in its own process group. It is interrupted when the work must stop or its time ends, and
  * killed after its grace period. It is killed at once if this agent dies.
  */
-export const runTool = (
+export const runTool = async (
   job: Job,
-  { grace_s, ask = 'SIGINT', alone = false, env = {}, log = job.log, timeout_s, uid, ...run }: Run,
-) => {
+  { grace_s, ask = 'SIGINT', alone = false, aside = false, env = {}, log = job.log, timeout_s, uid, ...run }: Run,
+): Promise<ProcessEnd> => {
+  const program = await programAt(run.path)
+  if (!aside || job.executed.tool === undefined) Object.assign(job.executed, program)
   const left_ms = Math.max(job.left_ms(), 0)
   // The grace period and the final report must fit into the work's time.
   const grace_ms = Math.min(grace_s * 1000, left_ms / 4)
@@ -96,7 +104,7 @@ export const runTool = (
   const end = Date.now() + (timeout_s ?? Infinity) * 1000
   const as = uid ?? job.file.uid
   job.began()
-  return runProcess({
+  const ended = await runProcess({
     ...{ path: run.path, args: run.args, cwd: run.cwd, stdin: run.stdin ?? '', env: { ...job.env, ...env } },
     left_ms: () => Math.min(job.left_ms() - spare_ms, end - Date.now()),
     mark: basename(job.folder),
@@ -109,6 +117,8 @@ export const runTool = (
     log,
     stored: job.stored,
   })
+  if (!aside && ended.how !== 'not_begun' && ended.code !== null) job.executed.exit = ended.code
+  return ended
 }
 
 /** Whether an acting program ended well, even if it was told to stop: its effect took place. */

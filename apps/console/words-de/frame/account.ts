@@ -81,8 +81,9 @@ export const totp: typeof en.totp = {
 /** The German texts for notifications. */
 export const notifications: typeof en.notifications = {
   title: 'Benachrichtigungen',
-  note: 'Gemeldet wird, was auf Ihre Stimme wartet.',
-  group_note: (group) => `${group} erfährt von Freigaben und Planänderungen, die diese Gruppe nennen.`,
+  note: 'Sie erfahren, was auf Ihre Stimme wartet und welche Ihrer Vorgänge ein Fehler aufhält oder beendet.',
+  group_note: (group) =>
+    `${group} erfährt von Freigaben und Planänderungen, die diese Gruppe nennen, und von Fehlern an Ressourcen ihres Teams.`,
   group_empty: 'Diese Gruppe hat keine Ziele.',
   whose: 'Benachrichtigungen für',
   own: 'mich',
@@ -133,6 +134,8 @@ export const notifications: typeof en.notifications = {
       'gate.reopened': 'Eine Freigabe fragt noch einmal',
       'gate.escalated': 'Eine Freigabe wurde eskaliert',
       'patch.waiting': 'Eine Planänderung wartet',
+      'operation.held': 'Ein Fehler hält einen Vorgang auf',
+      'operation.failed': 'Ein Vorgang ist fehlgeschlagen',
     },
     min_risk: 'Ab Risiko',
     gather: 'Nachrichten sammeln',
@@ -159,7 +162,13 @@ export const notifications: typeof en.notifications = {
   log: 'Letzte Nachrichten',
   no_log: 'Noch keine Nachrichten.',
   about: 'Worüber',
-  purposes: { notices: 'Entscheidungen', outcome: 'Ergebnis', code: 'Code', test: 'Test', security: 'Ihr Konto' },
+  purposes: {
+    notices: 'Entscheidungen und Fehler',
+    outcome: 'Ergebnis',
+    code: 'Code',
+    test: 'Test',
+    security: 'Ihr Konto',
+  },
   state: 'Stand',
   states: { queued: 'Eingereiht', sent: 'Gesendet', dead: 'Aufgegeben', obsolete: 'Nicht mehr nötig' },
   at: 'Erstellt',

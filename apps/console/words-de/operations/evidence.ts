@@ -23,6 +23,13 @@ export const evidence: typeof en.evidence = {
     subject: 'Prüfsumme des Gegenstands',
     hash: 'Hash',
   },
+  executed: {
+    ran: (program: string, agent: string, exit: number | undefined) =>
+      `${agent === '' ? 'Ein Agent' : agent} hat ${program} ausgeführt${exit === undefined ? '' : `, Exit-Code ${exit}`}`,
+    program: 'Programm',
+    plan: 'Gespeicherter Plan',
+    commit: 'Commit',
+  },
   print: 'Drucken',
   partly: (n: number, all: number) =>
     `Einträge 1 bis ${number(n)} von ${number(all)}. „Drucken“ auf dieser Seite druckt alle.`,

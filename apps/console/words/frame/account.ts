@@ -74,8 +74,9 @@ export const totp = {
 
 export const notifications = {
   title: 'Notifications',
-  note: 'You are told when a gate or a patch waits for your vote.',
-  group_note: (group: string) => `${group} is told of gates and patches that name it.`,
+  note: 'You are told when a gate or a patch waits for your vote, and when a failure stops an operation that you take part in.',
+  group_note: (group: string) =>
+    `${group} is told of gates and patches that name it, and of failures on its team’s resources.`,
   group_empty: 'This group has no destinations.',
   whose: 'Notifications of',
   own: 'me',
@@ -126,6 +127,8 @@ export const notifications = {
       'gate.reopened': 'A gate that asks again',
       'gate.escalated': 'A gate that was escalated',
       'patch.waiting': 'A patch that waits',
+      'operation.held': 'An operation held up by a failure',
+      'operation.failed': 'An operation that failed',
     },
     min_risk: 'From risk',
     gather: 'Gather messages',
@@ -152,7 +155,13 @@ export const notifications = {
   log: 'Latest messages',
   no_log: 'No messages yet.',
   about: 'About',
-  purposes: { notices: 'Decisions', outcome: 'Outcome', code: 'Code', test: 'Test', security: 'Your account' },
+  purposes: {
+    notices: 'Decisions and failures',
+    outcome: 'Outcome',
+    code: 'Code',
+    test: 'Test',
+    security: 'Your account',
+  },
   state: 'State',
   states: { queued: 'Queued', sent: 'Sent', dead: 'Given up', obsolete: 'No longer needed' },
   at: 'Made',

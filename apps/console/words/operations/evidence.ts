@@ -22,6 +22,13 @@ export const evidence = {
     subject: 'Subject digest',
     hash: 'Hash',
   },
+  executed: {
+    ran: (program: string, agent: string, exit: number | undefined) =>
+      `${agent === '' ? 'An agent' : agent} ran ${program}${exit === undefined ? '' : `, exit code ${exit}`}`,
+    program: 'Program',
+    plan: 'Saved plan',
+    commit: 'Commit',
+  },
   print: 'Print',
   partly: (n: number, all: number) => `Records 1 to ${number(n)} of ${number(all)}. “Print” on this page prints all.`,
   verify: 'Verify in this browser',

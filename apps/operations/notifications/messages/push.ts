@@ -17,7 +17,7 @@ export const pushOf = (message: Message): { topic: string; urgent: boolean; payl
     return { topic: tag, urgent: item !== undefined, payload: { tag, title: subject, body: said, ...shown } }
   }
   const { operation_id, gate_id, patch_id, round, words } = item
-  const tag = `${operation_id}/${gate_id ?? patch_id}`
+  const tag = `${operation_id}/${gate_id ?? patch_id ?? 'operation'}`
   const about = words ? [words.title, ...(outcome ? [] : [`Risk: ${words.risk}`])].join(' · ') : ''
   return {
     topic: `${tag}/${round}`,

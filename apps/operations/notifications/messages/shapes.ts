@@ -1,13 +1,16 @@
 import type { DestinationKind } from '../../../shared/contracts/notifications/notifications.ts'
-import type { Message, MessageItem } from './decisions.ts'
+import { headOf, isStop, type Message, type MessageItem } from './decisions.ts'
 
 export type Webhook = Exclude<DestinationKind, 'email' | 'push'>
 
 /** Returns the body of a message for each kind of webhook. No format reads markup from a title. */
 export const bodyOf = (kind: Webhook, message: Message, at: string): string => JSON.stringify(SHAPES[kind](message, at))
 
-const titleOf = ({ words }: MessageItem): string =>
-  words ? [words.title, words.question, `Risk: ${words.risk}`].filter(Boolean).join(' · ') : 'A decision'
+const titleOf = (item: MessageItem): string => {
+  const { words } = item
+  if (!words) return isStop(item) ? 'An operation' : 'A decision'
+  return [headOf(item), words.question, `Risk: ${words.risk}`].filter(Boolean).join(' · ')
+}
 
 /** Slack treats only these three as the start of markup. */
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
@@ -17,8 +20,8 @@ const SLACK_ITEMS = 20
 const TEAMS_ITEMS = 20
 
 const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
-  webhook: ({ type = 'decisions.waiting', subject, details, items, link }, at) => ({
-    type,
+  webhook: ({ type, subject, details, items, link }, at) => ({
+    type: type ?? (items.every(isStop) ? 'operations.stopped' : 'decisions.waiting'),
     timestamp: at,
     data: { subject, ...(details && { details }), link, items },
   }),

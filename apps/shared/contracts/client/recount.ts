@@ -19,7 +19,11 @@ export type Recounted = {
   starts: number
   /** The longest time between the proof of voters and such a start. */
   oldest_ms: number
+  /** The programs that agents ran, by their own word; none in a chain of an older build. */
+  executed: Ran[]
 }
+/** The program that an agent ran for a node, and the digests of the approvals on which the node began. */
+export type Ran = Fields & { id: string; digests: string[] }
 /** The longest time for which a platform can be configured to accept a proof of voters. */
 const STANDING_MS = 60_000
 
@@ -48,7 +52,7 @@ export const createRecount = () => {
     decisions: new Map(),
     involved: new Set(),
     begun: new Set(),
-    told: { ended: null, counted: false, decisions: 0, approved: [], starts: 0, oldest_ms: 0 },
+    told: { ended: null, counted: false, decisions: 0, approved: [], starts: 0, oldest_ms: 0, executed: [] },
   }
 
   return {
@@ -243,6 +247,10 @@ const unpassed = (
 
 const node = (chain: Chain, { subject }: Entry): string | undefined => {
   join(chain, subject)
+  if (isFields(subject.executed)) {
+    const digests = (listOf(subject.gates) as Fields[]).map(({ digest }) => String(digest))
+    chain.told.executed.push({ ...subject.executed, id: String(subject.id), digests })
+  }
   for (const gate of listOf(subject.gates) as Fields[]) {
     const name = `the node ${JSON.stringify(subject.id)} started behind the gate ${JSON.stringify(gate.gate_id)}`
     const known = chain.decisions.get(keyOf(gate.gate_id, gate.digest)) ?? []

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Json, NodeId, NullableText, OperationId } from '../operations/common.ts'
+import { EXECUTED, Json, NodeId, NullableText, OperationId, PLAIN, SHA256 } from '../operations/common.ts'
 import { Closed, OptionalClosed, text } from '../shapes.ts'
 
 /** External agents' messages about the work that was handed to them (operations.md 9.1). */
@@ -16,11 +16,11 @@ const AGENT_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
 
 const MAX_ARTIFACT = 268_435_456
 const Artifact = Closed({
-  name: text('certificate.pem', { minLength: 1, maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f]+$' }),
+  name: text('certificate.pem', { minLength: 1, maxLength: 200, pattern: PLAIN }),
   kind: text('certificate', { pattern: '^[a-z][a-z0-9_-]{0,39}$' }),
   media_type: text('application/x-pem-file', { pattern: '^[a-z]+/[a-z0-9.+-]{1,100}$' }),
   size: Type.Integer({ minimum: 0, maximum: MAX_ARTIFACT }),
-  sha256: text('7777777777777777777777777777777777777777777777777777777777777777', { pattern: '^[0-9a-f]{64}$' }),
+  sha256: text('7777777777777777777777777777777777777777777777777777777777777777', { pattern: SHA256 }),
   uri: Type.Optional(
     text('https://artifacts.example/one', { maxLength: 2000, pattern: '^https?://', description: 'Kept elsewhere.' }),
   ),
@@ -56,6 +56,7 @@ export const ExecutionResult = Closed(
       message: text('The device answers no.', { minLength: 1, maxLength: 1000 }),
       retryable: Type.Optional(Type.Boolean()),
     }),
+    executed: OptionalClosed(EXECUTED),
     artifacts: Type.Optional(
       Type.Array(Artifact, {
         maxItems: 100,
@@ -88,13 +89,16 @@ export const ExecutionReply = Type.Object({
   cancel_requested: Type.Boolean({ description: 'Stop, and report failed with class cancelled, or the real outcome.' }),
   next_before: NullableText,
   left_s: Type.Optional(
-    Type.Integer({ description: 'Seconds until deadline_at now: it may be extended, and clocks may differ.' }),
+    Type.Integer({
+      description:
+        'Seconds that the work still has. Its time begins with the accepted "started" and may be extended; clocks may differ.',
+    }),
   ),
 })
 export type ExecutionReply = Static<typeof ExecutionReply>
 
 export const ArtifactParams = Type.Object({
-  sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', { pattern: '^[0-9a-f]{64}$' }),
+  sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', { pattern: SHA256 }),
 })
 export const ArtifactTaken = Type.Object({
   sha256: text('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'),

@@ -2,12 +2,19 @@ import Type, { type Static } from 'typebox'
 import { DryRun, GateId, ListOf, Nullable, NullableText, OperationId, PageQuery, Time } from '../operations/common.ts'
 import { Closed, LINE, OptionalInteger, text } from '../shapes.ts'
 
-/** How people are reached when a decision waits for them (federation.md 9). */
+/** How people are reached when a decision waits for them or an operation stops (federation.md 9). */
 const ADDED_KINDS = ['email', 'webhook', 'slack', 'teams'] as const
 /** `push`: a browser, subscribed by its session. */
 export const DESTINATION_KINDS = [...ADDED_KINDS, 'push'] as const
 export type DestinationKind = (typeof DESTINATION_KINDS)[number]
-export const NOTIFY_EVENTS = ['gate.waiting', 'gate.reopened', 'gate.escalated', 'patch.waiting'] as const
+export const NOTIFY_EVENTS = [
+  'gate.waiting',
+  'gate.reopened',
+  'gate.escalated',
+  'patch.waiting',
+  'operation.held',
+  'operation.failed',
+] as const
 export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
 /** Events about people's own accounts, which they are told of whatever their rules say. */
 export const SECURITY_EVENTS = [
@@ -42,7 +49,7 @@ const whose = {
       minLength: 1,
       maxLength: 64,
       description:
-        'Those of this group instead of your own; needs identity:admin. It is told of decisions that name it.',
+        'Those of this group instead of your own; needs identity:admin. It is told of decisions that name it, and of operations that stop on resources that its team owns.',
     }),
   ),
 }
@@ -190,7 +197,8 @@ export const DeliveryView = Type.Object({
   }),
   security_event: Nullable(Type.Enum([...SECURITY_EVENTS])),
   state: Type.Enum([...DELIVERY_STATES], {
-    description: '`dead`: it was given up. `obsolete`: when it was to be sent no decision of it waited for you.',
+    description:
+      '`dead`: it was given up. `obsolete`: when it was to be sent, all of it was settled or no longer yours.',
   }),
   attempts: Type.Integer(),
   last_error: NullableText,

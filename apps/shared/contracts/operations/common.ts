@@ -1,5 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import { Closed, text } from '../shapes.ts'
+import { Closed, OptionalInteger, text } from '../shapes.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from './graph.ts'
 
 /** Pieces that the replies of the operations API share. Static types of the same names serve console and command line. */
@@ -22,6 +22,31 @@ export const Reason = text('Bring release 2.4.0 to these hosts', {
   description: 'Why; kept in history and audit.',
 })
 export const Comment = text('The canary is healthy.', words)
+
+export const SHA256 = '^[0-9a-f]{64}$'
+export const PLAIN = '^[^\\x00-\\x1f\\x7f]+$'
+/** The program that an agent ran, by its own word. It becomes evidence (operations.md 6.3). */
+export const EXECUTED = {
+  tool: text('tofu', { maxLength: 100, pattern: PLAIN, description: 'The file name of the program.' }),
+  tool_sha256: Type.Optional(
+    text('3333333333333333333333333333333333333333333333333333333333333333', { pattern: SHA256 }),
+  ),
+  version: Type.Optional(text('1.11.4', { maxLength: 100, pattern: PLAIN, description: 'As the program states it.' })),
+  exit: OptionalInteger({ minimum: 0, maximum: 255, description: 'Absent if the program was killed, or none acted.' }),
+  content_sha256: Type.Optional(
+    text('4444444444444444444444444444444444444444444444444444444444444444', {
+      pattern: SHA256,
+      description: 'The saved plan, or the set of objects, that was carried out.',
+    }),
+  ),
+  commit: Type.Optional(text('3f2a1b4c5d6e7f8091a2b3c4d5e6f708192a3b4c', { pattern: '^[0-9a-f]{40,64}$' })),
+}
+/** As evidence states it, with the agent as the control plane knows it. */
+export const Executed = Type.Object(
+  { ...EXECUTED, agent: Type.Optional(text('machine:runner/eu1-runner-01')) },
+  { additionalProperties: true },
+)
+export type Executed = Static<typeof Executed>
 
 export const OperationParams = Type.Object({ operation_id: OperationId })
 export const NodeParams = Type.Object({ operation_id: OperationId, node_id: NodeId })

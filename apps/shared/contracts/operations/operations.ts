@@ -6,6 +6,7 @@ import {
   BlockedOnSchema,
   CommandView,
   DryRun,
+  Executed,
   GateStatusSchema,
   Json,
   ListOf,
@@ -227,11 +228,12 @@ export const EvidenceRecordView = Type.Object({
       status: Type.Optional(Type.String()),
       digest: Type.Optional(Type.String()),
       began_at: Type.Optional(Time),
+      executed: Type.Optional(Executed),
     },
     {
       additionalProperties: true,
       description:
-        'A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates. The hash covers all of it.',
+        'A vote contains round, digest and decision; a decided gate contains round, status and digest; a node that ran behind gates names those gates; one that an agent ran names the program. The hash covers all of it.',
     },
   ),
   subject_digest: text('sha256:5555555555555555555555555555555555555555555555555555555555555555'),

@@ -1,0 +1,1 @@
+ALTER TABLE "operations"."node_attempts" ADD COLUMN IF NOT EXISTS "executed" jsonb;
