@@ -26,9 +26,11 @@ export type DbOptions = {
 
 /**
  * In a transaction rows are found by their keys: a plan without the values is equally good, and is made once per
- * connection instead of five times. Lists are read outside transactions, where the values determine the plan.
+ * connection instead of five times. It must then hold for a table that was small and grows before its next analysis,
+ * also in checks of foreign keys: so it uses an index even where reading all rows is cheaper now. Lists are read
+ * outside transactions, where the values determine the plan.
  */
-const PLAN_ONCE = 'set local plan_cache_mode = force_generic_plan'
+const PLAN_ONCE = 'set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off'
 
 /** For commands that a person runs once: on a busy machine a connection may take longer than a request may wait. */
 export const ONE_ACT = { connect_timeout_ms: 30_000, statement_timeout_ms: 30_000 } as const

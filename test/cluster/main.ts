@@ -17,7 +17,7 @@ import { startSite } from './site.ts'
  * synchronous standby, three NATS, Redis with two replicas and Sentinels. If Go is on PATH, Temporal's server is built
  * once, and each of its roles is a process on that Postgres; without Go, its development server runs. It begins with an
  * earlier build (the one before the newest migration). Operations run and people sign in throughout. All apps roll to
- * this build, back, and here again. Then servers of Redis and NATS leave the network for a while, one of each app and
+ * this build, back, and here again. Then servers of Redis and NATS leave the network for a while. One of each app and
  * each server is killed, the network and the relays fail for a while, and a build of the worker is drained. Prints what
  * was lost, done twice and refused. Exits 1 if an effect or a row is lost or duplicated. `--only` stays with this build
  * and does the faults of that name, such as "kill temporal|postgres", "cut off" or "build". `--guide` carries out the

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'drizzle-orm'
+import { sql, TransactionRollbackError } from 'drizzle-orm'
 import { expect, it } from 'vitest'
 import { isDatabaseAway } from '../../apps/shared/process/outage.ts'
 import { createDb, type Queryable, together, transact } from '../../db/client.ts'
@@ -48,6 +48,29 @@ it('a transaction that writes plans its statements once; one that reads plans fo
     expect(await db.transaction(mode)).toBe('force_generic_plan')
     expect(await db.transaction(mode, { isolationLevel: 'repeatable read', accessMode: 'read only' })).toBe('auto')
     expect(await mode(db)).toBe('auto')
+  } finally {
+    await close()
+  }
+})
+
+it('a plan of a transaction finds rows by their keys, also if it was made while the table was small', async () => {
+  const { db, close } = createDb(config.connectionString, { app: 'test', max: 1 })
+  const plan = async (on: Queryable) => {
+    const { rows } = await on.execute(sql`explain select from public.small where key = 1`)
+    return JSON.stringify(rows)
+  }
+  try {
+    await db.transaction(async (tx) => {
+      await tx.execute(sql`create table public.small (key int primary key)`)
+      await tx.execute(sql`insert into public.small values (1)`)
+      await tx.execute(sql`analyze public.small`)
+      expect(await plan(tx)).toContain('Index')
+      await tx.execute(sql`set local enable_seqscan = on`)
+      expect(await plan(tx)).toContain('Seq Scan')
+      tx.rollback()
+    })
+  } catch (error) {
+    if (!(error instanceof TransactionRollbackError)) throw error
   } finally {
     await close()
   }

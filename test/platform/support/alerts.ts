@@ -31,9 +31,10 @@ export const RUNBOOKS = new Map(
 /** The address of a section, from the root of the repository. */
 export const addressOf = (alert: string) => `${FOLDER}/runbooks.md#${alert.toLowerCase()}`
 
-/** Series that Prometheus or our own recording rules create. */
+/** Series that Prometheus or our own recording rules create, and those of a platform with TLS (`secured.test.ts`). */
 export const MADE = [
   { name: 'up', labels: { job: 'signalbox', instance: 'any' } },
+  { name: 'signalbox_certificate_expiry_seconds', labels: { app: 'any', name: 'any' } },
   ...RULES.filter((rule) => rule.record !== undefined).map(({ record = '', labels }) => ({
     name: record,
     labels: { class: 'any', ...labels },
