@@ -5,8 +5,8 @@ import { startIdentity } from '../identity/support/harness.ts'
 import { gated, must, type Platform, type Reply, startPlatform } from '../operations/support/platform.ts'
 import { watchWire } from '../support/wire.ts'
 
-/** Wake-ups, polls for outcomes and the read of the fence, which is cached by time: they may fall into any count. */
-const ASIDE = /pg_notify|relay_state|select "command_id", "kind", "status", "outcome" from/
+/** Wake-ups, polls (for outcomes, of queued people) and the read of the fence, cached by time: they may fall into any count. */
+const ASIDE = /pg_notify|relay_state|scim_unaligned|select "command_id", "kind", "status", "outcome" from/
 
 /** Following the log, filling search and checking packs run alongside. */
 const ASIDE_CATALOG = /never/
