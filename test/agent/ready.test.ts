@@ -16,7 +16,8 @@ it('a pod that has ended is ready or failed, and does not wait for its time to r
 
 it('once an object was written, no refusal and no error hides it', async () => {
   const done = ['ConfigMap web/a created']
-  const run = { begun: true, done, saved: { objects: [1, 2], prune: [] }, mask: (text: string) => text } as never as Run
+  const saved = { objects: [1, 2], prune: [] }
+  const run = { begun: true, done, saved, job: { executed: {} }, mask: (text: string) => text } as never as Run
   const endOf = async (error: Error, begun = true) => {
     const end: unknown = await toldOf({ ...run, begun }, () => Promise.reject(error)).catch((end: unknown) => end)
     return end instanceof Ended ? end.verdict : end
