@@ -85,6 +85,7 @@ const settled = async (w: World) => {
   )
 }
 
+const foreign_key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 const foreignToken = (): string => {
   const iat = Math.floor(Date.now() / 1000)
   const claims = {
@@ -101,8 +102,7 @@ const foreignToken = (): string => {
     amr: ['pwd'],
     cm: 'json' as const,
   }
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  return signToken('access', claims, { kid: 'foreign', private_key: privateKey })
+  return signToken('access', claims, { kid: 'foreign', private_key: foreign_key })
 }
 
 /** Where requests of an API go, and with which credentials. */

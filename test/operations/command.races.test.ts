@@ -76,7 +76,7 @@ describe('a cancel against an approval', () => {
         () => p.as('eva').post(`${path}/gates/go/approve`, seen, { instance: 0 }),
         () => p.as('olga').post(`${path}/cancel`, { reason }, { instance: 1 }),
       )
-      expect(cancelled.status).toBe(200)
+      expect(cancelled).toMatchObject({ status: 200 })
       const began = (await attemptsOf(operation_id)).map(({ node_id }) => node_id)
       await reaches(operation_id, 'cancelled')
       // No attempt began after the cancel was answered.
