@@ -12,7 +12,7 @@ import { wordPairs } from '../support/words.ts'
 const WORDS = join(ROOT, 'apps/console/words')
 /** Words that are the same in both languages, including keys, symbols and examples. */
 const SAME =
-  /^(Agent|Browser|Canary|Code|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Pools|Regions?|Revision|Runbooks?|Segment|Status|System|Test|Ticket|Version|Webhook)$/
+  /^(Agent|Browser|Canary|Code|Commit|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Pools|Regions?|Revision|Runbooks?|Segment|Status|System|Test|Ticket|Version|Webhook)$/
 const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Standard Webhooks|Teams|UTC)$/
 const KEYS = /keys entries|marks \w+ sign$|where examples|(signatures|overlaps) \d 0$|if_example$/
 
