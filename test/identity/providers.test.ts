@@ -129,6 +129,23 @@ describe('rights that a provider gave', () => {
     await db().delete(grants).where(eq(grants.id, own.id))
   })
 
+  it('end where the ceiling was lowered below a role of the group, or the group got a higher one, also for people of the directory', async () => {
+    const id = await signedIn()
+    const row = { id, provider: 'corp', type: 'User', external_id: 's-mia', name: 'mia', folded: 'mia' } as const
+    await db().insert(scim_resources).values(row)
+    const role = { id: randomUUID(), subject_type: 'group' as const, subject_id: 'netops', role: 'approver' }
+    await db()
+      .insert(grants)
+      .values({ ...role, created_by: 'user:ada' })
+    const map = { groups: { claim: 'groups', map: { noc: { groups: ['netops'] } } } }
+    sso.configure({ ...noc, ...map, max_role: 'approver' })
+    await becomes(id, { groups: ['netops'], roles: [] })
+    sso.configure({ ...noc, ...map, max_role: 'planner' })
+    await becomes(id, { groups: [], roles: [] })
+    await db().delete(scim_resources).where(eq(scim_resources.id, id))
+    await db().delete(grants).where(eq(grants.id, role.id))
+  })
+
   it('end at the start if the file lost its provider while this app was down', async () => {
     const id = await signedIn()
     const { AUTH__PROVIDERS__FILE: _, ...config } = sso.identity_deps.config
