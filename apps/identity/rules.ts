@@ -116,7 +116,7 @@ export const refuseDeleted = ({ status, username }: Pick<UserRow, 'status' | 'us
 export const refusePassword = ({ provider, username }: Pick<UserRow, 'provider' | 'username'>) =>
   provider === null
     ? undefined
-    : conflict('provider_account', `${username} signs in through ${provider}.`, 'Reset the credential there.')
+    : conflict('provider_account', `${username} signs in through ${provider}.`, 'Reset the password there; POST …/recovery ends lost passkeys and the app.')
 
 /** If-Match is the version in quotes; without it the change always applies. */
 export const refuseVersion = ({ version }: { version: number }, if_match: string | undefined) =>
