@@ -7,7 +7,7 @@ import { confirmHere } from './control/changes.ts'
 import { partOfLink } from './control/halves.ts'
 import type { IdentityDeps, Uses } from './deps.ts'
 import { MEASURES } from './measures.ts'
-import { refuseUsername } from './rules.ts'
+import { refuseClosedLogin, refuseUsername, throwIf } from './rules.ts'
 import {
   type BootstrapDeps,
   bootstrapAdmin,
@@ -43,7 +43,10 @@ export const verbs: Record<string, (args: string[]) => Promise<number>> = {
   enrol: (args) => {
     const asked = parse(args)
     if (!asked || asked.username === '' || asked.recover !== '') return usage('enrol')
-    return acting(async (deps) => link(deps, await enrolHere(bootstrapOf(deps), asked.username, asked.roles)))
+    return acting(async (deps) => {
+      throwIf(refuseClosedLogin(deps.config.break_glass, asked.username))
+      link(deps, await enrolHere(bootstrapOf(deps), asked.username, asked.roles))
+    })
   },
   confirm: ([change_id, ...more]) => {
     if (change_id === undefined || change_id.startsWith('-') || more.length > 0) return usage('confirm')

@@ -9,13 +9,14 @@ import { type By, type Cause, type Measure, roleSensitivity } from '../control/c
 import { handedOut, resetBy } from '../control/links.ts'
 import { endWaysIn } from '../federation/unlink.ts'
 import { announce, rolesChanged, statusEventOf } from '../mutations.ts'
-import { refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
+import { refuseClosedLogin, refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, findUser, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
 
 /** A new account: two administrators give its link, whatever its roles. */
-export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
+export const createMeasure: Measure<'user.create'> = async ({ deps, tx }, wanted) => {
   const name = refuseNewUser(wanted)
+  throwIf(refuseClosedLogin(deps.config.break_glass, name))
   if (await getUserByFolded(tx, foldUsername(name))) throw usernameTaken(wanted.username)
   return {
     sensitive: true,
@@ -37,7 +38,7 @@ export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
 }
 
 /** Locks the account and checks that a new link can let its person in. No one enrols themselves. */
-const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
+const lockEnrollable = async ({ deps, tx, requester }: Cause, user_id: string) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
   if (user.kind === 'machine')
@@ -46,6 +47,7 @@ const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
     throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
       hint: 'Enable the user first.',
     })
+  if (user.provider === null) throwIf(refuseClosedLogin(deps.config.break_glass, user.username))
   return user
 }
 
