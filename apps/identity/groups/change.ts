@@ -7,6 +7,7 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
 import type { ChangeDeps } from '../deps.ts'
+import { keepGiven } from '../federation/rights.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
 import { refuseVersion, throwIf } from '../rules.ts'
 import { findUser, viewOf } from '../users/change.ts'
@@ -98,6 +99,8 @@ export const removeMember = (
     if (!(await getGroup(tx, group_key))) throw notFound('group', group_key, 'not_found')
     await findUser(tx, user_id)
     const membership = and(eq(group_members.group_key, group_key), eq(group_members.user_id, user_id))
+    const [there] = await tx.select({ giver: group_members.added_by }).from(group_members).where(membership)
+    if (there) await keepGiven(deps, tx, { ...there, user_id, group_key })
     const removed = await keepingAnAdmin(tx, () => tx.delete(group_members).where(membership).returning())
     if (removed.length > 0) await rolesChanged(tx, req, [user_id])
     const said = { before: { user_id }, details: { user_id } }
