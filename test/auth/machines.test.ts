@@ -338,10 +338,10 @@ describe('an API key', () => {
 
   it('keeps five owners at most, and a deleted machine gets none', async () => {
     const { id } = await machine('auditor')
-    const add = async (machine_id: string, user_id: string) => {
+    const add = async (machine_id: string, user_id: string, method = 'PUT') => {
       const headers = { 'idempotency-key': randomUUID(), ...ada }
       const at = `${gateway.url}/api/v1/admin/machines/${machine_id}/owners/${user_id}`
-      const { status, body } = await send(at, { method: 'PUT', headers })
+      const { status, body } = await send(at, { method, headers })
       return [status, body.code]
     }
     const people = await Promise.all(Array.from({ length: 5 }, (_, n) => auth.addUser(`own-${n}`)))
@@ -349,6 +349,10 @@ describe('an API key', () => {
     expect(answers.toSorted()).toEqual([...Array(4).fill([204, undefined]), [422, 'machine_owner_invalid']])
     const [first] = people.filter((_, at) => answers[at]?.[0] === 204)
     expect(await add(id, String(first?.id))).toEqual([204, undefined])
+    const owners = [owner_id, ...people.filter((_, at) => answers[at]?.[0] === 204).map((one) => one.id)]
+    for (const one of owners.slice(1)) expect(await add(id, one, 'DELETE')).toEqual([204, undefined])
+    expect(await add(id, owner_id, 'DELETE')).toEqual([422, 'machine_owner_invalid'])
+    expect(await add(id, String(first?.id), 'DELETE')).toEqual([404, 'not_found'])
     expect((await post(`/api/v1/admin/users/${id}/delete`, { reason: 'over' })).status).toBe(200)
     expect(await add(id, ada_id)).toEqual([409, 'user_deleted'])
   })

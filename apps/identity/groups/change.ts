@@ -1,4 +1,4 @@
-import { and, asc, eq, gt } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type { Db, Queryable } from '../../../db/client.ts'
 import { getGroup, membersOf } from '../../../db/identity/queries.ts'
@@ -13,20 +13,23 @@ import { refuseVersion, throwIf } from '../rules.ts'
 import { findUser, viewOf } from '../users/change.ts'
 import { lockGroup } from './measures.ts'
 
-const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => {
+export const groupViews = async (db: Queryable, list: readonly (typeof groups.$inferSelect)[]) => {
+  const keys = list.map(({ group_key }) => group_key)
   const rows = await db
-    .select({ user: users })
+    .select({ group_key: group_members.group_key, user: users })
     .from(group_members)
     .innerJoin(users, eq(users.id, group_members.user_id))
-    .where(eq(group_members.group_key, group.group_key))
+    .where(inArray(group_members.group_key, keys))
     .orderBy(asc(users.username))
-  return {
+  const members = Map.groupBy(rows, ({ group_key }) => group_key)
+  return list.map((group) => ({
     ...pick(group, 'group_key', 'name', 'description'),
-    members: rows.map(({ user }) => viewOf(user)),
+    members: (members.get(group.group_key) ?? []).map(({ user }) => viewOf(user)),
     version: group.version,
     created_at: new Date(group.created_at).toISOString(),
-  }
+  }))
 }
+const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => (await groupViews(db, [group]))[0]
 
 /** Groups ordered by key, starting after one of them. */
 export const listGroups = (db: Db, after: string | undefined, limit: number) =>
@@ -36,9 +39,6 @@ export const listGroups = (db: Db, after: string | undefined, limit: number) =>
     .where(after ? gt(groups.group_key, after) : undefined)
     .orderBy(asc(groups.group_key))
     .limit(limit)
-
-export const groupViews = (db: Db, rows: readonly (typeof groups.$inferSelect)[]) =>
-  Promise.all(rows.map((group) => groupView(db, group)))
 
 /** The texts of a group in requests. */
 type Texts = { name?: string; description?: string | null }
