@@ -1,7 +1,7 @@
 import type { UserRow } from '../../db/identity/tables.ts'
 import { ROLES_OF, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
-import { AppError, type CodeOf, wrongAt } from '../shared/errors.ts'
 import { foldUsername } from '../shared/auth/username.ts'
+import { AppError, type CodeOf, wrongAt } from '../shared/errors.ts'
 import { tagsOf } from '../shared/http/routes.ts'
 
 /** Identity's own rules (auth.md 9): pure functions that return the refusal or `undefined`. */
@@ -117,7 +117,11 @@ export const refuseDeleted = ({ status, username }: Pick<UserRow, 'status' | 'us
 export const refusePassword = ({ provider, username }: Pick<UserRow, 'provider' | 'username'>) =>
   provider === null
     ? undefined
-    : conflict('provider_account', `${username} signs in through ${provider}.`, 'Reset the password there; POST …/recovery ends lost passkeys and the app.')
+    : conflict(
+        'provider_account',
+        `${username} signs in through ${provider}.`,
+        'Reset the password there; POST …/recovery ends lost passkeys and the app.',
+      )
 
 /** Taken away here, such a right would return with the person's next sign-in. */
 export const refuseGivenRight = (giver: string) =>

@@ -124,7 +124,9 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     expect(await ask('', { username: 'yan' })).toMatchObject(REFUSED)
     expect((await ask('', { username: 'Ida' })).status).not.toBe(403)
     Object.assign(config, open)
-    expect((await send(`${sso.gateway.url}/api/v1/users/me/passkeys`, { headers: bearer(zoe) })).body.items).toHaveLength(1)
+    expect(
+      (await send(`${sso.gateway.url}/api/v1/users/me/passkeys`, { headers: bearer(zoe) })).body.items,
+    ).toHaveLength(1)
   })
 
   it('is shown on the sign-in page, and leaves the provider’s button unchanged', async () => {

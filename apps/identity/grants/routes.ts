@@ -57,8 +57,7 @@ export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
   app.delete('/v1/admin/grants/:grant_id', {
     operationId: 'deleteGrant',
     summary: 'Withdraw a grant',
-    description:
-      'Withdraws a grant; refused while a provider gives it, which ends there or by disabling the account.',
+    description: 'Withdraws a grant; refused while a provider gives it, which ends there or by disabling the account.',
     params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
     headers: CommandHeaders,
     response: { 204: Type.Null() },
@@ -74,9 +73,7 @@ const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
     const [there] = isUuid(grant_id) ? await tx.select().from(grants).where(own) : []
     if (there?.subject_type === 'user')
       await keepGiven(deps, tx, { giver: there.created_by, user_id: there.subject_id, id: there.id })
-    const [row] = there
-      ? await keepingAnAdmin(tx, () => tx.delete(grants).where(own).returning())
-      : []
+    const [row] = there ? await keepingAnAdmin(tx, () => tx.delete(grants).where(own).returning()) : []
     if (!row) throw notFound('grant', grant_id, 'not_found')
     await rolesChanged(tx, req, row.subject_type === 'user' ? [row.subject_id] : await membersOf(tx, row.subject_id))
     const said = { before: viewOf(row), details: detailsOf(row) }
