@@ -46,8 +46,9 @@ export type Ungiven = {
 const LONGEST_SESSION = sql`interval '30 days'`
 
 /**
- * The rights of these people, or of all, that providers gave and that no entry of the maps gives now, or through a group
- * that now has a role above the provider's ceiling; and all that one gave to people whom neither its directory maintains nor it has signed in since.
+ * The rights of these people, or of all, that providers gave and that no entry of the maps gives now. A group that has a
+ * role above the provider's ceiling is not given. Also all that one gave to people whom neither its directory maintains
+ * nor it has signed in since.
  */
 export const listUngiven = async (
   db: Queryable,

@@ -338,7 +338,7 @@ describe('an API key', () => {
 
   it('keeps five owners at most, and a deleted machine gets none', async () => {
     const { id } = await machine('auditor')
-    const add = async (machine_id: string, user_id: string, method = 'PUT') => {
+    const add = async (machine_id: string, user_id: string, method: 'PUT' | 'DELETE' = 'PUT') => {
       const headers = { 'idempotency-key': randomUUID(), ...ada }
       const at = `${gateway.url}/api/v1/admin/machines/${machine_id}/owners/${user_id}`
       const { status, body } = await send(at, { method, headers })

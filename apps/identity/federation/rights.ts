@@ -110,7 +110,7 @@ export const revokeUngiven = async (deps: Uses<'db' | 'keys' | 'providers'>): Pr
 export const keepGiven = async (
   deps: Uses<'providers'>,
   tx: Tx,
-  { giver, user_id, group_key, id }: Partial<Ungiven> & { giver: string | null; user_id: string },
+  { giver, user_id, group_key, id }: { giver: string | null; user_id: string; group_key?: string; id?: string },
 ): Promise<void> => {
   if (!giver?.startsWith(giverOf(''))) return
   const ungiven = await listUngiven(tx, deps.providers.list(), [user_id])
