@@ -7,20 +7,13 @@ import { confirmHere } from './control/changes.ts'
 import { partOfLink } from './control/halves.ts'
 import type { IdentityDeps, Uses } from './deps.ts'
 import { MEASURES } from './measures.ts'
-import { refuseUsername } from './rules.ts'
-import {
-  type BootstrapDeps,
-  bootstrapAdmin,
-  type Enrolled,
-  enrolHere,
-  Refused,
-  recoverAdmin,
-} from './users/bootstrap.ts'
+import { refuseClosedLogin, refuseUsername, throwIf } from './rules.ts'
+import { type BootstrapDeps, bootstrapAdmin, type Enrolled, enrolHere, Refused } from './users/bootstrap.ts'
 import { createDeps } from './wire.ts'
 
 const ALL = ROLES.join(',')
 const USAGE = {
-  'bootstrap-admin': `usage: bootstrap-admin --username NAME [--roles ${ALL}]   or   bootstrap-admin --recover NAME`,
+  'bootstrap-admin': `usage: bootstrap-admin --username NAME [--roles ${ALL}]`,
   enrol: `usage: enrol --username NAME [--roles ${ALL}]   (--roles creates a new account)`,
   confirm: 'usage: confirm CHANGE',
 } as const
@@ -29,21 +22,20 @@ const USAGE = {
 export const verbs: Record<string, (args: string[]) => Promise<number>> = {
   'bootstrap-admin': (args) => {
     const asked = parse(args)
-    if (!asked || (asked.username === '') === (asked.recover === '')) return usage('bootstrap-admin')
-    const { username, recover, roles = [] } = asked
-    return acting(async (deps) =>
-      link(
-        deps,
-        recover
-          ? await recoverAdmin(bootstrapOf(deps), recover)
-          : await bootstrapAdmin(bootstrapOf(deps), username, [...new Set(['admin', ...roles])]),
-      ),
-    )
+    if (!asked) return usage('bootstrap-admin')
+    const { username, roles = [] } = asked
+    return acting(async (deps) => {
+      throwIf(refuseClosedLogin(deps.config.break_glass, username))
+      link(deps, await bootstrapAdmin(bootstrapOf(deps), username, [...new Set(['admin', ...roles])]))
+    })
   },
   enrol: (args) => {
     const asked = parse(args)
-    if (!asked || asked.username === '' || asked.recover !== '') return usage('enrol')
-    return acting(async (deps) => link(deps, await enrolHere(bootstrapOf(deps), asked.username, asked.roles)))
+    if (!asked) return usage('enrol')
+    return acting(async (deps) => {
+      throwIf(refuseClosedLogin(deps.config.break_glass, asked.username))
+      link(deps, await enrolHere(bootstrapOf(deps), asked.username, asked.roles))
+    })
   },
   confirm: ([change_id, ...more]) => {
     if (change_id === undefined || change_id.startsWith('-') || more.length > 0) return usage('confirm')
@@ -89,14 +81,14 @@ const link = ({ config }: Uses<'config'>, { username, token }: Enrolled): void =
   console.log(`${config.GATEWAY__HTTP__PUBLIC_ORIGIN}/enrol#${token}`)
 }
 
-const parse = (args: string[]): { username: string; roles: string[] | undefined; recover: string } | undefined => {
+const parse = (args: string[]): { username: string; roles: string[] | undefined } | undefined => {
   try {
     const text = { type: 'string' } as const
-    const { values } = parseArgs({ args, options: { username: text, roles: text, recover: text } })
-    const { username = '', roles, recover = '' } = values
+    const { values } = parseArgs({ args, options: { username: text, roles: text } })
+    const { username = '', roles } = values
     const list = roles === undefined ? undefined : [...new Set(roles.split(','))]
     if (list && !list.every(isRole)) return undefined
-    return refuseUsername(username || recover, { provided: true }) ? undefined : { username, recover, roles: list }
+    return refuseUsername(username, { provided: true }) ? undefined : { username, roles: list }
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { authSettings, rpIdOf } from '../shared/auth/settings.ts'
+import { authSettings, emergencyNames, rpIdOf } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, settings } from '../shared/config.ts'
 import { RoleName } from '../shared/contracts/identity/users.ts'
 import { isSafeUrl } from './machines/foreign.ts'
@@ -31,6 +31,7 @@ export const schema = Type.Object({
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.providers,
+  ...authSettings.local,
   ...authSettings.webauthn,
   ...authSettings.tokens,
   ...authSettings.jwks,
@@ -48,6 +49,6 @@ export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
     throw new ConfigError(
       `AUTH__WEBAUTHN__RP_ID is ${webauthn.rp_id}: it must be the domain of ${foreign} or of a parent.`,
     )
-  return { ...config, webauthn, production: env.NODE_ENV === 'production' }
+  return { ...config, break_glass: emergencyNames(config), webauthn, production: env.NODE_ENV === 'production' }
 }
 export type IdentityConfig = ReturnType<typeof loadIdentityConfig>

@@ -34,7 +34,5 @@ export type Uses<K extends keyof IdentityDeps> = Pick<IdentityDeps, K>
 
 /** For reading and paging. */
 export type ReadDeps = Uses<'clock' | 'db' | 'keys'>
-/** For changing rights: once, audited, under the rules of dual control. */
-export type ChangeDeps = ReadDeps & Uses<'config' | 'providers'>
-/** For changing rights and credentials. */
-export type AccountDeps = ChangeDeps & Uses<'credential'>
+/** For changing rights and credentials: once, audited, under the rules of dual control. */
+export type ChangeDeps = ReadDeps & Uses<'config' | 'credential' | 'providers'>

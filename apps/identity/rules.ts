@@ -1,5 +1,6 @@
 import type { UserRow } from '../../db/identity/tables.ts'
 import { ROLES_OF, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
+import { foldUsername } from '../shared/auth/username.ts'
 import { AppError, type CodeOf, wrongAt } from '../shared/errors.ts'
 import { tagsOf } from '../shared/http/routes.ts'
 
@@ -116,7 +117,29 @@ export const refuseDeleted = ({ status, username }: Pick<UserRow, 'status' | 'us
 export const refusePassword = ({ provider, username }: Pick<UserRow, 'provider' | 'username'>) =>
   provider === null
     ? undefined
-    : conflict('provider_account', `${username} signs in through ${provider}.`, 'Reset the credential there.')
+    : conflict(
+        'provider_account',
+        `${username} signs in through ${provider}.`,
+        'Reset the password there; POST …/recovery ends lost passkeys and the app.',
+      )
+
+/** Taken away here, such a right would return with the person's next sign-in. */
+export const refuseGivenRight = (giver: string) =>
+  conflict(
+    'group_managed',
+    `${giver} gives this right by its groups, so it would come back.`,
+    'Remove the person from the group there. To end it at once, disable the account.',
+  )
+
+/** With AUTH__LOCAL__LOGIN=break_glass a link would lead to a password that signs no one in. */
+export const refuseClosedLogin = (names: ReadonlySet<string> | undefined, username: string) =>
+  names === undefined || names.has(foldUsername(username))
+    ? undefined
+    : denied(
+        'local_login_closed',
+        `AUTH__LOCAL__USERS does not name ${username}, whose password signs no one in.`,
+        'Sign the person in through a provider, which creates the account, or name this one in AUTH__LOCAL__USERS.',
+      )
 
 /** If-Match is the version in quotes; without it the change always applies. */
 export const refuseVersion = ({ version }: { version: number }, if_match: string | undefined) =>

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { authSettings } from '../shared/auth/settings.ts'
-import { foldUsername } from '../shared/auth/username.ts'
+import { authSettings, emergencyNames } from '../shared/auth/settings.ts'
 import { ConfigError, loadConfig, secretKeysOf, settings } from '../shared/config.ts'
 import { RoleName } from '../shared/contracts/identity/users.ts'
 import { TOKEN_KINDS } from '../shared/jwt/claims.ts'
@@ -39,15 +38,7 @@ export const schema = Type.Object({
     default: 'on',
     description: 'Whether a device without a browser may be signed in by a code (signalbox login --device).',
   }),
-  AUTH__LOCAL__LOGIN: Type.Enum(['all', 'break_glass'], {
-    default: 'all',
-    description: 'Whose password signs in; break_glass: only that of AUTH__LOCAL__USERS, with a second factor.',
-  }),
-  AUTH__LOCAL__USERS: Type.Array(Type.String({ minLength: 1 }), {
-    default: [],
-    maxItems: 5,
-    description: 'A JSON array of at most 5 usernames: the emergency accounts of break_glass.',
-  }),
+  ...authSettings.local,
   AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),
@@ -105,18 +96,6 @@ export const loadSessionConfig = (env: NodeJS.ProcessEnv = process.env) => {
   }
 }
 export type SessionConfig = ReturnType<typeof loadSessionConfig>
-
-/** The folded names whose passwords sign in; undefined: everyone's do. */
-const emergencyNames = (config: Type.Static<typeof schema>): ReadonlySet<string> | undefined => {
-  if (config.AUTH__LOCAL__LOGIN === 'all') return undefined
-  if (config.AUTH__PROVIDERS__FILE === undefined)
-    throw new ConfigError('AUTH__LOCAL__LOGIN is break_glass: set AUTH__PROVIDERS__FILE too, or nobody else signs in.')
-  if (config.AUTH__LOCAL__USERS.length === 0)
-    throw new ConfigError(
-      'AUTH__LOCAL__LOGIN is break_glass: name an administrator in AUTH__LOCAL__USERS, for when the provider is away.',
-    )
-  return new Set(config.AUTH__LOCAL__USERS.map(foldUsername))
-}
 
 const refuseWeakCookies = (config: Type.Static<typeof schema>) => {
   for (const name of ['TOKEN__TOKENS__COOKIE_SECURE', 'TOKEN__TOKENS__COOKIE_HTTPONLY'] as const) {

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { giverOf, type Provider } from '../../apps/shared/auth/providers.ts'
+import { ROLES } from '../../apps/shared/auth/permissions.ts'
+import { giverOf, isAbove, type Provider } from '../../apps/shared/auth/providers.ts'
 import type { Queryable } from '../client.ts'
 import { external_identities, type GrantRow, grants, group_members, groups, scim_resources } from './tables.ts'
 
@@ -45,23 +46,27 @@ export type Ungiven = {
 const LONGEST_SESSION = sql`interval '30 days'`
 
 /**
- * The rights of these people, or of all, that providers gave and that no entry of the maps gives now; and all that one
- * gave to people whom neither its directory maintains nor it has signed in since.
+ * The rights of these people, or of all, that providers gave and that no entry of the maps gives now. A group that has a
+ * role above the provider's ceiling is not given. Also all that one gave to people whom neither its directory maintains
+ * nor it has signed in since.
  */
 export const listUngiven = async (
   db: Queryable,
-  providers: readonly Pick<Provider, 'id' | 'groups'>[],
+  providers: readonly Pick<Provider, 'id' | 'groups' | 'max_role'>[],
   user_ids?: readonly string[],
 ): Promise<Ungiven[]> => {
-  const given = providers.flatMap(({ id, groups: { map = {} } = {} }) =>
-    Object.values(map).flatMap(({ groups = [], roles = [] }) => [
-      ...groups.map((group_key) => ({ giver: giverOf(id), group_key })),
+  const given = providers.flatMap(({ id, groups: { map = {} } = {}, max_role }) => {
+    const above = ROLES.filter((role) => isAbove({ max_role }, role))
+    return Object.values(map).flatMap(({ groups = [], roles = [] }) => [
+      ...groups.map((group_key) => ({ giver: giverOf(id), group_key, above })),
       ...roles.map((role) => ({ giver: giverOf(id), role })),
-    ]),
-  )
+    ])
+  })
   const { rows } = await db.execute<Ungiven>(sql`
     with given as materialized
-      (select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g (giver text, group_key text, role text))
+      (select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g (giver text, group_key text, role text, above text[])
+        where not exists (select from ${grants} h where h.subject_type = 'group' and h.subject_id = g.group_key
+          and h.role = any(g.above) and (h.expires_at is null or h.expires_at > clock_timestamp())))
     select r.* from (
       select added_by as giver, user_id, group_key, null::uuid as id, null as role
         from ${group_members} where added_by like 'provider:%'

@@ -336,6 +336,27 @@ describe('an API key', () => {
     expect((await post(`/api/v1/admin/users/${owner_id}/enable`, { reason: 'back' })).status).toBe(200)
   })
 
+  it('keeps five owners at most, and a deleted machine gets none', async () => {
+    const { id } = await machine('auditor')
+    const add = async (machine_id: string, user_id: string, method: 'PUT' | 'DELETE' = 'PUT') => {
+      const headers = { 'idempotency-key': randomUUID(), ...ada }
+      const at = `${gateway.url}/api/v1/admin/machines/${machine_id}/owners/${user_id}`
+      const { status, body } = await send(at, { method, headers })
+      return [status, body.code]
+    }
+    const people = await Promise.all(Array.from({ length: 5 }, (_, n) => auth.addUser(`own-${n}`)))
+    const answers = await Promise.all(people.map((one) => add(id, one.id)))
+    expect(answers.toSorted()).toEqual([...Array(4).fill([204, undefined]), [422, 'machine_owner_invalid']])
+    const [first] = people.filter((_, at) => answers[at]?.[0] === 204)
+    expect(await add(id, String(first?.id))).toEqual([204, undefined])
+    const owners = [owner_id, ...people.filter((_, at) => answers[at]?.[0] === 204).map((one) => one.id)]
+    for (const one of owners.slice(1)) expect(await add(id, one, 'DELETE')).toEqual([204, undefined])
+    expect(await add(id, owner_id, 'DELETE')).toEqual([422, 'machine_owner_invalid'])
+    expect(await add(id, String(first?.id), 'DELETE')).toEqual([404, 'not_found'])
+    expect((await post(`/api/v1/admin/users/${id}/delete`, { reason: 'over' })).status).toBe(200)
+    expect(await add(id, ada_id)).toEqual([409, 'user_deleted'])
+  })
+
   it('works again soon after its machine has an owner again, and the tokens from before stay refused', async () => {
     const { id } = await machine('auditor')
     const proof = await keyOf(id)
@@ -458,6 +479,12 @@ describe('a CI token', () => {
     await expectRefused(present(await token(wrong())), 'invalid_grant', cause)
   })
 
+  it('names its audience also in a list, as Kubernetes does, but no second one (RFC 7519 4.1.3)', async () => {
+    expect((await present(await token({ aud: [AUDIENCE] }))).status).toBe(200)
+    for (const aud of [[AUDIENCE, 'https://other.test'], ['https://other.test'], []])
+      await expectRefused(present(await token({ aud })), 'invalid_grant', 'audience')
+  })
+
   it('identifies no other machine', async () => {
     const other = await machine('auditor')
     await expectRefused(present(await token(), other.name), 'invalid_grant', 'issuer')
@@ -535,6 +562,8 @@ describe('the token endpoint', () => {
     const grant = { grant_type: 'client_credentials', resource: 'https://signalbox.example.com', audience: 'x' }
     expect((await byKey(key, { audience: 'x' })).status).toBe(200)
     expect((await form(grant, basic(name, key))).status).toBe(200)
+    const plain = { authorization: `Basic ${Buffer.from(`${name}:${key}`).toString('base64')}` }
+    expect((await form(grant, plain)).status).toBe(200)
     const wrong = await form(grant, basic(name, `${key}x`))
     expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([401, 'Basic realm="signalbox"'])
     expect((await form(grant, basic('machine:other', key))).status).toBe(401)

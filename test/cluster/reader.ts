@@ -45,7 +45,7 @@ const link = execFileSync(
   process.execPath,
   [
     ...['', '.secret'].map((kind) => `--env-file=${join(config, `env/identity${kind}.env`)}`),
-    ...[join(ROOT, 'apps/platform/admin.ts'), 'identity', 'bootstrap-admin', '--recover', 'root'],
+    ...[join(ROOT, 'apps/platform/admin.ts'), 'identity', 'enrol', '--username', 'root'],
   ],
   { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
 )

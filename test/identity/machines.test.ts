@@ -58,10 +58,13 @@ it('a key waits for the second administrator: it is shown to the first, and work
   const request = seen.find((one) => one.id === change.id)?.request
   expect(request).toMatchObject({ machine_id: id, kind: 'key', permissions: ['operation:read'] })
   expect(JSON.stringify(request)).not.toContain('secret')
+  const confirmed_ms = Date.now()
   expect((await p.confirm(bob, change.id)).status).toBe(200)
   expect(await causeOf(asked.body.key)).toBe('accepted')
   const [row] = (await p.deps.db.select().from(machine_credentials)).filter(({ machine_id }) => machine_id === id)
   expect(row).toMatchObject({ created_by: `user:${ada.user_id}`, confirmed_by: `user:${bob.user_id}` })
+  // A change may wait for days: its credential lives from the confirmation on.
+  expect(Date.parse(String(row?.expires_at)) - confirmed_ms).toBeGreaterThanOrEqual(90 * 86_400_000)
   const events = await p.deps.db.select().from(user_events)
   expect(events.map(({ body }) => body).join()).not.toContain(String(asked.body.key))
 })

@@ -129,6 +129,41 @@ describe('rights that a provider gave', () => {
     await db().delete(grants).where(eq(grants.id, own.id))
   })
 
+  it('end where the ceiling was lowered below a role of the group, or the group got a higher one, also for people of the directory', async () => {
+    const id = await signedIn()
+    const row = { id, provider: 'corp', type: 'User', external_id: 's-mia', name: 'mia', folded: 'mia' } as const
+    await db().insert(scim_resources).values(row)
+    const role = { id: randomUUID(), subject_type: 'group' as const, subject_id: 'netops', role: 'approver' }
+    await db()
+      .insert(grants)
+      .values({ ...role, created_by: 'user:ada' })
+    const map = { groups: { claim: 'groups', map: { noc: { groups: ['netops'] } } } }
+    sso.configure({ ...noc, ...map, max_role: 'approver' })
+    await becomes(id, { groups: ['netops'], roles: [] })
+    sso.configure({ ...noc, ...map, max_role: 'planner' })
+    await becomes(id, { groups: [], roles: [] })
+    await db().delete(scim_resources).where(eq(scim_resources.id, id))
+    await db().delete(grants).where(eq(grants.id, role.id))
+  })
+
+  it('cannot be taken away by hand while the file gives them: they would come back', async () => {
+    const id = await signedIn()
+    const [grant] = await db().select().from(grants).where(eq(grants.subject_id, id))
+    const paths = [`/groups/netops/members/${id}`, `/grants/${grant?.id}`]
+    const remove = (path: string) =>
+      send(`${sso.gateway.url}/api/v1/admin${path}`, {
+        method: 'DELETE',
+        headers: { ...ada, 'idempotency-key': randomUUID() },
+      })
+    for (const path of paths) expect(await remove(path)).toMatchObject({ status: 409, body: { code: 'group_managed' } })
+    expect(await held(id)).toEqual({ groups: ['netops'], roles: ['approver'] })
+    // Until the next hour the app may not have followed the file.
+    const gone = { added_by: 'provider:gone' }
+    await db().update(group_members).set(gone).where(eq(group_members.user_id, id))
+    expect((await remove(`/groups/netops/members/${id}`)).status).toBe(204)
+    expect(await held(id)).toEqual({ groups: [], roles: ['approver'] })
+  })
+
   it('end at the start if the file lost its provider while this app was down', async () => {
     const id = await signedIn()
     const { AUTH__PROVIDERS__FILE: _, ...config } = sso.identity_deps.config

@@ -875,7 +875,8 @@ describe('a change', () => {
     expect(await membersOf(id)).toEqual([person])
     // Parts of attributes that are not kept are ignored, as the attributes are.
     const ignored = ['emails[type eq "work"].value', 'name.familyName', `${ENTERPRISE}:department`, 'manager']
-    for (const path of ignored)
+    const extension = 'urn:example:params:scim:schemas:extension:custom:2.0:User'
+    for (const path of [...ignored, `${extension}:displayName`, `${extension}:active`])
       expect((await patch(`/Users/${person}`, { op: 'Replace', path, value: 'x' })).status).toBe(200)
   })
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadIdentityConfig } from '../../apps/identity/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { codeAt } from '../support/totp.ts'
@@ -102,6 +103,30 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
       send(`${gateway}${at}/${made.body.id}`, { method: 'DELETE', headers: headers() })
     expect(await remove(url)).toMatchObject({ status: 409, body: { code: 'last_way_in' } })
     expect((await remove(sso.gateway.url)).status).toBe(204)
+  })
+
+  it('gives no link, and ends nothing, of an account whose new password would be closed', async () => {
+    await sso.addUser('adam', ['admin'])
+    const { id } = await sso.addUser('zoe')
+    const zoe = (await signIn('zoe', PASSWORD, sso.gateway.url)).body.access_token
+    const { challenge } = (await send(`${url}/v1/token/passkey-options`, { body: {} })).body
+    const attestation = createAuthenticator(SITE).attest(String(challenge), id)
+    const phone = { body: { name: 'phone', attestation }, headers: keyed(zoe) }
+    expect((await send(`${sso.gateway.url}/api/v1/users/me/passkeys`, phone)).status).toBe(201)
+    const adam = (await signIn('adam', PASSWORD, sso.gateway.url)).body.access_token
+    const ask = (path: string, body = {}) =>
+      send(`${sso.gateway.url}/api/v1/admin/users${path}`, { method: 'POST', body, headers: keyed(adam) })
+    const { config } = sso.identity_deps
+    const open = { ...config }
+    Object.assign(config, loadIdentityConfig({ ...sso.vars, ...CLOSED } as NodeJS.ProcessEnv))
+    expect(await ask(`/${id}/recovery`)).toMatchObject(REFUSED)
+    expect(await ask(`/${id}/enrolment-token`)).toMatchObject(REFUSED)
+    expect(await ask('', { username: 'yan' })).toMatchObject(REFUSED)
+    expect((await ask('', { username: 'Ida' })).status).not.toBe(403)
+    Object.assign(config, open)
+    expect(
+      (await send(`${sso.gateway.url}/api/v1/users/me/passkeys`, { headers: bearer(zoe) })).body.items,
+    ).toHaveLength(1)
   })
 
   it('is shown on the sign-in page, and leaves the provider’s button unchanged', async () => {

@@ -123,9 +123,10 @@ const bySubject = async (sub: string) => {
   const browser = auth.browser()
   await browser.signIn(sub)
   const headers = await bearerOf(browser).catch(() => undefined)
-  const claims = Buffer.from(headers?.authorization.split('.')[1] ?? '', 'base64url').toString()
-  return { headers: headers ?? {}, id: JSON.parse(claims || '{}').sub }
+  return { headers: headers ?? {}, id: headers && claimsOf(headers).sub }
 }
+const claimsOf = ({ authorization }: { authorization: string }) =>
+  JSON.parse(Buffer.from(authorization.split('.')[1] ?? '', 'base64url').toString() || '{}')
 const rightsFrom = (user_id: string) =>
   auth.identity_deps.db
     .select()
@@ -276,6 +277,49 @@ describe('a person who lost every passkey', () => {
   })
 })
 
+describe('a person of a provider who lost every factor', () => {
+  it('signs in there as before and adds a new one: passkeys, app and sessions end, the identity and its rights stay', async () => {
+    const sub = `s-${randomUUID()}`
+    auth.people.push({ sub, name: `mia-${sub.slice(2, 10)}`, groups: ['staff', 'noc'] })
+    const browser = auth.browser()
+    await browser.signIn(sub)
+    const { sub: id } = claimsOf(await bearerOf(browser))
+    const keyedBy = (session: object) => ({ ...session, 'idempotency-key': randomUUID() })
+    const addKey = async () => {
+      const attestation = createAuthenticator(SITE).attest(await challenge(), id)
+      const headers = keyedBy(await bearerOf(browser))
+      return send(`${url}/api/v1/users/me/passkeys`, { body: { name: 'phone', attestation }, headers })
+    }
+    expect((await addKey()).status).toBe(201)
+    const session = await bearerOf(browser)
+    const begun = (await send(`${url}/api/v1/users/me/totp/setup`, { body: {}, headers: keyedBy(session) })).body
+    const { secret, setup } = begun as { secret: string; setup: string }
+    const body = { setup, code: codeAt(secret, new Date()) }
+    const app = await send(`${url}/api/v1/users/me/totp`, { method: 'PUT', body, headers: keyedBy(session) })
+    expect(app.status).toBe(200)
+    expect((await post(`/admin/users/${id}/enrolment-token`, ada?.access)).body).toMatchObject({
+      code: 'provider_account',
+      hint: expect.stringContaining('/recovery'),
+    })
+    const change = await recovered(id)
+    expect((await post(`/admin/changes/${change}/half`, ada?.access)).body.code).toBe('change_closed')
+    await until(async () => (await me(session.authorization.slice(7))).status === 401, { what: 'the session to end' })
+    await browser.signIn(sub)
+    const again = await bearerOf(browser)
+    expect(claimsOf(again)).toMatchObject({ sub: id, scope: ['enrolment'] })
+    expect(await rightsFrom(id)).toMatchObject([{ role: 'approver' }])
+    // No factor is left that this session would have to prove first.
+    expect((await addKey()).status).toBe(201)
+    const factors = await send(`${url}/api/v1/users/me/totp`, { headers: await bearerOf(browser) })
+    expect(factors.body).toMatchObject({ active: false })
+    const [notice] = await auth.identity_deps.db
+      .select()
+      .from(user_events)
+      .where(sql`${user_events.object} = ${`user:${id}`} and ${user_events.action} = 'user.recovery_started'`)
+    expect(notice).toMatchObject({ on_behalf_of: `user:${ada?.id}`, reason: 'passkeys ended: 1' })
+  })
+})
+
 describe('a renewed account', () => {
   it("has lost its passkeys to the machine's link for the last administrator", async () => {
     const boss = await person(['admin', 'approver'])
@@ -314,8 +358,9 @@ describe('a renewed account', () => {
     const held = await link(bob.username, `s-${randomUUID()}`)
     const [{ status }, meanwhile] = await Promise.all([enrol(token), bySubject(sub)])
     expect(status).toBe(204)
-    for (const { headers } of [before, meanwhile])
-      expect((await send(`${url}/api/v1/users/me`, { headers })).status).toBe(401)
+    // Just after the identity ended, her sign-in opens an account of her own.
+    for (const { headers, id: opened } of [before, meanwhile])
+      if (opened === bob.id) expect((await send(`${url}/api/v1/users/me`, { headers })).status).toBe(401)
     expect((await held.browser.go(held.back)).body.code).toBe('sign_in_expired')
     expect((await bySubject(sub)).id).not.toBe(bob.id)
     const own = await signIn(bob.username, NEW_PASSWORD)

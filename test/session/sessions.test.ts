@@ -148,6 +148,23 @@ describe('the password', () => {
     expect(JSON.stringify(rows.rows)).not.toContain(String(done.body.refresh_token))
   })
 
+  it('holds no connection while credential hashes: a few changes at once would stall session', async () => {
+    await auth.addUser('dora')
+    const { access_token } = (await login('dora')).body
+    const change = { current_password: PASSWORD, new_password: NEW_PASSWORD }
+    const { db } = auth.credential_deps
+    const activity = async (where: string) =>
+      (await db.execute(`select 1 from pg_stat_activity where datname = current_database() and ${where}`)).rows.length
+    const changing = await db.transaction(async (tx) => {
+      await tx.execute('lock table credential.credentials in access exclusive mode')
+      const asked = call('POST', '/v1/users/me/password', access_token, change)
+      await until(async () => (await activity("wait_event_type = 'Lock'")) > 0)
+      expect(await activity("application_name = 'session' and state = 'idle in transaction'")).toBe(0)
+      return { asked }
+    })
+    expect((await changing.asked).status).toBe(200)
+  })
+
   it('met by an outage of token is renewed by a repeat, and the tokens from before end', async () => {
     await auth.addUser('cut')
     const link = await startLink(auth.vars.AUTH__RPC__TOKEN_URL ?? '')

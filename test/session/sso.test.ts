@@ -959,6 +959,12 @@ describe('a logout at the provider', () => {
     expect(await members()).toHaveLength(1)
   })
 
+  it('voids no fewer sign-ins if an earlier one arrives after it', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    for (const iat of [now - 1, now - 60]) expect((await tell(await token({ sub: 's-late', iat }))).status).toBe(200)
+    expect(await sso.redis.get(`${sso.prefix}oend:${indexOf('corp', 'sub', 's-late')}`)).toBe(String(now - 1))
+  })
+
   it('counts once (ASVS 10.5.5)', async () => {
     const once = await token({ sub: 's-mia' })
     const told = await Promise.all([1, 2, 3].map(() => tell(once)))

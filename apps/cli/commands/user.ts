@@ -153,8 +153,15 @@ function linking(verb: 'reset' | 'recover', path: string, about: string): Comman
     run: async (context, [given = '']) => {
       const { id, username } = await find(context, given)
       if (verb === 'recover' && !context.yes) await confirm(`End all sessions and credentials of ${username}?`)
-      const made = await context.api.post<Link | Pending>(`/api/v1/admin/users/${id}/${path}`, undefined)
+      const made = await context.api.post<Link | Pending | { user: User }>(
+        `/api/v1/admin/users/${id}/${path}`,
+        undefined,
+      )
       if (isPending(made)) return waiting(context, made)
+      if ('user' in made) {
+        context.out.note(`${username} has no passkey and no app now: sign in through the provider and add new ones.`)
+        return tellControl(context)
+      }
       context.out.one(
         made,
         ({ enrolment }) => enrolment.url,

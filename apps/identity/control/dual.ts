@@ -10,7 +10,7 @@ import { refuseLastAdmin, throwIf } from '../rules.ts'
 /** Roles that need two administrators to grant; a deployment can add roles but not remove these. */
 const SENSITIVE: readonly Role[] = ['approver', 'operator', 'admin', 'controller']
 
-export type ControlDeps = Uses<'config' | 'keys' | 'providers'>
+export type ControlDeps = Uses<'clock' | 'config' | 'credential' | 'keys' | 'providers'>
 
 export const isSensitive = ({ config }: Pick<ControlDeps, 'config'>, role: string): boolean =>
   [...SENSITIVE, ...config.IDENTITY__DUAL__ROLES].includes(role as Role)

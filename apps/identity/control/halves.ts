@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { getUser } from '../../../db/identity/queries.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
-import type { AccountDeps, Uses } from '../deps.ts'
+import type { ChangeDeps, Uses } from '../deps.ts'
 import { actorOf, changeOnce } from '../mutations.ts'
 import { refuseHalf, refuseOthersChange, throwIf } from '../rules.ts'
 import { findChange } from './changes.ts'
@@ -11,7 +11,7 @@ import { linkView } from './links.ts'
  * POST adm/changes/{change_id}/half: the requester's or the confirmer's half of the enrolment link that a confirmed
  * change creates. It is the same each time until another link of the account replaces it, and is never stored.
  */
-export const halfOf = async (deps: AccountDeps, req: FastifyRequest, change_id: string) => {
+export const halfOf = async (deps: ChangeDeps, req: FastifyRequest, change_id: string) => {
   const stored = await changeOnce(deps, req, { arming: true }, async (tx) => {
     const row = await findChange(tx, change_id)
     const part = row.requested_by === actorOf(req) ? 'first' : row.decided_by === actorOf(req) ? 'second' : undefined

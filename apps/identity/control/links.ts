@@ -17,10 +17,16 @@ export const linkView = (
  * The effect of a new link on an account. Its creator could use it, and votes of the account are judged by that. A link
  * that one administrator sees whole makes the account theirs until the person renews it.
  */
-export const handedOut = ({ requested_by, confirmed_by, link }: By) => ({
+export const handedOut = (by: By) => ({
+  ...resetBy(by),
+  reset_link: by.link,
+  ...(by.link === null && { link_shown: true }),
+})
+
+/** A reset that gives no link: no older one of the account opens anything. */
+export const resetBy = ({ requested_by, confirmed_by }: By) => ({
   reset_at: sql`clock_timestamp()` as never,
   reset_by: requested_by,
   reset_confirmed_by: confirmed_by,
-  reset_link: link,
-  ...(link === null && { link_shown: true }),
+  reset_link: null as string | null,
 })

@@ -14,7 +14,7 @@ import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes, sendStored } from '../../shared/http/routes.ts'
-import type { AccountDeps, ChangeDeps } from '../deps.ts'
+import type { ChangeDeps } from '../deps.ts'
 import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
 import { controlOf } from './dual.ts'
 import { halfOf } from './halves.ts'
@@ -25,7 +25,7 @@ const Params = Type.Object({ change_id: text('0195f0c2-0000-7000-8000-0000000000
 const arm = allow('identity:admin', { kind: 'A' })
 
 /** Changes that need two administrators: read them, confirm one, and get your half of the link that it creates. */
-export const changesRoutes = routes<AccountDeps, { measures: Measures }>('changes', (app, { deps, measures }) => {
+export const changesRoutes = routes<ChangeDeps, { measures: Measures }>('changes', (app, { deps, measures }) => {
   const pages = createPages([deps.keys.page])
   app.get('/v1/admin/changes', {
     operationId: 'listChanges',

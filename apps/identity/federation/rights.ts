@@ -11,6 +11,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { rolesChanged } from '../mutations.ts'
+import { refuseGivenRight } from '../rules.ts'
 
 /** Of each person, the names of the groups that the provider states. */
 export type Stated = ReadonlyMap<string, readonly string[]>
@@ -103,6 +104,18 @@ export const revokeUngiven = async (deps: Uses<'db' | 'keys' | 'providers'>): Pr
         await apply(deps, tx, giver, differences, null)
       }
     })
+}
+
+/** Refuses to take a right away by hand while the file gives it. */
+export const keepGiven = async (
+  deps: Uses<'providers'>,
+  tx: Tx,
+  { giver, user_id, group_key, id }: { giver: string | null; user_id: string; group_key?: string; id?: string },
+): Promise<void> => {
+  if (!giver?.startsWith(giverOf(''))) return
+  const ungiven = await listUngiven(tx, deps.providers.list(), [user_id])
+  if (!ungiven.some((one) => one.giver === giver && (id ? one.id === id : one.group_key === group_key)))
+    throw refuseGivenRight(giver.slice(giverOf('').length))
 }
 
 const lossOf = (rights: Ungiven[]): Difference => ({

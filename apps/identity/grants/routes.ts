@@ -15,6 +15,7 @@ import { isUuid } from '../../shared/ids.ts'
 import { perform } from '../control/changes.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
 import type { ChangeDeps } from '../deps.ts'
+import { keepGiven } from '../federation/rights.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
 import { detailsOf, grantMeasure, viewOf } from './measures.ts'
 
@@ -56,7 +57,7 @@ export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
   app.delete('/v1/admin/grants/:grant_id', {
     operationId: 'deleteGrant',
     summary: 'Withdraw a grant',
-    description: 'Withdraws a grant.',
+    description: 'Withdraws a grant; refused while a provider gives it, which ends there or by disabling the account.',
     params: Type.Object({ grant_id: text('0195f0c2-0000-7000-8000-000000000008', { maxLength: 64 }) }),
     headers: CommandHeaders,
     response: { 204: Type.Null() },
@@ -68,9 +69,11 @@ export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
 const deleteGrant = (deps: ChangeDeps, req: FastifyRequest, grant_id: string) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     await lockControl(deps, tx)
-    const [row] = isUuid(grant_id)
-      ? await keepingAnAdmin(tx, () => tx.delete(grants).where(eq(grants.id, grant_id)).returning())
-      : []
+    const own = eq(grants.id, grant_id)
+    const [there] = isUuid(grant_id) ? await tx.select().from(grants).where(own) : []
+    if (there?.subject_type === 'user')
+      await keepGiven(deps, tx, { giver: there.created_by, user_id: there.subject_id, id: there.id })
+    const [row] = there ? await keepingAnAdmin(tx, () => tx.delete(grants).where(own).returning()) : []
     if (!row) throw notFound('grant', grant_id, 'not_found')
     await rolesChanged(tx, req, row.subject_type === 'user' ? [row.subject_id] : await membersOf(tx, row.subject_id))
     const said = { before: viewOf(row), details: detailsOf(row) }

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type { Db, Queryable } from '../../../db/client.ts'
 import { getGroup, membersOf } from '../../../db/identity/queries.ts'
@@ -7,25 +7,29 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { keepingAnAdmin, lockControl } from '../control/dual.ts'
 import type { ChangeDeps } from '../deps.ts'
+import { keepGiven } from '../federation/rights.ts'
 import { changeOnce, rolesChanged } from '../mutations.ts'
 import { refuseVersion, throwIf } from '../rules.ts'
 import { findUser, viewOf } from '../users/change.ts'
 import { lockGroup } from './measures.ts'
 
-const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => {
+export const groupViews = async (db: Queryable, list: readonly (typeof groups.$inferSelect)[]) => {
+  const keys = list.map(({ group_key }) => group_key)
   const rows = await db
-    .select({ user: users })
+    .select({ group_key: group_members.group_key, user: users })
     .from(group_members)
     .innerJoin(users, eq(users.id, group_members.user_id))
-    .where(eq(group_members.group_key, group.group_key))
+    .where(inArray(group_members.group_key, keys))
     .orderBy(asc(users.username))
-  return {
+  const members = Map.groupBy(rows, ({ group_key }) => group_key)
+  return list.map((group) => ({
     ...pick(group, 'group_key', 'name', 'description'),
-    members: rows.map(({ user }) => viewOf(user)),
+    members: (members.get(group.group_key) ?? []).map(({ user }) => viewOf(user)),
     version: group.version,
     created_at: new Date(group.created_at).toISOString(),
-  }
+  }))
 }
+const groupView = async (db: Queryable, group: typeof groups.$inferSelect) => (await groupViews(db, [group]))[0]
 
 /** Groups ordered by key, starting after one of them. */
 export const listGroups = (db: Db, after: string | undefined, limit: number) =>
@@ -35,9 +39,6 @@ export const listGroups = (db: Db, after: string | undefined, limit: number) =>
     .where(after ? gt(groups.group_key, after) : undefined)
     .orderBy(asc(groups.group_key))
     .limit(limit)
-
-export const groupViews = (db: Db, rows: readonly (typeof groups.$inferSelect)[]) =>
-  Promise.all(rows.map((group) => groupView(db, group)))
 
 /** The texts of a group in requests. */
 type Texts = { name?: string; description?: string | null }
@@ -98,6 +99,8 @@ export const removeMember = (
     if (!(await getGroup(tx, group_key))) throw notFound('group', group_key, 'not_found')
     await findUser(tx, user_id)
     const membership = and(eq(group_members.group_key, group_key), eq(group_members.user_id, user_id))
+    const [there] = await tx.select({ giver: group_members.added_by }).from(group_members).where(membership)
+    if (there) await keepGiven(deps, tx, { ...there, user_id, group_key })
     const removed = await keepingAnAdmin(tx, () => tx.delete(group_members).where(membership).returning())
     if (removed.length > 0) await rolesChanged(tx, req, [user_id])
     const said = { before: { user_id }, details: { user_id } }

@@ -83,7 +83,8 @@ export const membersRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
   app.delete('/v1/admin/groups/:group_key/members/:user_id', {
     operationId: 'removeGroupMember',
     summary: 'Remove a member from a group',
-    description: 'Removes a user from a group.',
+    description:
+      'Removes a user from a group; refused while a provider gives the membership, which ends there or by disabling the account.',
     params: MemberParams,
     headers: CommandHeaders,
     response: { 204: Type.Null() },

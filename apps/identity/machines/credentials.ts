@@ -22,8 +22,6 @@ import { credentialMeasure, credentialView, detailsOf, lockMachine } from './mea
 const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string, hint: string) =>
   new AppError('validation_error', code, detail, { status: 422, hint })
 
-const DAY_MS = 86_400_000
-
 /** POST adm/machines/{machine_id}/credentials: the credential, or the pending change. Only this answer shows a key. */
 export const createCredential = async (
   deps: IdentityDeps,
@@ -48,7 +46,6 @@ export const createCredential = async (
       `A scope cannot limit ${placeless.join(' and ')}: accounts and logs have no place.`,
       'Leave out the scope, or make a separate credential for these permissions.',
     )
-  const expires_at = new Date(deps.clock.now().getTime() + expires_in_days * DAY_MS).toISOString()
   return make(deps, req, {
     machine_id,
     kind,
@@ -56,7 +53,7 @@ export const createCredential = async (
     permissions,
     scope,
     networks,
-    expires_at,
+    expires_in_days,
     jwk,
     trust,
     replaces: null,
@@ -73,7 +70,6 @@ export const rotateKey = async (
   const known = isUuid(machine_id) ? await credentialsOf(deps.db, [machine_id]) : []
   const old = known.find(({ id, kind }) => id === credential_id && kind === 'key')
   if (!old) throw notFound('key', credential_id, 'not_found')
-  const now = deps.clock.now().getTime()
   const { name, permissions, scope, networks } = old
   return make(deps, req, {
     machine_id,
@@ -82,7 +78,7 @@ export const rotateKey = async (
     permissions,
     scope: scope as CredentialRequest['scope'],
     networks,
-    expires_at: new Date(now + expires_in_days * DAY_MS).toISOString(),
+    expires_in_days,
     jwk: null,
     trust: null,
     replaces: { credential_id, overlap_s },

@@ -85,11 +85,13 @@ export const verifyForeign = async (
   }).catch((error: unknown) => {
     throw causeOf(error)
   })
-  const { aud, exp = 0, iat = 0, jti } = payload
-  if (typeof aud !== 'string') throw new MachineRefused('audience')
+  const { exp = 0, iat = 0, jti } = payload
+  // Kubernetes sends a list of one; a token for others too could be passed on by them.
+  const [aud, ...others] = [payload.aud ?? []].flat()
+  if (typeof aud !== 'string' || others.length > 0) throw new MachineRefused('audience')
   if (exp - iat > max_s) throw new MachineRefused('time')
   if (typeof jti !== 'string' || jti.length === 0 || jti.length > 255) throw new MachineRefused('claims')
-  return payload as Foreign
+  return { ...payload, aud } as Foreign
 }
 
 const BY_CLAIM: Record<string, MachineCause> = {

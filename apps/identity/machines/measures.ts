@@ -8,7 +8,7 @@ import type { By, Measure } from '../control/changes.ts'
 import { rolesChanged } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 import { lockFound } from '../users/change.ts'
-import { noteShown, noticesDue } from './ending.ts'
+import { DAY_MS, noteShown, noticesDue } from './ending.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
@@ -35,10 +35,10 @@ export const lockMachine = async (tx: Tx, id: string) => {
 }
 
 /** A new credential: its holder acts as the machine, so it takes two administrators, whatever the machine's roles. */
-export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req }, wanted) => {
+export const credentialMeasure: Measure<'machine.credential'> = async ({ deps, tx, req }, wanted) => {
   const machine = await lockMachine(tx, wanted.machine_id)
   throwIf(refuseDeleted(machine))
-  const { replaces, credential_id, ...row } = wanted
+  const { replaces, credential_id, expires_in_days = 0, expires_at: fixed, ...row } = wanted
   const old = replaces && (await lockCredential(tx, machine.id, replaces.credential_id))
   if (replaces && (!old || old.revoked_at !== null)) throw notFound('credential', replaces.credential_id, 'not_found')
   const works = await liveOf(tx, machine.id, row.kind)
@@ -60,12 +60,14 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ tx, req
     accounts: [machine.id],
     renews: true,
     apply: async ({ requested_by, confirmed_by }: By) => {
+      const expires_at = fixed ?? new Date(deps.clock.now().getTime() + expires_in_days * DAY_MS).toISOString()
       const [made] = await tx
         .insert(machine_credentials)
         .values({
           id: credential_id,
           ...row,
-          told: noticesDue(row.expires_at, new Date()),
+          expires_at,
+          told: noticesDue(expires_at, new Date()),
           created_by: requested_by,
           confirmed_by,
         })

@@ -39,7 +39,7 @@ export const bootstrapAdmin = async (
     const same = others.length === 0 && there.folded === foldUsername(username)
     const again = same ? await linkAgain(deps, there) : undefined
     if (again) return again
-    throw new Refused('there is an administrator already; to let one in again use --recover NAME')
+    throw new Refused('there is an administrator already; to let one in again use enrol --username NAME')
   }
   const link = randomUUID()
   const user = await deps.db.transaction(async (tx) => {
@@ -48,15 +48,6 @@ export const bootstrapAdmin = async (
     return makeUser(deps, tx, 'user.bootstrapped', { username, roles, link })
   })
   return { username: user.username, token: await enrolmentToken(deps, user.id, link) }
-}
-
-/** A new link for an administrator who can no longer sign in. */
-export const recoverAdmin = async (deps: BootstrapDeps, username: string): Promise<Enrolled> => {
-  const user = await getUserByFolded(deps.db, foldUsername(username))
-  if (!user || !(await lastingAdmins(deps.db)).includes(user.id)) {
-    throw new Refused(`there is no active administrator with the name "${username}"`)
-  }
-  return handOut(deps, user, 'user.recovered')
 }
 
 /**
@@ -71,7 +62,7 @@ export const enrolHere = async (
   const there = await getUserByFolded(deps.db, foldUsername(username))
   if (there && roles) throw new Refused(`the account ${there.username} already exists: leave out --roles`)
   if (there && there.status !== 'ACTIVE') throw new Refused(`${there.username} is ${there.status}`)
-  if (there) return handOut(deps, there, 'user.enrolment_created')
+  if (there) return handOut(deps, there)
   if (!roles) throw new Refused(`there is no account with the name "${username}"; --roles creates one`)
   const link = randomUUID()
   const user = await deps.db.transaction(async (tx) => {
@@ -92,13 +83,13 @@ const makeUser = async (
   return made
 }
 
-const handOut = async (deps: BootstrapDeps, { id, username }: UserRow, action: string): Promise<Enrolled> => {
+const handOut = async (deps: BootstrapDeps, { id, username }: UserRow): Promise<Enrolled> => {
   const link = randomUUID()
   await deps.db.transaction(async (tx) => {
     await lockAdmins(tx)
     await updateRows(tx, { id }, users, handedOut(byMachine(link)))
     await rolesChanged(tx, undefined, [id])
-    await record(deps, tx, action, id, { username })
+    await record(deps, tx, 'user.enrolment_created', id, { username })
   })
   return { username, token: await enrolmentToken(deps, id, link) }
 }

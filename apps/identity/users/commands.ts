@@ -6,7 +6,7 @@ import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import { linkView } from '../control/links.ts'
-import type { AccountDeps, ChangeDeps, Uses } from '../deps.ts'
+import type { ChangeDeps, Uses } from '../deps.ts'
 import { changeIdOf, changeOnce, marked, statusEventOf } from '../mutations.ts'
 import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
@@ -17,7 +17,7 @@ type Stored = Awaited<ReturnType<typeof perform>>
 const bodyOf = <T>({ body }: Stored): T => JSON.parse(body.toString('utf8')) as T
 
 /** POST admin/users: the user and a one-time link to set the first password, or the pending change. */
-export const createUser = async (deps: AccountDeps, req: FastifyRequest, wanted: NewUser) => {
+export const createUser = async (deps: ChangeDeps, req: FastifyRequest, wanted: NewUser) => {
   const asked = { kind: 'user.create' as const, request: wanted as never }
   const stored = await perform(deps, req, asked, createMeasure)
   const { status, replayed } = stored
@@ -30,10 +30,10 @@ type LinkKind = 'user.reset' | 'user.recover'
 const LINKS = { 'user.reset': resetMeasure, 'user.recover': recoverMeasure }
 
 /** POST admin/users/{id}/enrolment-token and /recovery: a password or full credential reset, or the pending change. */
-export const createEnrolment = async (deps: AccountDeps, req: FastifyRequest, user_id: string, kind: LinkKind) => {
+export const createEnrolment = async (deps: ChangeDeps, req: FastifyRequest, user_id: string, kind: LinkKind) => {
   const stored = await perform<LinkKind>(deps, req, { kind, request: { user_id } }, LINKS[kind] as Measure<LinkKind>)
   const { status, replayed } = stored
-  if (status === 202) return { replayed, status, body: bodyOf<object>(stored) }
+  if (status !== 201) return { replayed, status, body: bodyOf<object>(stored) }
   return { replayed, status, body: { enrolment: await enrolmentOf(deps, req, user_id) } }
 }
 

@@ -12,7 +12,7 @@ import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
-import type { AccountDeps, Uses } from '../deps.ts'
+import type { ChangeDeps, Uses } from '../deps.ts'
 import { endWaysIn } from '../federation/unlink.ts'
 import { announce, marked, rolesChanged } from '../mutations.ts'
 
@@ -24,7 +24,7 @@ export type EnrolRequest = { request_id: string; queue_key: string; key: string;
  * of the idempotency key. The key is looked up before and written after the call to credential, so no transaction stays
  * open during a hash. Until then, `change_id` makes a repeat harmless in credential. Returns whether it is a repeat.
  */
-export const enrol = async (deps: AccountDeps, body: Enrolment, request: EnrolRequest): Promise<boolean> => {
+export const enrol = async (deps: ChangeDeps, body: Enrolment, request: EnrolRequest): Promise<boolean> => {
   if (!body.new_password.isWellFormed()) {
     throw new AppError('validation_error', 'schema_violation', 'The password contains half a surrogate pair.')
   }
@@ -66,7 +66,7 @@ const ownsAlone = (user: UserRow, link: string): boolean =>
   user.reset_link === link && (user.link_shown || user.reset_by === 'system' || user.recovering)
 
 /** The authenticator app is removed like passkeys, before the account opens, because another app stores it. */
-const endTotp = async (deps: AccountDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
+const endTotp = async (deps: ChangeDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
   const user = await getUser(deps.db, user_id)
   if (!user || !ownsAlone(user, link)) return
   await deps.credential.removeTotp({ userId: user_id }, withRequestId(request_id)).catch(throwFromRpc('credential'))
@@ -76,7 +76,7 @@ const endTotp = async (deps: AccountDeps, user_id: string, link: string, { reque
  * Ends the sessions of such an account, and waits for that, while its other ways in are closed already: a session of
  * someone else could otherwise add one right after `renewed`.
  */
-const endEarlier = async (deps: AccountDeps, user_id: string, link: string, request: EnrolRequest): Promise<void> => {
+const endEarlier = async (deps: ChangeDeps, user_id: string, link: string, request: EnrolRequest): Promise<void> => {
   const event_id = await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
     const user = await lockUser(tx, user_id)
@@ -97,7 +97,7 @@ const causeOf = ({ id }: UserRow, { request_id }: EnrolRequest) => ({ by: `user:
  * administrator's way back, deletes them too. The newest link also ends a recovery. Other links leave the account
  * unchanged.
  */
-const renewed = async (deps: AccountDeps, tx: Tx, { id }: UserRow, link: string, request: EnrolRequest) => {
+const renewed = async (deps: ChangeDeps, tx: Tx, { id }: UserRow, link: string, request: EnrolRequest) => {
   const user = await lockUser(tx, id)
   if (!user) return
   const own = user.reset_link === link

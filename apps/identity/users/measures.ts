@@ -1,19 +1,22 @@
 import { updateRows } from '../../../db/client.ts'
+import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
 import { users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
+import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
-import { handedOut } from '../control/links.ts'
+import { handedOut, resetBy } from '../control/links.ts'
 import { endWaysIn } from '../federation/unlink.ts'
 import { announce, rolesChanged, statusEventOf } from '../mutations.ts'
-import { refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
-import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
+import { refuseClosedLogin, refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
+import { detailOf, findUser, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
 
 /** A new account: two administrators give its link, whatever its roles. */
-export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
+export const createMeasure: Measure<'user.create'> = async ({ deps, tx }, wanted) => {
   const name = refuseNewUser(wanted)
+  throwIf(refuseClosedLogin(deps.config.break_glass, name))
   if (await getUserByFolded(tx, foldUsername(name))) throw usernameTaken(wanted.username)
   return {
     sensitive: true,
@@ -35,7 +38,7 @@ export const createMeasure: Measure<'user.create'> = async ({ tx }, wanted) => {
 }
 
 /** Locks the account and checks that a new link can let its person in. No one enrols themselves. */
-const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
+const lockEnrollable = async ({ deps, tx, requester }: Cause, user_id: string) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
   if (user.kind === 'machine')
@@ -44,7 +47,7 @@ const lockEnrollable = async ({ tx, requester }: Cause, user_id: string) => {
     throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
       hint: 'Enable the user first.',
     })
-  throwIf(refusePassword(user))
+  if (user.provider === null) throwIf(refuseClosedLogin(deps.config.break_glass, user.username))
   return user
 }
 
@@ -56,7 +59,9 @@ const handOut = async ({ tx, req }: Cause, user_id: string, by: By, more: { reco
 
 /** A new enrolment link for an account that already has one. */
 export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) => {
-  const { id } = await lockEnrollable(cause, user_id)
+  const user = await lockEnrollable(cause, user_id)
+  throwIf(refusePassword(user))
+  const { id } = user
   return {
     sensitive: true,
     accounts: [id],
@@ -67,7 +72,8 @@ export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) =>
 
 /**
  * Resets an account whose person lost every passkey: passkeys, identities at providers, sessions and the password end at
- * once, and only the new link lets the person in. The evidence keeps the key of any vote that a lost passkey signed.
+ * once, and only the new link lets the person in. The evidence keeps the key of any vote that a lost passkey signed. An
+ * account of a provider loses its factors alone: its person signs in there, and sets up new ones.
  */
 export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }) => {
   const user = await lockEnrollable(cause, user_id)
@@ -78,14 +84,23 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
     renews: true,
     apply: async (by: By) => {
       const { deps, tx, req } = cause
+      const local = user.provider === null
       const actor = { by: by.confirmed_by ?? by.requested_by, request_id: req ? String(req.id) : null }
-      const lost = await endWaysIn(deps, tx, user, actor)
-      const done = await handOut(cause, id, by, { recovering: true })
+      const lost = local ? await endWaysIn(deps, tx, user, actor) : await deletePasskeys(tx, id)
+      const done = local ? await handOut(cause, id, by, { recovering: true }) : await endFactors(cause, id, by)
       // On this event the relay ends the sessions.
       await announce(tx, req, 'auth.user.recovery_started.v1', { user_id: id })
       return { ...done, action: 'user.recovery_started', reason: `passkeys ended: ${lost.length}`, before: lost }
     },
   }
+}
+
+const endFactors = async ({ deps, tx, req }: Cause, user_id: string, by: By) => {
+  await updateRows(tx, { id: user_id }, users, resetBy(by))
+  await rolesChanged(tx, req, [user_id])
+  const gone = deps.credential.removeTotp({ userId: user_id }, withRequestId(req ? String(req.id) : ''))
+  await gone.catch(throwFromRpc('credential'))
+  return { status: 200, body: { user: await detailOf(tx, await findUser(tx, user_id)) }, object: `user:${user_id}` }
 }
 
 /** Enables an account, which restores the rights that it held. */

@@ -16,7 +16,7 @@ import { text } from '../../shared/contracts/shapes.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.ts'
-import type { AccountDeps, ReadDeps } from '../deps.ts'
+import type { ChangeDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
 import { createEnrolment, createUser, enableUser, endUser } from './commands.ts'
 import { enrol } from './enrol.ts'
@@ -92,7 +92,7 @@ export const usersRoutes = routes<ReadDeps>('users', (app, { deps }) => {
 })
 
 /** The first or a new password, by a one-time link. */
-export const enrolRoutes = routes<AccountDeps>('users', (app, { deps }) => {
+export const enrolRoutes = routes<ChangeDeps>('users', (app, { deps }) => {
   app.post('/v1/users/enrol', {
     operationId: 'enrolUser',
     summary: 'Set a password by an enrolment token',
@@ -131,6 +131,7 @@ const LINKS = [
     operationId: 'createEnrolmentToken',
     summary: 'Create an enrolment token',
     description: 'Creates a one-time link to set a password; 202 if another administrator must confirm it.',
+    response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending },
   },
   {
     path: 'recovery',
@@ -138,12 +139,13 @@ const LINKS = [
     operationId: 'recoverUser',
     summary: 'Recover a user who lost every passkey',
     description:
-      'Ends passkeys, identities at providers, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.',
+      'Ends passkeys, app, identities at providers, sessions and password, and gives a one-time link. An account of a provider loses passkeys, app and sessions, and gets no link (200). 202 if another administrator must confirm it.',
+    response: { 200: Type.Object({ user: UserDetail }), 201: Type.Object({ enrolment: Enrolment }), 202: Pending },
   },
 ] as const
 
 /** Accounts and their links. */
-export const newUsersRoutes = routes<AccountDeps>('users', (app, { deps }) => {
+export const newUsersRoutes = routes<ChangeDeps>('users', (app, { deps }) => {
   app.post('/v1/admin/users', {
     operationId: 'createUser',
     summary: 'Create a user',
@@ -160,7 +162,6 @@ export const newUsersRoutes = routes<AccountDeps>('users', (app, { deps }) => {
       ...about,
       params: UserParams,
       headers: CommandHeaders,
-      response: { 201: Type.Object({ enrolment: Enrolment }), 202: Pending },
       preHandler: allow('identity:admin', { kind: 'A' }),
       handler: async (req, reply) => send(reply, await createEnrolment(deps, req, req.params.user_id, kind)),
     })
@@ -174,7 +175,7 @@ const MOVES = [
     kind: 'S',
     description: 'Disables a user and ends all sessions.',
     response: { 200: UserMoved, 202: UserMoved },
-    move: (deps: AccountDeps, req: FastifyRequest, user_id: string, reason: string) =>
+    move: (deps: ChangeDeps, req: FastifyRequest, user_id: string, reason: string) =>
       endUser(deps, req, user_id, 'DISABLED', reason),
   },
   {
@@ -184,7 +185,7 @@ const MOVES = [
     kind: 'S',
     description: 'Deletes a user for good and ends all sessions; the name is never used again.',
     response: { 200: UserMoved, 202: UserMoved },
-    move: (deps: AccountDeps, req: FastifyRequest, user_id: string, reason: string) =>
+    move: (deps: ChangeDeps, req: FastifyRequest, user_id: string, reason: string) =>
       endUser(deps, req, user_id, 'DELETED', reason),
   },
   {
@@ -200,7 +201,7 @@ const MOVES = [
 ] as const
 
 /** Ends accounts and re-enables them. */
-export const movesRoutes = routes<AccountDeps>('users', (app, { deps }) => {
+export const movesRoutes = routes<ChangeDeps>('users', (app, { deps }) => {
   for (const { verb, kind, response, move, ...about } of MOVES) {
     app.post(`/v1/admin/users/:user_id/${verb}`, {
       ...about,

@@ -36,7 +36,7 @@ export const passwordRoutes = routes<SessionDeps>('password', (app, { deps }) =>
       const command = commandOf(req)
       const change = { ...request, ...req.body, change_id: command.key }
       const run = async () => ({ status: 200, body: await changePassword(deps, change) })
-      const answer = await runOnce(deps, command, run, { needs_row: true })
+      const answer = await runOnce(deps, command, run, { needs_row: true, hashes: true })
       markReplayed(reply, answer)
       const { password_version, ...revoked } = JSON.parse(answer.body.toString('utf8')) as Changed
       const pair = await tokensAfterChange(deps, request, { change_id: command.key, password_version })

@@ -82,7 +82,8 @@ const DECODED = /^basic ([a-z0-9+/]+={0,2})$/i
 const basicOf = (header: string | undefined): { client_id: string; client_secret: string } | undefined => {
   if (!header || !/^basic /i.test(header)) return undefined
   const text = Buffer.from(DECODED.exec(header)?.[1] ?? '', 'base64').toString()
-  const at = text.indexOf(':')
+  // As RFC 6749 2.3.1 has it, or as curl -u sends it: names of machines have a colon, keys have none.
+  const at = text.lastIndexOf(':')
   const [client_id, client_secret] = [text.slice(0, at), text.slice(at + 1)].map((part) =>
     new URLSearchParams(`v=${part.replaceAll('&', '%26')}`).get('v'),
   )

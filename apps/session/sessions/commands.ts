@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { fingerprintOf, type IdempotentRequest } from '../../../db/command/keys.ts'
+import { fingerprintOf, type IdempotentRequest, readKey } from '../../../db/command/keys.ts'
 import { type Answer, answerOf, type Given, keysIn, runAnswered } from '../../../db/command/run.ts'
 import { idempotency } from '../../../db/session/tables.ts'
 import { deriveKey } from '../../shared/data/digest.ts'
@@ -20,13 +20,14 @@ export const commandOf = (req: FastifyRequest): Command => ({
 
 /**
  * Runs a mutation once per key. Its effect is in Redis and may be repeated. So while Postgres is unavailable, an action
- * that ends sessions runs without the key's row: it must not wait for a database that does not hold sessions.
+ * that ends sessions runs without the key's row: it must not wait for a database that does not hold sessions. A
+ * password is hashed for seconds (`hashes`), before the transaction: else sixteen at once would hold all connections.
  */
 export const runOnce = async (
   deps: SessionDeps,
   { parts, ...command }: Command,
   run: () => Promise<Given>,
-  { needs_row = false }: { needs_row?: boolean } = {},
+  { needs_row = false, hashes = false }: { needs_row?: boolean; hashes?: boolean } = {},
 ): Promise<Answer> => {
   const fingerprint = fingerprintOf(deriveKey(deps.config.secrets[0], 'fingerprint'), parts)
   let ran: Given | undefined
@@ -34,8 +35,9 @@ export const runOnce = async (
     ran ??= await run()
     return ran
   }
+  const request = { ...command, fingerprint }
+  if (hashes && !(await readKey(deps.db, idempotency, request))) await runOnlyOnce()
   try {
-    const request = { ...command, fingerprint }
     return await runAnswered({ db: deps.db, keys: keysIn(idempotency) }, { request }, async () => ({
       effect: undefined,
       keep: runOnlyOnce,

@@ -53,6 +53,10 @@ export type HalfSignedIn = {
 export const FLOW_S = 600
 const CODE_S = 60
 
+/** Logout tokens may overtake each other: an earlier one must not lower the bound of a later one. */
+const RAISE = `local ended = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1]))
+redis.call('SET', KEYS[1], ended, 'EX', ARGV[2])`
+
 /** What a sign-in through a provider stores in Redis between two requests: found by the hash of a secret, used once. */
 export const createFlows = (redis: Redis, prefix: string) => {
   const keyOf = (kind: string, secret: string) => `${prefix}${kind}:${sha256Hex(secret)}`
@@ -97,7 +101,7 @@ export const createFlows = (redis: Redis, prefix: string) => {
     forget: (name: string) => redis.del(keyOf('ojti', name)),
     /** Our sessions of this provider's session or person; none vouched for until `ended_at` (seconds) opens later. */
     sessionsOf: async (index: string, ended_at: number) => {
-      await redis.set(`${prefix}oend:${index}`, ended_at, 'EX', FLOW_S)
+      await redis.eval(RAISE, 1, `${prefix}oend:${index}`, ended_at, FLOW_S)
       const members = await redis.smembers(`${prefix}osid:${index}`)
       return members.map((member) => {
         const [user_id = '', session_id = ''] = member.split(' ')

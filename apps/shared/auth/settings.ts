@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { settings } from '../config.ts'
+import { ConfigError, settings } from '../config.ts'
+import { foldUsername } from './username.ts'
 
 /** The settings of auth.md 11 that more than one app reads, under their given names. */
 export const authSettings = {
@@ -35,6 +36,17 @@ export const authSettings = {
       Type.String({ minLength: 1, description: 'The YAML file of identity providers; without it, passwords only.' }),
     ),
   },
+  local: {
+    AUTH__LOCAL__LOGIN: Type.Enum(['all', 'break_glass'], {
+      default: 'all',
+      description: 'Whose password signs in; break_glass: only that of AUTH__LOCAL__USERS, with a second factor.',
+    }),
+    AUTH__LOCAL__USERS: Type.Array(Type.String({ minLength: 1 }), {
+      default: [],
+      maxItems: 5,
+      description: 'A JSON array of at most 5 usernames: the emergency accounts of break_glass.',
+    }),
+  },
   webauthn: {
     AUTH__WEBAUTHN__RP_ID: Type.String({
       default: '',
@@ -53,6 +65,22 @@ export const authSettings = {
       description: 'The Ed25519 key that this app signs with.',
     }),
   publicOrigin: () => settings.url('http://localhost:8080', { production: 'https' }),
+}
+
+type LocalSettings = { [K in keyof typeof authSettings.local]: Type.Static<(typeof authSettings.local)[K]> }
+
+/** The folded names whose passwords sign in; undefined: everyone's do. */
+export const emergencyNames = (
+  config: LocalSettings & { AUTH__PROVIDERS__FILE?: string },
+): ReadonlySet<string> | undefined => {
+  if (config.AUTH__LOCAL__LOGIN === 'all') return undefined
+  if (config.AUTH__PROVIDERS__FILE === undefined)
+    throw new ConfigError('AUTH__LOCAL__LOGIN is break_glass: set AUTH__PROVIDERS__FILE too, or nobody else signs in.')
+  if (config.AUTH__LOCAL__USERS.length === 0)
+    throw new ConfigError(
+      'AUTH__LOCAL__LOGIN is break_glass: name an administrator in AUTH__LOCAL__USERS, for when the provider is away.',
+    )
+  return new Set(config.AUTH__LOCAL__USERS.map(foldUsername))
 }
 
 /** The domain of passkeys. */

@@ -139,6 +139,10 @@ const CODES: Codes = {
   username_taken: ['Der Benutzername ist vergeben.', 'Einen anderen wählen.'],
   view_exists: ['Eine Ansicht dieses Namens gibt es bereits.', 'Anders benennen oder jene ändern.'],
   group_exists: ['Die Gruppe gibt es bereits.', 'Einen anderen Schlüssel wählen.'],
+  group_managed: [
+    'Ein Anbieter gibt dieses Recht über seine Gruppen; es käme wieder.',
+    'Person dort aus der Gruppe nehmen oder das Konto sperren.',
+  ],
   provider_account: ['Das Konto meldet sich über einen Anbieter an.', 'Über den Anbieter anmelden.'],
   grant_exists: ['Dieses Recht ist bereits vergeben.', 'Die vergebenen Rechte ansehen.'],
   // Unknown objects

@@ -68,6 +68,7 @@ export const ChangeView = Type.Object({
     role: Type.Optional(Type.String()),
     scope: Type.Optional(GrantScope),
     expires_at: Type.Optional(Type.String()),
+    expires_in_days: Type.Optional(Type.Integer()),
     reason: Type.Optional(Type.String()),
     machine_id: Type.Optional(Type.String()),
     credential_id: Type.Optional(Type.String()),

@@ -137,7 +137,10 @@ export type CredentialRequest = {
   permissions: string[]
   scope: Type.Static<typeof GrantScope>
   networks: string[]
-  expires_at: string
+  /** From the moment when it is made, which may be three days later. */
+  expires_in_days?: number
+  /** An older build requested its end. */
+  expires_at?: string
   secret_hash: string | null
   jwk: Type.Static<typeof Jwk> | null
   trust: Type.Static<typeof Trust> | null
