@@ -1,9 +1,13 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 import { bornAt } from '../../apps/platform/base/pids.ts'
 import { createPorts } from '../../apps/platform/base/ports.ts'
 import { healthy } from '../../apps/platform/base/probes.ts'
@@ -158,5 +162,47 @@ describe('ports', () => {
     `
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
     expect(Number(stdout)).toBe(mine + 1)
+  })
+})
+
+describe('a supervisor whose reader has gone', () => {
+  const SUPERVISOR = `
+    const { createScreen } = await import('${pathToFileURL(join(ROOT, 'apps/platform/base/screen.ts')).href}')
+    const { line } = createScreen()
+    const stop = async () => {
+      for (let i = 0; i < 5; i++) {
+        line('platform', 'stopping')
+        console.log('stopping')
+        await new Promise((done) => setTimeout(done, 20))
+      }
+      (await import('node:fs')).writeFileSync(process.argv[1], 'in order')
+      process.exit(0)
+    }
+    for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, stop)
+    setInterval(() => {}, 1000)
+    line('platform', 'ready')
+  `
+  const stopped = (file: string) => () => existsSync(file) && readFileSync(file, 'utf8') === 'in order'
+  const argumentsFor = (file: string) => {
+    mkdirSync(dir, { recursive: true })
+    return ['--input-type=module', '-e', SUPERVISOR, file]
+  }
+
+  it('stops in order after Ctrl-C, although both of its pipes are closed', async () => {
+    const file = join(dir, 'piped')
+    const child = spawn(process.execPath, argumentsFor(file), { stdio: ['ignore', 'pipe', 'pipe'] })
+    await once(child.stderr, 'data')
+    child.stdout.destroy()
+    child.stderr.destroy()
+    child.kill('SIGINT')
+    await until(stopped(file), { timeout_ms: 20_000, what: 'the end in order' })
+  })
+
+  it('stops in order after its terminal was closed', async () => {
+    const file = join(dir, 'terminal')
+    const terminal = spawnTerminal(process.execPath, argumentsFor(file), {})
+    await new Promise<void>((done) => terminal.onData((text) => text.includes('ready') && done()))
+    ;(terminal as unknown as { destroy: () => void }).destroy()
+    await until(stopped(file), { timeout_ms: 20_000, what: 'the end in order' })
   })
 })
