@@ -8,7 +8,7 @@ import { createProcess, type Managed } from '../../apps/platform/base/process.ts
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { ensureCertificates, type Wanted } from '../../apps/platform/deploy/certificates.ts'
 import { nextSteps, serverFiles, TEMPORAL_ROLES } from '../../apps/platform/deploy/next-steps.ts'
-import { writeWhole } from '../../apps/platform/run/keys.ts'
+import { writeWhole } from '../../apps/platform/base/record.ts'
 import { cachePath, goInstall } from '../../apps/platform/servers/cache.ts'
 import { which } from '../../apps/platform/servers/sources.ts'
 import { locateTemporal } from '../../apps/platform/servers/temporal.ts'

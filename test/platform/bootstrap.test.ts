@@ -104,7 +104,9 @@ describe('the entry of every npm script', () => {
   it('ends an install with itself', async () => {
     writeFileSync(inRoot('npm.hangs'), '')
     const waiting = call('echo')
-    const pid = await until(() => existsSync(inRoot('npm.pid')) && Number(readFileSync(inRoot('npm.pid'), 'utf8')))
+    const pid = await until(() =>
+      existsSync(inRoot('npm.pid')) ? Number(readFileSync(inRoot('npm.pid'), 'utf8')) : undefined,
+    )
     waiting.signal('SIGTERM')
     expect(await waiting.ended).toBe(1)
     expect(() => process.kill(pid, 0)).toThrow('ESRCH')

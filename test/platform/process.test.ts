@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { percentOf } from '../../apps/platform/base/disk.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { bornAt } from '../../apps/platform/base/pids.ts'
 import { createPorts } from '../../apps/platform/base/ports.ts'
@@ -153,7 +154,29 @@ describe('a supervised process', () => {
   })
 })
 
+describe('the free share of a disk', () => {
+  it.each([
+    [90, 2000, 90],
+    [500, 2000, 100],
+    [5, 2000, 5],
+    [1, 20, 5],
+    [0, 0, 100],
+  ])('of %i GB of %i is %i %%: much space on a large disk is not little', (free, size, percent) => {
+    expect(percentOf(free * 1024 ** 3, size * 1024 ** 3)).toBe(percent)
+  })
+})
+
 describe('ports', () => {
+  it('on which a stranger answers to localhost by IPv6 are not chosen', async ({ skip }) => {
+    const wanted = await ports.take('one', 0)
+    const server = createServer().listen(wanted, '::1')
+    ended.push(() => new Promise((resolve) => server.close(resolve)))
+    const bound = await Promise.race([once(server, 'listening').then(() => true), once(server, 'error').then(() => false)])
+    if (!bound) return skip('this machine has no IPv6')
+    expect(await createPorts().take('two', wanted)).not.toBe(wanted)
+    expect(await ports.keep('one', wanted)).not.toBe(wanted)
+  })
+
   it('that another process of this user has chosen and not yet bound are not chosen again', async () => {
     const mine = await ports.take('one', 0)
     const program = `

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readIfThere, writeWhole } from '../base/record.ts'
 import { run } from '../servers/sources.ts'
 import { type Account, ApiError, type Patience, type Person, signIn, soon } from './client.ts'
 
@@ -21,11 +21,10 @@ const GROUPS = [
 const demoFile = (dir: string) => join(dir, 'demo.json')
 
 /** The accounts and the progress of the seed, from `.signalbox/demo.json`. */
-export const readDemo = (dir: string): DemoFile | undefined =>
-  existsSync(demoFile(dir)) ? (JSON.parse(readFileSync(demoFile(dir), 'utf8')) as DemoFile) : undefined
+export const readDemo = (dir: string): DemoFile | undefined => readIfThere(demoFile(dir))
 
 export const writeDemo = (dir: string, demo: DemoFile): void =>
-  writeFileSync(demoFile(dir), `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 })
+  writeWhole(demoFile(dir), `${JSON.stringify(demo, null, 2)}\n`)
 
 /** Readable enough to type once: 4 groups of 5 letters and digits, 100 random bits. */
 const LOWER = 'abcdefghijkmnopqrstuvwxyz'
