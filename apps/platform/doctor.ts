@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
@@ -50,6 +50,16 @@ const disk = (): Finding => {
   const text = `${(bytes / GIGABYTE).toFixed(1)} GB (${percent} %) free below ${dir}`
   const bounds = `below ${REFUSE_ARMING} % the gateway refuses changes, below ${REFUSE_ALL} % all but reads`
   return percent >= LOW ? good(text) : bad(text, `Free some space: ${bounds}`)
+}
+
+/** After one `sudo npm start` the next start may not write its own files. */
+const owners = (): Finding => {
+  const me = process.getuid?.() ?? 0
+  const places = [join(ROOT, 'node_modules'), dir, ...(existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : [])]
+  const foreign = places.find((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
+  return me === 0 || foreign === undefined
+    ? good('the files of this checkout and its data may be written')
+    : bad(`${foreign} belongs to another account`, `Give it back: sudo chown -R "$(id -u)" ${foreign}`)
 }
 
 const program = (name: string, programs: string[], cached: string | undefined, variable: string): Finding => {
@@ -137,6 +147,7 @@ const findings: Finding[] = [
   node(),
   packages(),
   disk(),
+  owners(),
   postgresPackage(),
   program('redis', ['redis-server', 'valkey-server'], cachePath('valkey-server', '9.1.2'), 'REDIS_URL'),
   program('nats', ['nats-server'], cachePath('nats-server', '2.15'), 'NATS_URL'),

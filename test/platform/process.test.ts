@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -8,11 +8,13 @@ import { pathToFileURL } from 'node:url'
 import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { percentOf } from '../../apps/platform/base/disk.ts'
+import { ensureInstallation } from '../../apps/platform/base/installation.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { bornAt } from '../../apps/platform/base/pids.ts'
 import { createPorts } from '../../apps/platform/base/ports.ts'
 import { healthy } from '../../apps/platform/base/probes.ts'
 import { createProcess, type Managed, type Unit, type UnitEvents } from '../../apps/platform/base/process.ts'
+import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { INSTANCE_HEADER } from '../../apps/shared/http/health.ts'
 import { until } from '../support/until.ts'
 
@@ -152,6 +154,13 @@ describe('a supervised process', () => {
     await expect(child.start(6000)).rejects.toThrow('not ready within 6 s: no answer within 5 s')
     expect(readFileSync(child.log, 'utf8')).toBe('')
   })
+})
+
+it('a file that a killed process left empty counts as missing', () => {
+  mkdirSync(dir, { recursive: true })
+  for (const name of ['installation.json', 'demo.json']) writeFileSync(join(dir, name), '')
+  expect(readDemo(dir)).toBe(undefined)
+  expect(ensureInstallation(dir)).toEqual(ensureInstallation(dir))
 })
 
 describe('the free share of a disk', () => {

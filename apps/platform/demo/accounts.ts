@@ -75,7 +75,10 @@ const ensureAdmin = async (door: Door, dir: string, account: Account): Promise<P
   const there = await canSignIn(door, account)
   if (there) return there
   const args = [ADMIN, 'identity', 'bootstrap-admin', '--username', account.username, '--roles', account.roles.join()]
-  const said = await run(process.execPath, args, { timeout_ms: BOOTSTRAP_MS, env: { SIGNALBOX_DIR: dir } }).catch(
+  const said = await run(process.execPath, args, {
+    timeout_ms: BOOTSTRAP_MS,
+    env: { SIGNALBOX_DIR: dir, NODE_ENV: 'development' }, // whatever this shell says
+  }).catch(
     (error: Error) => error,
   )
   const token = typeof said === 'string' ? /#(\S+)\s*$/.exec(said)?.[1] : undefined // the link of the last line ends in the token
