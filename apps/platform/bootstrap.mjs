@@ -157,7 +157,10 @@ async function nodeBinary() {
     say(`node       fetching Node ${NODE_MAJOR} into ${prefix}`)
     mkdirSync(prefix, { recursive: true })
     const flags = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund']
-    await npm(['install', '--prefix', prefix, ...flags, `${name}@${NODE_MAJOR}`], { cwd: prefix, stdio: ['ignore', 'ignore', 'inherit'] })
+    await npm(['install', '--prefix', prefix, ...flags, `${name}@${NODE_MAJOR}`], {
+      cwd: prefix,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
   }
   if (runs(cached)) return cached
   fail(

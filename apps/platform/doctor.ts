@@ -55,7 +55,11 @@ const disk = (): Finding => {
 /** After one `sudo npm start` the next start may not write its own files. */
 const owners = (): Finding => {
   const me = process.getuid?.() ?? 0
-  const places = [join(ROOT, 'node_modules'), dir, ...(existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : [])]
+  const places = [
+    join(ROOT, 'node_modules'),
+    dir,
+    ...(existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []),
+  ]
   const foreign = places.find((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
   return me === 0 || foreign === undefined
     ? good('the files of this checkout and its data may be written')

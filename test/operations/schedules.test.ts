@@ -597,7 +597,11 @@ describe('a schedule that waits for a webhook', () => {
     await fire()
     expect(await runsOf(schedule_id)).toHaveLength(1)
     expect((await read(schedule_id)).hook.deliveries).toEqual([
-      { at: expect.any(String), status: 'ignored', detail: expect.stringMatching(/^The body cannot be read: .*\uFFFD/) },
+      {
+        at: expect.any(String),
+        status: 'ignored',
+        detail: expect.stringMatching(/^The body cannot be read: .*\uFFFD/),
+      },
       { at: expect.any(String), status: 'accepted', detail: null },
       { at: expect.any(String), status: 'ignored', detail: "The body does not meet body.ref == 'refs/heads/main'." },
     ])

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -180,7 +180,10 @@ describe('ports', () => {
     const wanted = await ports.take('one', 0)
     const server = createServer().listen(wanted, '::1')
     ended.push(() => new Promise((resolve) => server.close(resolve)))
-    const bound = await Promise.race([once(server, 'listening').then(() => true), once(server, 'error').then(() => false)])
+    const bound = await Promise.race([
+      once(server, 'listening').then(() => true),
+      once(server, 'error').then(() => false),
+    ])
     if (!bound) return skip('this machine has no IPv6')
     expect(await createPorts().take('two', wanted)).not.toBe(wanted)
     expect(await ports.keep('one', wanted)).not.toBe(wanted)

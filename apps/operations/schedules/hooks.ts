@@ -9,9 +9,9 @@ import {
   saveDelivery,
 } from '../../../db/operations/plans/schedules.ts'
 import type { HookDeliveryView } from '../../shared/contracts/operations/schedules.ts'
-import { storableText } from '../../shared/run/storable.ts'
 import { AppError, notFound, overloaded } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { storableText } from '../../shared/run/storable.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'

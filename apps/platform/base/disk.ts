@@ -14,7 +14,7 @@ export const percentOf = (free: number, size: number): number => {
   return whole === 0 ? 100 : Math.min(100, Math.round((1000 * free) / whole) / 10)
 }
 
-/** What is free for ordinary users on the disk of a folder. */
+/** The free space on the disk of a folder, for ordinary users. */
 export const freeOn = (dir: string): { bytes: number; percent: number } => {
   const { bavail, blocks, bsize } = statfsSync(dir)
   return { bytes: bavail * bsize, percent: percentOf(bavail * bsize, blocks * bsize) }

@@ -37,7 +37,13 @@ const claims = () => {
     const [pid = '', ...born] = holder.split('-')
     return idOf(Number(pid)) === born.join('-')
   }
-  const release = (port: number) => rmSync(join(dir, `${port}.${me}`), { force: true })
+  const release = (port: number) => {
+    try {
+      rmSync(join(dir, `${port}.${me}`), { force: true })
+    } catch {
+      // In a cache of another account there is none.
+    }
+  }
   const claim = (port: number): boolean => {
     try {
       mkdirSync(dir, { recursive: true })

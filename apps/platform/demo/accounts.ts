@@ -78,9 +78,7 @@ const ensureAdmin = async (door: Door, dir: string, account: Account): Promise<P
   const said = await run(process.execPath, args, {
     timeout_ms: BOOTSTRAP_MS,
     env: { SIGNALBOX_DIR: dir, NODE_ENV: 'development' }, // whatever this shell says
-  }).catch(
-    (error: Error) => error,
-  )
+  }).catch((error: Error) => error)
   const token = typeof said === 'string' ? /#(\S+)\s*$/.exec(said)?.[1] : undefined // the link of the last line ends in the token
   if (!token)
     throw new Error(

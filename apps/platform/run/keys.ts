@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createServiceKey, type RegistryEntry, registryEntryOf, type ServiceJwk } from '../../shared/service/keys.ts'
 import { SERVICE_SCOPES } from '../../shared/service/scopes.ts'
