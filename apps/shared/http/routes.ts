@@ -3,7 +3,6 @@ import type {
   ContextConfigDefault,
   FastifyInstance,
   FastifyReply,
-  FastifyRequest,
   FastifySchema,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
