@@ -21,7 +21,8 @@ const PASSING = new Set([401, 408, 429, 500, 502, 503, 504])
 
 /**
  * Follows changes until the signal ends it: every frame with its cursor. Replaces a lost or silent connection and
- * resumes after the last frame. Throws a ProblemError for a refusal that a repeat cannot change.
+ * resumes after the last frame. Throws a ProblemError for a refusal that a repeat cannot change, and every error that is
+ * not of the network, such as one of `renew`.
  */
 export async function* events(
   { url, send }: { url: string; send: Send },
@@ -44,8 +45,10 @@ export async function* events(
         if (frame.event === 'bye' && frame.data.reason === 'revoked') throw REVOKED
       }
     } catch (error) {
-      const status = error instanceof ProblemError ? error.problem.status : 0
-      if (error === REVOKED || (status === 401 ? unauthorised : status > 0 && !PASSING.has(status))) throw error
+      if (signal?.aborted) return
+      const status = error instanceof ProblemError ? error.problem.status : undefined
+      const passes = status === undefined ? isLost(error) : PASSING.has(status)
+      if (error === REVOKED || !passes || (status === 401 && unauthorised)) throw error
       unauthorised ||= status === 401
     } finally {
       lost.abort()
@@ -54,6 +57,10 @@ export async function* events(
     wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS)
   }
 }
+
+/** A connection that was refused or broken, or ended by our own clock. */
+const isLost = (error: unknown): boolean =>
+  error instanceof TypeError || ['AbortError', 'TimeoutError'].includes((error as Error | undefined)?.name ?? '')
 
 const REVOKED = new ProblemError(
   problemFrom(401, {

@@ -31,12 +31,13 @@ const REPEATS = { times: 3, longest_wait_ms: 10_000 }
  * which its repeats keep. A 401 is repeated once with a renewed token, a retryable refusal after its Retry-After.
  */
 export const createSignalbox = ({
-  url,
+  url: given,
   token,
   renew,
   repeats,
   fetch: call = (request) => fetch(request),
 }: SignalboxOptions): Signalbox => {
+  const url = given.replace(/\/+$/, '')
   const tokens: Tokens = { token: typeof token === 'function' ? token : () => token, ...(renew && { renew }) }
   const send = withKey(withRepeats(withToken(call, tokens), { ...REPEATS, ...repeats }))
   return { ...createClient<paths>({ baseUrl: url, fetch: send }), url, send }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { ROOT, signalboxDir } from './base/paths.ts'
 import { loadAppEnv } from './run/app-env.ts'
 import { APP_NAMES } from './run/apps.ts'
@@ -15,7 +16,7 @@ if (!known.includes(app)) {
   process.exit(2)
 }
 loadAppEnv(signalboxDir(), app)
-const { verbs } = (await import(adminFile(app))) as { verbs: Record<string, Verb> }
+const { verbs } = (await import(pathToFileURL(adminFile(app)).href)) as { verbs: Record<string, Verb> }
 const act = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
 if (!act) {
   console.error(`usage: npm run admin -- ${app} <verb> [arguments]   verbs: ${Object.keys(verbs).join(', ')}`)

@@ -5,10 +5,11 @@
  * package's install script ever runs (.npmrc).
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const NODE_MAJOR = 24
@@ -18,11 +19,16 @@ const CLI = 'signalbox'
 const VERBS = ['apps/platform', 'apps/platform/check', 'apps/platform/deploy', 'test/run']
 const PASS_ON_MS = 500
 const LOOK_MS = 1000
+/** The holder of the lock touches it at every look; one that has not for so long is dead. */
+const STALE_MS = 15_000
+const LOCK = join(ROOT, '.signalbox/npm-ci.lock')
+/** Whatever the outer npm or NODE_ENV leaves out: a platform needs all. */
+const ALL = ['--include=dev', '--include=optional', '--include=peer']
 
 const [verb = '', ...args] = process.argv.slice(2)
 const script = scriptOf(verb)
-installPackages()
-handOver(nodeBinary(), script, args)
+await installPackages()
+handOver(await nodeBinary(), script, args)
 
 /** `bench:operations` runs bench.ts with the area as first argument; `signalbox` is an app; others name their file. */
 function scriptOf(name) {
@@ -37,20 +43,76 @@ function scriptOf(name) {
   return found
 }
 
-function installPackages() {
-  const reason = staleReason()
-  if (!reason) return
-  const started = performance.now()
-  say(`packages   ${reason}: npm ci (once)`)
-  // npm passes its settings down as npm_config_*; a dry or global run of the outer npm must not affect this one.
-  const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: ROOT,
+async function installPackages() {
+  if (!staleReason()) return
+  const release = await lockInstall()
+  const reason = staleReason() // Another process may have installed them in the meantime.
+  if (reason) {
+    const started = performance.now()
+    say(`packages   ${reason}: npm ci (once)`)
+    const why = await npm(['ci', ...ALL, '--no-audit', '--no-fund', '--loglevel=error'], { cwd: ROOT })
+    if (why !== undefined) fail(`npm ci did not succeed${why && ` (${why})`}. Its words stand above.`)
+    say(`packages   installed in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+  }
+  release()
+}
+
+/** Waits until no other process installs packages here: two npm ci at once delete each other's files. */
+async function lockInstall() {
+  const mine = `${process.pid} ${Date.now()}`
+  const release = () => {
+    clearInterval(touching)
+    if (textOf(LOCK) === mine) rmSync(LOCK, { force: true })
+  }
+  let touching
+  let touched
+  let since = 0
+  mkdirSync(dirname(LOCK), { recursive: true })
+  for (;;) {
+    try {
+      writeFileSync(LOCK, mine, { flag: 'wx' })
+      // Two processes may have found the same dead holder: the later one has removed the lock of the other.
+      if (touched !== undefined) await delay(PASS_ON_MS)
+      if (textOf(LOCK) !== mine) continue
+      touching = setInterval(() => touch(LOCK), LOOK_MS)
+      process.on('exit', release)
+      return release
+    } catch (error) {
+      if (error.code !== 'EEXIST') fail(`${LOCK} cannot be written (${error.message}). Make this folder yours.`)
+    }
+    const now = statSync(LOCK, { throwIfNoEntry: false })?.mtimeMs ?? 0
+    if (touched === undefined) say(`packages   waiting for another npm ci (process ${textOf(LOCK)?.split(' ')[0]})`)
+    if (now !== touched) [touched, since] = [now, performance.now()]
+    else if (performance.now() - since > STALE_MS) rmSync(LOCK, { force: true })
+    await delay(LOOK_MS)
+  }
+}
+
+function touch(file) {
+  try {
+    utimesSync(file, new Date(), new Date())
+  } catch {
+    // Removed together with the folder: the install itself will tell.
+  }
+}
+
+/** Runs npm to its end; returns why it did not succeed, or `undefined`. A signal that ends it ends this process too. */
+function npm(argv, options) {
+  const child = spawn('npm', argv, {
     stdio: ['ignore', 'inherit', 'inherit'],
+    // npm passes its settings down as npm_config_*; a dry or global run of the outer npm must not affect this one.
     env: { ...process.env, npm_config_global: 'false', npm_config_dry_run: 'false' },
     shell: process.platform === 'win32',
+    ...options,
   })
-  if (error || status !== 0) fail(`npm ci did not succeed${error ? ` (${error.message})` : ''}. Its words stand above.`)
-  say(`packages   installed in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+  const signalled = passSignals(child)
+  return new Promise((done) => {
+    child.on('error', (error) => done(error.message))
+    child.on('exit', (code, signal) => {
+      if (signalled()) process.exit(1)
+      done(code === 0 ? undefined : signal ? `ended by ${signal}` : '')
+    })
+  })
 }
 
 /** Why node_modules must be installed again, or `undefined`. Compares content: checkouts change the times of files. */
@@ -69,14 +131,22 @@ function staleReason() {
 
 function readLock(file) {
   try {
-    return JSON.parse(readFileSync(join(ROOT, file), 'utf8'))
+    return JSON.parse(textOf(join(ROOT, file)))
+  } catch {
+    return undefined
+  }
+}
+
+function textOf(file) {
+  try {
+    return readFileSync(file, 'utf8')
   } catch {
     return undefined
   }
 }
 
 /** Finds Node 24: from the packages (Linux), this very Node, or a copy in the user's cache. */
-function nodeBinary() {
+async function nodeBinary() {
   const name = `node-${process.platform}-${process.arch}`
   const packaged = join(ROOT, 'node_modules', name, 'bin/node')
   if (runs(packaged)) return packaged
@@ -86,20 +156,11 @@ function nodeBinary() {
   if (!existsSync(cached)) {
     say(`node       fetching Node ${NODE_MAJOR} into ${prefix}`)
     mkdirSync(prefix, { recursive: true })
-    spawnSync(
-      'npm',
-      [
-        'install',
-        '--prefix',
-        prefix,
-        '--no-save',
-        '--ignore-scripts',
-        '--no-audit',
-        '--no-fund',
-        `${name}@${NODE_MAJOR}`,
-      ],
-      { stdio: ['ignore', 'ignore', 'inherit'], cwd: prefix },
-    )
+    const flags = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund']
+    await npm(['install', '--prefix', prefix, ...flags, `${name}@${NODE_MAJOR}`], {
+      cwd: prefix,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
   }
   if (runs(cached)) return cached
   fail(
@@ -113,21 +174,30 @@ function runs(binary) {
   return status === 0 && Number(stdout.slice(1).split('.')[0]) >= NODE_MAJOR
 }
 
+/** As cacheDir in base/paths.ts. */
 function cacheFolder() {
-  if (process.env.SIGNALBOX_CACHE) return process.env.SIGNALBOX_CACHE
-  if (process.platform === 'darwin') return join(homedir(), 'Library/Caches/signalbox')
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'signalbox')
+  const { SIGNALBOX_CACHE: own, XDG_CACHE_HOME: caches } = process.env
+  if (own) return resolve(own)
+  const home = homeFolder()
+  if (process.platform === 'darwin' && home) return join(home, 'Library/Caches/signalbox')
+  if (caches) return resolve(caches, 'signalbox')
+  return home ? join(home, '.cache/signalbox') : join(ROOT, '.signalbox/cache')
 }
 
-/**
- * Runs the verb in this terminal. A Ctrl-C there reaches the child directly; a SIGINT to this process alone does not.
- * So SIGINT is passed on to a child that still runs a moment later, and other signals at once. Under npm it ends with
- * its parent, because a shell in between passes no signals on.
- */
+/** An account without an entry in passwd has none. */
+function homeFolder() {
+  try {
+    return homedir()
+  } catch {
+    return ''
+  }
+}
+
+/** Runs the verb in this terminal. Under npm it ends with its parent, because a shell in between passes no signals on. */
 function handOver(node, file, rest) {
   const quick = join(ROOT, 'apps/platform/quick-imports.mjs')
   // The client of Temporal names the host to TLS even if that is an IP address, which Node would report.
-  const flags = ['--disable-warning=DEP0123', ...(existsSync(quick) ? ['--import', quick] : [])]
+  const flags = ['--disable-warning=DEP0123', ...(existsSync(quick) ? ['--import', pathToFileURL(quick).href] : [])]
   const child = spawn(node, [...flags, file, ...rest], {
     cwd: verb === CLI ? (process.env.INIT_CWD ?? process.cwd()) : ROOT,
     stdio: 'inherit',
@@ -135,13 +205,13 @@ function handOver(node, file, rest) {
       // Most of a verb's first second is compiling. Node skips a cache folder that cannot be written.
       NODE_COMPILE_CACHE: join(ROOT, '.signalbox/cache/compile'),
       ...process.env,
+      ...directLoopback(),
       SIGNALBOX_ROOT: ROOT,
       SIGNALBOX_DOOR: String(process.pid),
       PATH: `${dirname(node)}:${process.env.PATH ?? ''}`,
     },
   })
-  process.on('SIGINT', () => setTimeout(() => child.kill('SIGINT'), PASS_ON_MS))
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  passSignals(child)
   const parent = process.ppid
   const look = setInterval(() => {
     if (process.ppid === parent) return
@@ -151,6 +221,32 @@ function handOver(node, file, rest) {
   if (!process.env.npm_lifecycle_event) clearInterval(look)
   child.on('error', (error) => fail(`${node} could not be started: ${error.message}`))
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+}
+
+/**
+ * A Ctrl-C in the terminal reaches the child directly; a SIGINT to this process alone does not. So SIGINT is passed on
+ * to a child that still runs a moment later, and other signals at once. Returns whether one came.
+ */
+function passSignals(child) {
+  let came = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    const pass = () => {
+      came = true
+      setTimeout(() => child.kill(signal), signal === 'SIGINT' ? PASS_ON_MS : 0)
+    }
+    process.on(signal, pass)
+    child.on('exit', () => process.off(signal, pass))
+  }
+  return () => came
+}
+
+/** No proxy of the environment reaches the servers of this machine. */
+function directLoopback() {
+  const given = process.env.no_proxy ?? process.env.NO_PROXY ?? ''
+  const names = new Set([...given.split(/[\s,]+/), 'localhost', '127.0.0.1', '::1'])
+  names.delete('')
+  const value = names.has('*') ? '*' : [...names].join()
+  return { NO_PROXY: value, no_proxy: value }
 }
 
 function say(line) {

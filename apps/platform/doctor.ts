@@ -1,8 +1,10 @@
-import { existsSync, statfsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { AREAS, lackingMigrations } from '../../db/migrate.ts'
+import { LOW, REFUSE_ALL, REFUSE_ARMING } from '../gateway/routes/disk.ts'
+import { freeOn } from './base/disk.ts'
 import { cacheDir, ROOT, signalboxDir } from './base/paths.ts'
 import { createPorts } from './base/ports.ts'
 import { answers, healthy, knowsNamespace } from './base/probes.ts'
@@ -25,7 +27,6 @@ const good = (text: string): Finding => ({ ok: true, text })
 const bad = (text: string, remedy: string): Finding => ({ ok: false, text: `${text}. ${remedy}` })
 
 const GIGABYTE = 1024 ** 3
-const MIN_FREE = 2 * GIGABYTE
 const MAX_SKEW_MS = 2000
 
 const dir = signalboxDir()
@@ -45,10 +46,24 @@ const packages = (): Finding => {
 }
 
 const disk = (): Finding => {
-  const { bavail, bsize } = statfsSync(existsSync(dir) ? dir : ROOT)
-  const free = bavail * bsize
-  const text = `${(free / GIGABYTE).toFixed(1)} GB free below ${dir}`
-  return free > MIN_FREE ? good(text) : bad(text, 'Free some space: servers that cannot write stop the platform')
+  const { bytes, percent } = freeOn(existsSync(dir) ? dir : ROOT)
+  const text = `${(bytes / GIGABYTE).toFixed(1)} GB (${percent} %) free below ${dir}`
+  const bounds = `below ${REFUSE_ARMING} % the gateway refuses changes, below ${REFUSE_ALL} % all but reads`
+  return percent >= LOW ? good(text) : bad(text, `Free some space: ${bounds}`)
+}
+
+/** After one `sudo npm start` the next start may not write its own files. */
+const owners = (): Finding => {
+  const me = process.getuid?.() ?? 0
+  const places = [
+    join(ROOT, 'node_modules'),
+    dir,
+    ...(existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []),
+  ]
+  const foreign = places.find((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
+  return me === 0 || foreign === undefined
+    ? good('the files of this checkout and its data may be written')
+    : bad(`${foreign} belongs to another account`, `Give it back: sudo chown -R "$(id -u)" ${foreign}`)
 }
 
 const program = (name: string, programs: string[], cached: string | undefined, variable: string): Finding => {
@@ -94,11 +109,12 @@ const serverChecks = (now: Run): [string, () => Promise<unknown>][] => [
 ]
 
 const reach = async ([name, probe]: [string, () => Promise<unknown>]): Promise<Finding> => {
+  const log = `See its log, ${join(dir, 'logs', `${name}.log`)}`
   try {
-    await probe()
-    return good(`${name} answers`)
+    const failing = await probe()
+    return failing ? bad(`${name} serves, but ${failing}`, log) : good(`${name} answers`)
   } catch (error) {
-    return bad(`${name}: ${(error as Error).message}`, `See its log, ${join(dir, 'logs', `${name}.log`)}`)
+    return bad(`${name}: ${(error as Error).message}`, log)
   }
 }
 
@@ -135,6 +151,7 @@ const findings: Finding[] = [
   node(),
   packages(),
   disk(),
+  owners(),
   postgresPackage(),
   program('redis', ['redis-server', 'valkey-server'], cachePath('valkey-server', '9.1.2'), 'REDIS_URL'),
   program('nats', ['nats-server'], cachePath('nats-server', '2.15'), 'NATS_URL'),

@@ -45,6 +45,13 @@ const readFlags = () => {
 const flags = readFlags()
 const dir = signalboxDir()
 const screen = createScreen()
+if (process.env.NODE_ENV === 'production') {
+  delete process.env.NODE_ENV // Its keys and accounts are of development: every app would refuse them.
+  screen.line(
+    'platform',
+    'ignoring NODE_ENV=production: this is a demo; "npm run setup -- production" prepares the other',
+  )
+}
 const started = performance.now()
 const starting = new AbortController()
 let launching: Promise<Platform> | undefined

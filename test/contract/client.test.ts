@@ -142,6 +142,15 @@ describe('in an outage the client', () => {
       expect(cursors).toEqual(['7', '8'])
       expect(heard.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '7', '7'])
     })
+    await withServer([stream(frame('7'))], async (url, heard) => {
+      await events(createSignalbox({ url: `${url}/`, token: 't' }), { topics: ['inbox'] }).next()
+      expect(heard.map(({ url }) => url)).toEqual(['/api/v1/events?topics=inbox'])
+    })
+    await withServer([refuse(401, { code: 'invalid_token' })], async (url) => {
+      const renew = () => Promise.reject(new Error('the grant is gone'))
+      const first = events(createSignalbox({ url, token: 't', renew }), { topics: ['inbox'] }).next()
+      await expect(first).rejects.toThrow('the grant is gone')
+    })
     await withServer([refuse(403, { code: 'permission_missing' })], async (url) => {
       const first = events(createSignalbox({ url, token: 't' }), { topics: ['inbox'] }).next()
       await expect(first).rejects.toBeInstanceOf(ProblemError)

@@ -585,17 +585,23 @@ describe('a schedule that waits for a webhook', () => {
   it("accepts a forge's signature over the body, each body once, and only bodies that meet its condition", async () => {
     const { schedule_id } = await hooked({ signature: 'forge', if: "body.ref == 'refs/heads/main'" })
     const { secret } = await secretOf(schedule_id)
-    const push = (ref: string, delivery = randomUUID()) => {
-      const body = JSON.stringify({ ref })
+    const push = (ref: string) => send(JSON.stringify({ ref }))
+    const send = (body: string, delivery = randomUUID()) => {
       const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
       return deliver(schedule_id, body, { 'x-hub-signature-256': signature, 'x-github-delivery': delivery })
     }
     expect(await push('refs/heads/other')).toBe('ignored')
     expect(await push('refs/heads/main')).toBe('accepted')
     expect(await push('refs/heads/main')).toBe('duplicate')
+    expect(await send('\0not JSON')).toBe('ignored')
     await fire()
     expect(await runsOf(schedule_id)).toHaveLength(1)
     expect((await read(schedule_id)).hook.deliveries).toEqual([
+      {
+        at: expect.any(String),
+        status: 'ignored',
+        detail: expect.stringMatching(/^The body cannot be read: .*\uFFFD/),
+      },
       { at: expect.any(String), status: 'accepted', detail: null },
       { at: expect.any(String), status: 'ignored', detail: "The body does not meet body.ref == 'refs/heads/main'." },
     ])

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
+import { until } from '../support/until.ts'
 import { runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -15,11 +16,14 @@ const inRoot = (path: string) => join(root, path)
 const NPM = `#!/bin/sh
 echo "$@" >> npm.calls
 test -f npm.fails && exit 3
+test -f npm.hangs && echo $$ > npm.pid && exec sleep 300
+test -f npm.slow && sleep 3
 mkdir -p node_modules && cp package-lock.json node_modules/.package-lock.json
 `
 const VERB = `
 const [how, value] = process.argv.slice(2)
 console.log(JSON.stringify(process.argv.slice(2)))
+if (how === 'env') console.log(process.env[value])
 if (how === 'exit') process.exit(Number(value))
 if (how === 'wait') {
   process.on('SIGTERM', () => process.exit(42))
@@ -31,10 +35,12 @@ const lock = (version: string) =>
   JSON.stringify({ lockfileVersion: 3, packages: { '': {}, 'node_modules/some-package': { version } } })
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'signalbox-door-'))
-  roots.push(root)
+  const home = mkdtempSync(join(tmpdir(), 'signalbox-door-'))
+  roots.push(home)
+  root = join(home, 'a #%2F checkout?')
   for (const folder of ['apps/platform', 'bin']) mkdirSync(inRoot(folder), { recursive: true })
-  cpSync(join(ROOT, 'apps/platform/bootstrap.mjs'), inRoot('apps/platform/bootstrap.mjs'))
+  for (const file of ['bootstrap.mjs', 'quick-imports.mjs'])
+    cpSync(join(ROOT, 'apps/platform', file), inRoot(`apps/platform/${file}`))
   writeFileSync(inRoot('package.json'), '{"type":"module"}')
   writeFileSync(inRoot('package-lock.json'), lock('1.0.0'))
   writeFileSync(inRoot('apps/platform/echo.ts'), VERB)
@@ -72,6 +78,51 @@ describe('the entry of every npm script', () => {
     const failed = call('echo')
     expect(await failed.ended).toBe(1)
     expect(failed.text().trim().split('\n').slice(1)).toEqual(['npm ci did not succeed. Its words stand above.'])
+  })
+
+  it('installs every kind of package, whatever this shell leaves out', async () => {
+    expect(await call('echo').ended).toBe(0)
+    expect(installs()[0]).toContain('--include=dev --include=optional --include=peer')
+  })
+
+  it('of two at once, one installs and the other waits for it', async () => {
+    writeFileSync(inRoot('npm.slow'), '')
+    const both = [call('echo', 'a'), call('echo', 'b')]
+    expect(await Promise.all(both.map((one) => one.ended))).toEqual([0, 0])
+    expect(installs()).toHaveLength(1)
+    expect(both.map((one) => one.text()).join('')).toMatch(/waiting for another npm ci \(process \d+\)/)
+    expect(existsSync(inRoot('.signalbox/npm-ci.lock'))).toBe(false)
+  })
+
+  it('takes over from an install whose process is gone', async () => {
+    mkdirSync(inRoot('.signalbox'))
+    writeFileSync(inRoot('.signalbox/npm-ci.lock'), '1 0')
+    expect(await call('echo').ended).toBe(0)
+    expect(installs()).toHaveLength(1)
+  })
+
+  it('ends an install with itself', async () => {
+    writeFileSync(inRoot('npm.hangs'), '')
+    const waiting = call('echo')
+    const pid = await until(() =>
+      existsSync(inRoot('npm.pid')) ? Number(readFileSync(inRoot('npm.pid'), 'utf8')) : undefined,
+    )
+    waiting.signal('SIGTERM')
+    expect(await waiting.ended).toBe(1)
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+    expect(existsSync(inRoot('.signalbox/npm-ci.lock'))).toBe(false)
+  })
+
+  it('keeps the servers of this machine away from a proxy', async () => {
+    const reached = async (no_proxy: string) => {
+      const env = { PATH: `${inRoot('bin')}:${process.env.PATH}`, no_proxy }
+      const one = runVerb('echo', ['env', 'NO_PROXY'], { root, env })
+      await one.ended
+      return one
+    }
+    const [some, all] = [await reached('corp.example'), await reached('*')]
+    expect(some.text()).toContain('\ncorp.example,localhost,127.0.0.1,::1\n')
+    expect(all.text()).toContain('\n*\n')
   })
 
   it.each(['dance', '../echo', 'Echo', ''])('refuses the unknown verb "%s" with one line', async (verb) => {

@@ -34,6 +34,13 @@ it('retries when the refusal says, and not before', async () => {
   }
 })
 
+it('that only waits tells the reason, if it lasts', async () => {
+  refusals = { status: 503, seconds: 1, times: 2 }
+  const told: string[] = []
+  await signIn(url, eva, { ...ENDLESS, tell: { every_ms: 500, line: (text) => void told.push(text) } })
+  expect(told).toEqual([expect.stringMatching(/^waits and tries again: POST \/v1\/token: 503 unavailable\/busy/)])
+})
+
 it('gives up if its patience ends before the time that the refusal names', async () => {
   refusals = { status: 429, seconds: 30, times: 2 }
   await expect(signIn(url, eva, { tries: 8, ms: 5000 })).rejects.toThrow('POST /v1/token: 429')

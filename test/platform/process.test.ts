@@ -1,13 +1,20 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { percentOf } from '../../apps/platform/base/disk.ts'
+import { ensureInstallation } from '../../apps/platform/base/installation.ts'
+import { ROOT } from '../../apps/platform/base/paths.ts'
 import { bornAt } from '../../apps/platform/base/pids.ts'
 import { createPorts } from '../../apps/platform/base/ports.ts'
 import { healthy } from '../../apps/platform/base/probes.ts'
 import { createProcess, type Managed, type Unit, type UnitEvents } from '../../apps/platform/base/process.ts'
+import { readDemo } from '../../apps/platform/demo/accounts.ts'
 import { INSTANCE_HEADER } from '../../apps/shared/http/health.ts'
 import { until } from '../support/until.ts'
 
@@ -149,7 +156,39 @@ describe('a supervised process', () => {
   })
 })
 
+it('a file that a killed process left empty counts as missing', () => {
+  mkdirSync(dir, { recursive: true })
+  for (const name of ['installation.json', 'demo.json']) writeFileSync(join(dir, name), '')
+  expect(readDemo(dir)).toBe(undefined)
+  expect(ensureInstallation(dir)).toEqual(ensureInstallation(dir))
+})
+
+describe('the free share of a disk', () => {
+  it.each([
+    [90, 2000, 90],
+    [500, 2000, 100],
+    [5, 2000, 5],
+    [1, 20, 5],
+    [0, 0, 100],
+  ])('of %i GB of %i is %i %%: much space on a large disk is not little', (free, size, percent) => {
+    expect(percentOf(free * 1024 ** 3, size * 1024 ** 3)).toBe(percent)
+  })
+})
+
 describe('ports', () => {
+  it('on which a stranger answers to localhost by IPv6 are not chosen', async ({ skip }) => {
+    const wanted = await ports.take('one', 0)
+    const server = createServer().listen(wanted, '::1')
+    ended.push(() => new Promise((resolve) => server.close(resolve)))
+    const bound = await Promise.race([
+      once(server, 'listening').then(() => true),
+      once(server, 'error').then(() => false),
+    ])
+    if (!bound) return skip('this machine has no IPv6')
+    expect(await createPorts().take('two', wanted)).not.toBe(wanted)
+    expect(await ports.keep('one', wanted)).not.toBe(wanted)
+  })
+
   it('that another process of this user has chosen and not yet bound are not chosen again', async () => {
     const mine = await ports.take('one', 0)
     const program = `
@@ -158,5 +197,47 @@ describe('ports', () => {
     `
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
     expect(Number(stdout)).toBe(mine + 1)
+  })
+})
+
+describe('a supervisor whose reader has gone', () => {
+  const SUPERVISOR = `
+    const { createScreen } = await import('${pathToFileURL(join(ROOT, 'apps/platform/base/screen.ts')).href}')
+    const { line } = createScreen()
+    const stop = async () => {
+      for (let i = 0; i < 5; i++) {
+        line('platform', 'stopping')
+        console.log('stopping')
+        await new Promise((done) => setTimeout(done, 20))
+      }
+      (await import('node:fs')).writeFileSync(process.argv[1], 'in order')
+      process.exit(0)
+    }
+    for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, stop)
+    setInterval(() => {}, 1000)
+    line('platform', 'ready')
+  `
+  const stopped = (file: string) => () => existsSync(file) && readFileSync(file, 'utf8') === 'in order'
+  const argumentsFor = (file: string) => {
+    mkdirSync(dir, { recursive: true })
+    return ['--input-type=module', '-e', SUPERVISOR, file]
+  }
+
+  it('stops in order after Ctrl-C, although both of its pipes are closed', async () => {
+    const file = join(dir, 'piped')
+    const child = spawn(process.execPath, argumentsFor(file), { stdio: ['ignore', 'pipe', 'pipe'] })
+    await once(child.stderr, 'data')
+    child.stdout.destroy()
+    child.stderr.destroy()
+    child.kill('SIGINT')
+    await until(stopped(file), { timeout_ms: 20_000, what: 'the end in order' })
+  })
+
+  it('stops in order after its terminal was closed', async () => {
+    const file = join(dir, 'terminal')
+    const terminal = spawnTerminal(process.execPath, argumentsFor(file), {})
+    await new Promise<void>((done) => terminal.onData((text) => text.includes('ready') && done()))
+    ;(terminal as unknown as { destroy: () => void }).destroy()
+    await until(stopped(file), { timeout_ms: 20_000, what: 'the end in order' })
   })
 })

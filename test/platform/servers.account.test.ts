@@ -8,7 +8,7 @@ import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { reachable, unprivileged } from '../../apps/platform/servers/postgres.ts'
 import { ensureServers } from '../../apps/platform/servers/up.ts'
 import { withoutGivenServers } from '../support/servers.ts'
-import { running } from './support/verb.ts'
+import { running, runVerb } from './support/verb.ts'
 
 /** As a normal user every other test of the platform already covers this. */
 const nobody = unprivileged()
@@ -20,6 +20,19 @@ await withTestServers(createScreen(), async (env) => console.log(process.getuid(
 `
 
 describe.runIf(nobody && reachable(ROOT, nobody))('a normal user', () => {
+  it('learns from the doctor that files belong to another account, as after sudo', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'signalbox-foreign-'))
+    try {
+      chmodSync(dir, 0o755)
+      const doctor = runVerb('doctor', [], { env: { SIGNALBOX_DIR: dir }, ...nobody })
+      expect(await doctor.ended).toBe(1)
+      expect(doctor.text()).toMatch(/^wrong .* belongs to another account\. Give it back: sudo chown -R/m)
+      expect(doctor.text()).not.toMatch(/\n\s+at /)
+    } finally {
+      rmSync(dir, { recursive: true, force: true })
+    }
+  }, 60_000)
+
   it('starts and stops all servers', async () => {
     const { uid, gid } = nobody as { uid: number; gid: number }
     const home = mkdtempSync(join(tmpdir(), 'signalbox-user-'))

@@ -9,6 +9,7 @@ import { type Account, type Person, signIn } from '../../apps/platform/demo/clie
 import { approveGate, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
 import { STAMP, sourceHash } from '../../apps/platform/run/console-build.ts'
 import type { Run } from '../../apps/platform/run/supervisor.ts'
+import { createRedis } from '../../db/redis/redis.ts'
 import { until } from '../support/until.ts'
 import { type Running, runVerb } from './support/verb.ts'
 
@@ -73,6 +74,10 @@ pools:
     GATEWAY__HTTP__PORT: String(taken),
     FLEET__HOSTS__PORT_BASE: String(fleet_base),
     WORKER__EXECUTORS__POLICY_FILE: inDir('policy.yaml'),
+    // The shell of someone who develops other software.
+    NODE_ENV: 'production',
+    NODE_USE_ENV_PROXY: '1',
+    HTTP_PROXY: 'http://127.0.0.1:9',
   }
   started = start('--hosts', String(HOSTS))
   await started.says(READY, 290_000)
@@ -219,6 +224,27 @@ describe('npm run doctor', () => {
     expect(lines.every((line) => line.startsWith('ok    '))).toBe(true)
     for (const name of ['postgres', 'redis', 'nats', 'temporal', 'gateway', 'worker', 'relay'])
       expect(lines).toContain(`ok    ${name} answers`)
+  })
+
+  it('names the failing check of an app that serves', async () => {
+    const redis = createRedis(run().redis, { name: 'full-disk' })
+    await redis.connect()
+    // The supervisor reports the real disk.
+    process.kill(run().pid, 'SIGSTOP')
+    try {
+      await redis.set('ops:disk:postgres', 7, 'EX', 60)
+      const ready = `http://127.0.0.1:${run().apps.gateway?.internal}/health/ready`
+      await until(async () => (await (await fetch(ready)).text()).includes('degraded'), { timeout_ms: 20_000 })
+      const doctor = runVerb('doctor', [], { env })
+      expect(await doctor.ended).toBe(1)
+      expect(doctor.text()).toMatch(
+        /^wrong gateway serves, but disk: 7 % of the disk under a server is free\. See its log/m,
+      )
+    } finally {
+      process.kill(run().pid, 'SIGCONT')
+      redis.disconnect()
+    }
+    await until(async () => (await runVerb('doctor', [], { env }).ended) === 0, { timeout_ms: 60_000 })
   })
 
   it('names each fault with its log, and exits with another code', async () => {

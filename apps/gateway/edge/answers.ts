@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, isFault, problemOf } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
+import { isKnown } from '../../shared/http/routes.ts'
 import { logFault } from '../../shared/process/outage.ts'
 import type { Priority } from '../../shared/process/priority.ts'
 import type { OpenSpan } from '../../shared/tracing.ts'
@@ -65,6 +66,9 @@ export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => 
   res.writeHead(204, withCommon({ deps, exchange }, ['content-length', '0'], API_POLICY, cors)).end()
 }
 
+/** Accept-Encoding that takes gzip: not by `gzip;q=0`. */
+const GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/
+
 /** Sends a file of the console or of the documentation. */
 export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFile, status = 200): void => {
   const { req, res } = exchange
@@ -72,8 +76,8 @@ export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFi
   const cors = deps.cors.answer(req.headers.origin).map((value) => (value === 'Origin' ? (vary ?? value) : value))
   const policy = ['content-security-policy', file.policy ?? API_POLICY[1] ?? '']
   const headers = withCommon({ deps, exchange }, Object.entries(own).flat(), policy, cors)
-  if (req.headers['if-none-match'] === file.headers.etag) return void res.writeHead(304, headers).end()
-  const zipped = file.gzip && /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? '')) ? file.gzip : undefined
+  if (isKnown(req, file.headers.etag ?? '')) return void res.writeHead(304, headers).end()
+  const zipped = file.gzip && GZIP.test(String(req.headers['accept-encoding'] ?? '')) ? file.gzip : undefined
   const bytes = zipped ?? file.bytes
   headers.push('content-length', String(bytes.length))
   if (zipped) headers.push('content-encoding', 'gzip')

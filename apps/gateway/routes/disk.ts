@@ -6,9 +6,9 @@ import type { Kind, LimitClass } from './table.ts'
 const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
 const READ_MS = 5000
 /** Percent of free space: below the first it is reported, below the others acts are refused (reliability.md 2.2). */
-const LOW = 10
-const REFUSE_ARMING = 5
-const REFUSE_ALL = 2
+export const LOW = 10
+export const REFUSE_ARMING = 5
+export const REFUSE_ALL = 2
 
 const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'page', 'sso'])
 

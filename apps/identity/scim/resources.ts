@@ -114,7 +114,7 @@ const findRead = async ({ tx, req }: Sync, type: ScimType, id: string): Promise<
   const known = await findScim(tx, req.directory.id, type, id)
   const version = versionOf(known)
   const named = tagsOf(req.headers['if-match'] ?? '*')
-  if (!named.includes('*') && !named.includes(version))
+  if (!named.some((tag) => tag === '*' || `W/${tag}` === version))
     throw new AppError('version_conflict', 'version_mismatch', `The current version is ${version}.`, { status: 412 })
   return known
 }

@@ -11,6 +11,7 @@ import {
 import type { HookDeliveryView } from '../../shared/contracts/operations/schedules.ts'
 import { AppError, notFound, overloaded } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { storableText } from '../../shared/run/storable.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
@@ -61,7 +62,7 @@ export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: De
     const unmet =
       schedule.status === 'active' ? whyUnmet(schedule, delivery.body) : `The schedule is ${schedule.status}.`
     const status = unmet === undefined ? 'accepted' : 'ignored'
-    const detail = unmet?.slice(0, MAX_DETAIL) ?? null
+    const detail = unmet === undefined ? null : storableText(unmet.slice(0, MAX_DETAIL))
     const { is_new, lately } = await saveDelivery(tx, { schedule_id, ...proof, status, detail })
     if (!is_new) return { status: 'duplicate', detail: 'It was delivered before.' }
     if (lately > A_MINUTE) throw overloaded('internal_error')

@@ -5,10 +5,19 @@ const SERVERS = ['postgres', 'redis', 'nats', 'temporal']
 const WRITE_MS = 10_000
 const LIFE_S = 60
 
-/** The percentage of a folder's disk that is free for ordinary users. */
-export const freePercent = (dir: string): number => {
-  const { bavail, blocks } = statfsSync(dir)
-  return blocks === 0 ? 100 : Math.round((1000 * bavail) / blocks) / 10
+/** The percentages at which the gateway refuses are meant for this size: 5 % of a larger disk is plenty. */
+const LARGEST = 100 * 1024 ** 3
+
+/** The percentage of a disk of `size` bytes that is free. */
+export const percentOf = (free: number, size: number): number => {
+  const whole = Math.min(size, LARGEST)
+  return whole === 0 ? 100 : Math.min(100, Math.round((1000 * free) / whole) / 10)
+}
+
+/** The free space on the disk of a folder, for ordinary users. */
+export const freeOn = (dir: string): { bytes: number; percent: number } => {
+  const { bavail, blocks, bsize } = statfsSync(dir)
+  return { bytes: bavail * bsize, percent: percentOf(bavail * bsize, blocks * bsize) }
 }
 
 /**
@@ -26,7 +35,7 @@ export const watchDisk = ({ dir, redis_url, prefix }: { dir: string; redis_url: 
     const { redis } = at
     if (redis.status === 'wait') await redis.connect()
     const writes = redis.pipeline()
-    for (const server of SERVERS) writes.set(`${prefix}ops:disk:${server}`, freePercent(dir), 'EX', LIFE_S)
+    for (const server of SERVERS) writes.set(`${prefix}ops:disk:${server}`, freeOn(dir).percent, 'EX', LIFE_S)
     await writes.exec()
   }
   const tell = () => void write().catch(() => {}) // If Redis is away, the next round writes it.

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { readIfThere, writeWhole } from './record.ts'
 
 /** The names that keep the data of one folder apart from that of any other on shared servers. */
 export type Installation = {
@@ -23,11 +24,12 @@ export const renewNames = (dir: string): void => {
 }
 
 const write = (dir: string, installation: Installation): void =>
-  writeFileSync(fileOf(dir), `${JSON.stringify(installation, null, 2)}\n`)
+  writeWhole(fileOf(dir), `${JSON.stringify(installation, null, 2)}\n`, 0o644)
 
 /** The installation of a folder, created on its first start. Data of an older version keeps its original names. */
 export const ensureInstallation = (dir: string): Installation => {
-  if (existsSync(fileOf(dir))) return JSON.parse(readFileSync(fileOf(dir), 'utf8')) as Installation
+  const known = readIfThere<Installation>(fileOf(dir))
+  if (known) return known
   const id = randomUUID()
   const older = existsSync(join(dir, 'keys/secrets.json'))
   const made = {
@@ -35,7 +37,6 @@ export const ensureInstallation = (dir: string): Installation => {
     namespace: older ? 'default' : shortName({ id }),
     queue_prefix: older ? '' : `${shortName({ id })}-`,
   }
-  mkdirSync(dir, { recursive: true })
   write(dir, made)
   return made
 }

@@ -6,12 +6,19 @@ import { bornAt } from './pids.ts'
 
 const HOST = '127.0.0.1'
 
-/** Whether a loopback port is free at this moment. This is only a look: binding decides. */
-export const isFree = (port: number): Promise<boolean> =>
+const NO_SUCH_ADDRESS = ['EADDRNOTAVAIL', 'EAFNOSUPPORT']
+
+/**
+ * Whether a loopback port is free at this moment. This is only a look: binding decides. On ::1 too: a browser tries
+ * that first for `localhost`, and a stranger there would get our passwords.
+ */
+const isFree = async (port: number): Promise<boolean> => (await canBind(port, HOST)) && canBind(port, '::1')
+
+const canBind = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen({ port, host: HOST, exclusive: true }, () => server.close(() => resolve(true)))
+    server.once('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(NO_SUCH_ADDRESS.includes(code)))
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)))
   })
 
 /**
@@ -30,7 +37,13 @@ const claims = () => {
     const [pid = '', ...born] = holder.split('-')
     return idOf(Number(pid)) === born.join('-')
   }
-  const release = (port: number) => rmSync(join(dir, `${port}.${me}`), { force: true })
+  const release = (port: number) => {
+    try {
+      rmSync(join(dir, `${port}.${me}`), { force: true })
+    } catch {
+      // In a cache of another account there is none.
+    }
+  }
   const claim = (port: number): boolean => {
     try {
       mkdirSync(dir, { recursive: true })

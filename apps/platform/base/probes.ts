@@ -39,21 +39,25 @@ export const answers = (port: number, ask: string, expect: RegExp, ca_file?: str
 
 const lineOf = (text: string): string => text.trim().split('\n')[0]?.slice(0, 200) || 'no answer'
 
-/** Resolves on a health answer of 200, from this process if one is named; otherwise throws the problem. */
-export const healthy = async (url: string, pid?: number): Promise<void> => {
+/**
+ * Resolves on a health answer of 200, from this process if one is named; otherwise throws the problem. Returns the
+ * checks that fail although the app serves.
+ */
+export const healthy = async (url: string, pid?: number): Promise<string> => {
   const reply = await fetch(url, { signal: AbortSignal.timeout(TRY_MS) })
   const text = await reply.text()
   const instance = reply.headers.get(INSTANCE_HEADER)
   if (pid !== undefined && !instance?.endsWith(`-${pid}`))
     throw new Error(`${url} is served by ${instance ?? 'another process'}`)
-  if (reply.ok) return
-  throw new Error(`${url} answered ${reply.status}${problemsOf(text)}`)
+  const problems = problemsOf(text)
+  if (reply.ok) return problems
+  throw new Error(`${url} answered ${reply.status}${problems && `, ${problems}`}`)
 }
 
 const problemsOf = (text: string): string => {
   const checks = (objectIn(text)?.checks ?? {}) as Record<string, { ok: boolean; detail?: string }>
   const failed = Object.entries(checks).filter(([, check]) => !check.ok)
-  return failed.map(([name, check]) => `, ${name}: ${check.detail ?? 'not ok'}`).join('')
+  return failed.map(([name, check]) => `${name}: ${check.detail ?? 'not ok'}`).join(', ')
 }
 
 /** Checks that a Temporal frontend knows the namespace, by a hand-written gRPC call: Temporal's client loads slowly. */

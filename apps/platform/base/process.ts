@@ -21,7 +21,7 @@ export type Unit = {
   /** Called before each launch, because a port may have moved since the last one. */
   command: () => Command
   /** Resolves when the process with this id serves; throws the reason while it does not, or if another one answers. */
-  probe: (pid: number) => Promise<void>
+  probe: (pid: number) => Promise<unknown>
   /** Takes another port. Called if the process ended because its port was taken. */
   move?: () => Promise<void>
   /** A serving process is probed every 5 s; after this many failures in a row it is killed and restarted. */

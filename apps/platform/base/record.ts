@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { bornAt } from './pids.ts'
 
 /** A recorded process. The id alone is not enough, because it may have been reused since. */
@@ -15,6 +15,15 @@ export const readIfThere = <T>(file: string): T | undefined => {
   } catch {
     return undefined
   }
+}
+
+/** Replaces a file as a whole, whenever the process dies; owner and mode stay. */
+export const writeWhole = (file: string, text: string, mode = 0o600): void => {
+  const [next, before] = [`${file}.next`, statSync(file, { throwIfNoEntry: false })]
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(next, text, { mode: before ? before.mode & 0o777 : mode })
+  if (before && process.getuid?.() === 0) chownSync(next, before.uid, before.gid)
+  renameSync(next, file)
 }
 
 export const lives = (process: Recorded | undefined): boolean =>
@@ -75,9 +84,7 @@ export const recordChild = (dir: string, name: string, pid: number): void => {
   children.set(`${dir}/${name}`, { name, pid, born: bornAt(pid) })
   const mine = [...children].filter(([key]) => key.startsWith(`${dir}/`)).map(([, child]) => child)
   // Atomic: half a list would be unreadable, and its processes would stay forever.
-  const next = `${childrenFile(dir)}.new`
-  writeFileSync(next, JSON.stringify(mine), { mode: 0o600 })
-  renameSync(next, childrenFile(dir))
+  writeWhole(childrenFile(dir), JSON.stringify(mine))
 }
 
 export const forgetChildren = (dir: string): void => rmSync(childrenFile(dir), { force: true })

@@ -17,8 +17,11 @@ export type Screen = {
 }
 
 const COLUMN = 10
+const ignore = () => {}
 
 export const createScreen = (): Screen => {
+  // A reader may end first: `tee` by the same Ctrl-C, or the terminal itself. The work must still stop in order.
+  for (const stream of [process.stdout, process.stderr]) stream.off('error', ignore).on('error', ignore)
   const line: Screen['line'] = (what, text, style) => {
     const body = style ? paint(style, text) : text
     process.stderr.write(`${paint('dim', what.padEnd(COLUMN))} ${body}\n`)

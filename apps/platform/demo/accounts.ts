@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readIfThere, writeWhole } from '../base/record.ts'
 import { run } from '../servers/sources.ts'
 import { type Account, ApiError, type Patience, type Person, signIn, soon } from './client.ts'
 
@@ -21,11 +21,10 @@ const GROUPS = [
 const demoFile = (dir: string) => join(dir, 'demo.json')
 
 /** The accounts and the progress of the seed, from `.signalbox/demo.json`. */
-export const readDemo = (dir: string): DemoFile | undefined =>
-  existsSync(demoFile(dir)) ? (JSON.parse(readFileSync(demoFile(dir), 'utf8')) as DemoFile) : undefined
+export const readDemo = (dir: string): DemoFile | undefined => readIfThere(demoFile(dir))
 
 export const writeDemo = (dir: string, demo: DemoFile): void =>
-  writeFileSync(demoFile(dir), `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 })
+  writeWhole(demoFile(dir), `${JSON.stringify(demo, null, 2)}\n`)
 
 /** Readable enough to type once: 4 groups of 5 letters and digits, 100 random bits. */
 const LOWER = 'abcdefghijkmnopqrstuvwxyz'
@@ -76,9 +75,10 @@ const ensureAdmin = async (door: Door, dir: string, account: Account): Promise<P
   const there = await canSignIn(door, account)
   if (there) return there
   const args = [ADMIN, 'identity', 'bootstrap-admin', '--username', account.username, '--roles', account.roles.join()]
-  const said = await run(process.execPath, args, { timeout_ms: BOOTSTRAP_MS, env: { SIGNALBOX_DIR: dir } }).catch(
-    (error: Error) => error,
-  )
+  const said = await run(process.execPath, args, {
+    timeout_ms: BOOTSTRAP_MS,
+    env: { SIGNALBOX_DIR: dir, NODE_ENV: 'development' }, // whatever this shell says
+  }).catch((error: Error) => error)
   const token = typeof said === 'string' ? /#(\S+)\s*$/.exec(said)?.[1] : undefined // the link of the last line ends in the token
   if (!token)
     throw new Error(

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { retryAfterMs } from '../../shared/contracts/client/problem.ts'
 import { uuidv5, uuidv7 } from '../../shared/ids.ts'
+import { createScreen } from '../base/screen.ts'
 
 export type Account = { username: string; password: string; roles: string[] }
 
@@ -33,10 +34,14 @@ const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
 export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 
 /** How long a person retries while a part is busy or unavailable. */
-export type Patience = { tries: number; ms: number }
+export type Patience = { tries: number; ms: number; tell?: { every_ms: number; line: (text: string) => void } }
 const PATIENCE: Patience = { tries: 8, ms: 60_000 }
 /** The patience of a caller that can only wait. */
-export const ENDLESS: Patience = { tries: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY }
+export const ENDLESS: Patience = {
+  tries: Number.POSITIVE_INFINITY,
+  ms: Number.POSITIVE_INFINITY,
+  tell: { every_ms: 30_000, line: (text) => createScreen().line('demo', text, 'yellow') },
+}
 const PAUSE_MS = 1000
 
 /** A briefly busy or unavailable part, or a broken connection, as the first requests on a loaded machine meet. */
@@ -52,15 +57,27 @@ const pauseAfter = (error: unknown): number => {
   return (asked ?? PAUSE_MS) * (1 + Math.random() / 4)
 }
 
+/** Tells the reason of a long wait now and then: otherwise a wait for a person, as on a full disk, looks like a hang. */
+const teller = ({ tell }: Patience) => {
+  let told = performance.now()
+  return (error: unknown) => {
+    if (!tell || performance.now() - told < tell.every_ms) return
+    told = performance.now()
+    tell.line(`waits and tries again: ${(error as Error).message}`)
+  }
+}
+
 /** Repeats a repeatable act while its refusals are temporary, after the delay that each names. */
 export const soon = async <T>(act: () => Promise<T>, patience: Patience = PATIENCE): Promise<T> => {
   const end = performance.now() + patience.ms
+  const tell = teller(patience)
   for (;;) {
     try {
       return await act()
     } catch (error) {
       const pause = pauseAfter(error)
       if (!isPassing(error) || performance.now() + pause > end) throw error
+      tell(error)
       await delay(pause)
     }
   }
@@ -108,6 +125,7 @@ export const signIn = async (gateway_url: string, account: Account, patience: Pa
     headers: Record<string, string> = {},
   ): Promise<Reply<T>> => {
     let signed_in = false
+    const tell = teller(patience)
     for (let tries = 1; ; tries++) {
       try {
         return await send<T>(method, path, body, headers)
@@ -116,7 +134,10 @@ export const signIn = async (gateway_url: string, account: Account, patience: Pa
           signed_in = true
           await soon(login, patience)
         } else if (tries >= patience.tries || !isPassing(error)) throw error
-        else await delay(pauseAfter(error))
+        else {
+          tell(error)
+          await delay(pauseAfter(error))
+        }
       }
     }
   }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import 'reflect-metadata' // needed by tsyringe, below x509
 import * as x509 from '@peculiar/x509'
-import { writeWhole } from '../run/keys.ts'
+import { writeWhole } from '../base/record.ts'
 
 const EC = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 const AUTHORITY_DAYS = 1825

@@ -28,11 +28,11 @@ hostssl all,replication all all scram-sha-256
 `,
   'redis/redis.conf': `port 0
 tls-port 6379
-tls-cert-file ${at}/tls/redis.pem
-tls-key-file ${at}/tls/redis.key
-tls-ca-cert-file ${at}/tls/ca.pem
+tls-cert-file "${at}/tls/redis.pem"
+tls-key-file "${at}/tls/redis.key"
+tls-ca-cert-file "${at}/tls/ca.pem"
 tls-auth-clients no
-aclfile ${at}/redis/users.acl
+aclfile "${at}/redis/users.acl"
 appendonly yes
 appendfsync always
 no-appendfsync-on-rewrite no

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { loadAppEnv } from '../run/app-env.ts'
 import { APP_NAMES, entryOf } from '../run/apps.ts'
 
@@ -13,4 +14,4 @@ if (!loadAppEnv(dir, app)) {
   console.error(`${join(dir, 'keys/env', `${app}.json`)} is missing: the container "setup" writes it.`)
   process.exit(1)
 }
-await import(entryOf(app))
+await import(pathToFileURL(entryOf(app)).href)

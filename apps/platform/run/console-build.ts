@@ -7,9 +7,9 @@ import { run } from '../servers/sources.ts'
 
 const SOURCES = ['apps/console', 'apps/shared/contracts', 'package-lock.json']
 const BUILD_MS = 300_000
-/** `undefined` is English, the language of the sources. */
 /** Which sources a build is of. */
 export const STAMP = '.vite/sources'
+/** `undefined` is English, the language of the sources. */
 const LANGUAGES = [undefined, 'de']
 
 /** Builds the console into `out` unless it was built there from the same sources. */
@@ -22,6 +22,8 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   const config = join(ROOT, 'apps/console/vite.config.ts')
   // Built beside the served build, which stays if this one fails. Other processes may build at the same time: tests do.
   const made = `${out}.${randomUUID()}`
+  const drop = () => rmSync(made, { recursive: true, force: true })
+  process.on('exit', drop) // Ctrl-C during a build
   const build = (language: string | undefined) =>
     run(process.execPath, [bin('vite'), 'build', '--config', config, '--logLevel', 'error'], {
       timeout_ms: BUILD_MS,
@@ -40,7 +42,8 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
   } catch (error) {
     throw new Error(`the console could not be built: ${(error as Error).message}`)
   } finally {
-    rmSync(made, { recursive: true, force: true })
+    drop()
+    process.off('exit', drop)
   }
   screen.line('console', `built in ${elapsed(performance.now() - started)}`)
 }

@@ -1,9 +1,10 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createServiceKey, type RegistryEntry, registryEntryOf, type ServiceJwk } from '../../shared/service/keys.ts'
 import { SERVICE_SCOPES } from '../../shared/service/scopes.ts'
 import { DATABASE_ROLES } from '../base/database.ts'
+import { writeWhole } from '../base/record.ts'
 import { createServerSecrets, type ServerSecrets } from '../servers/up.ts'
 
 /** The folder below `keys` with keys that are known, but not in use yet. */
@@ -84,15 +85,6 @@ export const ensureKeys = (dir: string, demo = true): Keys => {
     payload_keys: JSON.stringify([stored.payload]),
     servers: stored.servers,
   }
-}
-
-/** Replaces a file as a whole, whenever the process dies; owner and mode stay. */
-export const writeWhole = (file: string, text: string, mode = 0o600): void => {
-  const [next, before] = [`${file}.next`, statSync(file, { throwIfNoEntry: false })]
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  writeFileSync(next, text, { mode: before ? before.mode & 0o777 : mode })
-  if (before && process.getuid?.() === 0) chownSync(next, before.uid, before.gid)
-  renameSync(next, file)
 }
 
 /** Writes a private file unless it exists. */

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { ROOT } from '../base/paths.ts'
 import { APP_NAMES } from './apps.ts'
 
@@ -11,5 +12,5 @@ for (const app of APP_NAMES) {
   const modules = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !EFFECTS.test(file),
   )
-  for (const file of modules) await import(join(folder, file))
+  for (const file of modules) await import(pathToFileURL(join(folder, file)).href)
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { prepareDatabase } from '../base/database.ts'
 import { watchDisk } from '../base/disk.ts'
@@ -7,7 +7,7 @@ import { QUICK_IMPORTS, ROOT } from '../base/paths.ts'
 import { createPorts } from '../base/ports.ts'
 import { healthy } from '../base/probes.ts'
 import { createProcess, type Managed, type UnitEvents } from '../base/process.ts'
-import { recordChild } from '../base/record.ts'
+import { recordChild, writeWhole } from '../base/record.ts'
 import { elapsed, type Screen, silentScreen } from '../base/screen.ts'
 import { type Programs, type ServerPorts, type Servers, startServers } from '../servers/up.ts'
 import { writeAppEnv } from './app-env.ts'
@@ -290,11 +290,8 @@ export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
 
 export type Run = ReturnType<typeof runOf>
 
-/** Writes run.json atomically; it contains passwords of the development servers. */
-export const writeRun = (dir: string, run: Run): void => {
-  const next = join(dir, 'run.json.new')
-  writeFileSync(next, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 })
-  renameSync(next, join(dir, 'run.json'))
-}
+/** Writes run.json; it contains passwords of the development servers. */
+export const writeRun = (dir: string, run: Run): void =>
+  writeWhole(join(dir, 'run.json'), `${JSON.stringify(run, null, 2)}\n`)
 
 export const removeRun = (dir: string): void => rmSync(join(dir, 'run.json'), { force: true })

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
@@ -5,13 +6,16 @@ import {
   createWriteStream,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { EnvHttpProxyAgent, fetch } from 'undici'
 import { cacheDir } from '../base/paths.ts'
 import { elapsed } from '../base/screen.ts'
 import { aptInstall } from './packages.ts'
@@ -26,8 +30,10 @@ export const cachePath = (program: string, version: string): string =>
 
 /** Fills one place of the cache: `make` works in a scratch folder and returns the file, which moves in atomically. */
 const fill = async (target: string, make: (scratch: string) => Promise<string>): Promise<string> => {
-  mkdirSync(cacheDir(), { recursive: true })
-  const scratch = mkdtempSync(join(cacheDir(), '.making-'))
+  sweep()
+  const scratch = mkdtempSync(join(cacheDir(), SCRATCH))
+  const drop = () => rmSync(scratch, { recursive: true, force: true })
+  process.on('exit', drop) // Ctrl-C during a download
   try {
     const made = await make(scratch)
     chmodSync(made, 0o755)
@@ -38,7 +44,25 @@ const fill = async (target: string, make: (scratch: string) => Promise<string>):
   } finally {
     // A Go module cache is read-only; the file that was moved in has left the scratch folder.
     await run('chmod', ['-R', 'u+w', scratch], { timeout_ms: 60_000 }).catch(() => {})
-    rmSync(scratch, { recursive: true, force: true })
+    drop()
+    process.off('exit', drop)
+  }
+}
+
+const SCRATCH = '.making-'
+const SCRATCH_LIFE_MS = 24 * 3_600_000
+
+/** Makes the cache, and removes the scratch folders of killed processes. */
+const sweep = () => {
+  const dir = cacheDir()
+  try {
+    mkdirSync(dir, { recursive: true })
+    for (const name of readdirSync(dir).filter((name) => name.startsWith(SCRATCH))) {
+      const age = Date.now() - (statSync(join(dir, name), { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+      if (age > SCRATCH_LIFE_MS) rmSync(join(dir, name), { recursive: true, force: true })
+    }
+  } catch (error) {
+    throw new Error(`the cache cannot be written (${(error as Error).message}): set SIGNALBOX_CACHE to another folder`)
   }
 }
 
@@ -73,7 +97,8 @@ const fetchFile = async (url: string, file: string, say: (text: string) => void)
   const connecting = setTimeout(() => abort.abort(new Error(`no answer within ${CONNECT_MS / 1000} s`)), CONNECT_MS)
   const whole = setTimeout(() => abort.abort(new Error(`not done within ${DOWNLOAD_MS / 1000} s`)), DOWNLOAD_MS)
   try {
-    const reply = await fetch(url, { signal: abort.signal })
+    // The proxy of the environment, as npm uses it.
+    const reply = await fetch(url, { signal: abort.signal, dispatcher: new EnvHttpProxyAgent() })
     clearTimeout(connecting)
     if (!reply.ok || !reply.body) throw new Error(`HTTP ${reply.status}`)
     say(`downloading ${Math.round(Number(reply.headers.get('content-length') ?? 0) / 1e6)} MB`)
@@ -164,6 +189,7 @@ export const copyFolder = (from: string, to: string): void => {
   mkdirSync(dirname(to), { recursive: true })
   const scratch = `${to}.${process.pid}`
   cpSync(from, scratch, { recursive: true, verbatimSymlinks: true })
+  execFileSync('chmod', ['-R', 'a+rX', scratch]) // Whatever our umask took away.
   try {
     renameSync(scratch, to)
   } catch {

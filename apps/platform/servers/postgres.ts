@@ -76,7 +76,8 @@ const runnable = (native: string): string => {
 /** A folder of the machine that every account can enter, for files that root cannot keep in a closed home folder. */
 const sharedRoot = (): string => {
   const folder = existsSync('/var/lib') ? '/var/lib/signalbox' : join(tmpdir(), 'signalbox')
-  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  mkdirSync(folder, { recursive: true })
+  chmodSync(folder, 0o755) // Whatever our umask took away.
   return folder
 }
 

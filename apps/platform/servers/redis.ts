@@ -68,7 +68,7 @@ export const writeRedisConfig = (
     'bind 127.0.0.1',
     'protected-mode yes',
     ...(tls ? ['port 0', `tls-port ${port}`, 'tls-auth-clients no'] : [`port ${port}`]),
-    ...(tls ? [`tls-cert-file ${tls.cert_file}`, `tls-key-file ${tls.key_file}`] : []),
+    ...(tls ? [`tls-cert-file ${JSON.stringify(tls.cert_file)}`, `tls-key-file ${JSON.stringify(tls.key_file)}`] : []),
     'databases 64',
     `dir ${JSON.stringify(dir)}`,
     'appendonly yes',

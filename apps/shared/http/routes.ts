@@ -3,7 +3,6 @@ import type {
   ContextConfigDefault,
   FastifyInstance,
   FastifyReply,
-  FastifyRequest,
   FastifySchema,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
@@ -57,18 +56,21 @@ export const ReadHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ maxLength: 512, description: 'The ETag that the caller already has.' })),
 })
 
-/** The tags of a precondition, as sent; `*` matches any (RFC 9110, 13.1). No tag of ours contains a comma. */
+/**
+ * The tags of a precondition; `*` matches any (RFC 9110, 13.1). No tag of ours contains a comma. Weak ones count as
+ * ours: a proxy that compresses an answer weakens its tag.
+ */
 export const tagsOf = (header: string): string[] =>
   header
     .split(',')
-    .map((tag) => tag.trim())
+    .map((tag) => tag.trim().replace(/^W\//, ''))
     .filter((tag) => tag !== '')
 
-/** Whether the caller already has this tag: one of those that it names, weak or not, or `*` (RFC 9110, 13.1.2). */
-export const isKnown = (req: FastifyRequest, etag: string): boolean =>
-  tagsOf(req.headers['if-none-match'] ?? '')
-    .map((tag) => tag.replace(/^W\//, ''))
-    .some((tag) => tag === etag || tag === '*')
+type Asked = { headers: { 'if-none-match'?: string | undefined } }
+
+/** Whether the caller already has this tag: one of those that it names, or `*` (RFC 9110, 13.1.2). */
+export const isKnown = (req: Asked, etag: string): boolean =>
+  tagsOf(req.headers['if-none-match'] ?? '').some((tag) => tag === etag || tag === '*')
 
 /** Sends 304 without a body: a serialized null would be four forbidden bytes, and a proxy refuses such an answer. */
 export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()

@@ -7,8 +7,10 @@ export const storableJson = (value: unknown): string => {
   return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text
 }
 
+export const storableText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed()
+
 const storable = (value: unknown): unknown => {
-  if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD').toWellFormed()
+  if (typeof value === 'string') return storableText(value)
   if (Array.isArray(value)) return value.map(storable)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]))

@@ -169,12 +169,15 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await asOwner("create table public.told as select 'before' as what")
       const { rows } = await asOwner('select clock_timestamp()::text as now')
       await asOwner("insert into public.told values ('after')")
-      const [back = ''] = blocksOf('restore.md', 'postgres')
+      const [back = '', tidy = ''] = blocksOf('restore.md', 'postgres')
       const from = readdirSync(backup).find((name) => name.startsWith('base-')) ?? ''
       await stopped(() => typed(back, { ...env, TO: rows[0].now, BASE: join(backup, from) }))
       const promoted = async () => !(await asOwner('select pg_is_in_recovery() as is')).rows[0].is
       await until(promoted, { what: 'the promotion', timeout_ms: 60_000 })
       expect((await asOwner('select what from public.told')).rows).toEqual([{ what: 'before' }])
+      await typed(tidy, env, account)
+      const kept = readFileSync(join(env.PGDATA, 'postgresql.auto.conf'), 'utf8')
+      expect([kept.includes('restore_command'), kept.includes('recovery_target')]).toEqual([true, false])
     })
   })
 

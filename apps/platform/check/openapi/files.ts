@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { ownDocument } from '../../../gateway/routes/own.openapi.ts'
 import type { Upstream } from '../../../gateway/routes/table.ts'
 import type { Document } from '../../../shared/http/openapi.ts'
@@ -32,7 +33,7 @@ const nothing: object = new Proxy(function nothing() {}, {
 
 /** The listeners of an app; an app with only RPC has none to describe. */
 const describe = async (name: string): Promise<{ listened: Document | undefined; internal: Document | undefined }> => {
-  const { buildApp } = (await import(join(ROOT, 'apps', name, 'app.ts'))) as Buildable
+  const { buildApp } = (await import(pathToFileURL(join(ROOT, 'apps', name, 'app.ts')).href)) as Buildable
   const telemetry = createTelemetry(name, { level: 'silent' })
   const deps = new Proxy({ telemetry }, { get: (known, key) => Reflect.get(known, key) ?? nothing })
   const { app, internal } = await buildApp(deps)

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type Document, operationsOf, spelled } from '../../../shared/http/openapi.ts'
 import { ROOT } from '../../base/paths.ts'
 
@@ -51,7 +52,9 @@ export const contractSchemas = async (): Promise<Exported[]> => {
   const files = readdirSync(CONTRACTS, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !/^(gen|client)\//.test(file))
     .sort()
-  const modules = await Promise.all(files.map((file) => import(join(CONTRACTS, file)) as Promise<Json>))
+  const modules = await Promise.all(
+    files.map((file) => import(pathToFileURL(join(CONTRACTS, file)).href) as Promise<Json>),
+  )
   const isSchema = (value: unknown): value is object =>
     typeof value === 'object' && value !== null && ('~kind' in value || '~unsafe' in value)
   return modules.flatMap((module) =>
