@@ -50,6 +50,24 @@ it('shows no value that the tool marks as sensitive, before or after, however de
   ])
 })
 
+it('shows no value with a secret part when the whole of it becomes unknown, or another type', () => {
+  const before = { input: { user: 'a', list: [{ password: SECRET }] } }
+  const marks = { input: { list: [{ password: true }] } }
+  const fieldsOf = (change: object) => changesOf(planOf(change), plain).changes[0]?.fields
+  expect(fieldsOf({ before, after: {}, after_unknown: { input: true }, before_sensitive: marks })).toEqual([
+    { path: '/input', sensitive: true, unknown: true },
+  ])
+  for (const other of ['x', 7])
+    for (const change of [
+      { before, after: { input: other }, before_sensitive: marks, after_sensitive: {} },
+      { before: { input: other }, after: before, before_sensitive: { input: false }, after_sensitive: marks },
+    ])
+      expect(fieldsOf(change)).toEqual([{ path: '/input', sensitive: true }])
+  expect(fieldsOf({ before, after: { input: 'x' }, before_sensitive: { input: { list: [{}] } } })).toEqual([
+    { path: '/input', before: before.input, after: 'x' },
+  ])
+})
+
 it('reads only listed members, and masks credentials in every spelling', () => {
   const value = 'p"q+1234/='
   const mask = maskerOf([value])
