@@ -24,7 +24,7 @@ export const apply: Tool = async (job) => {
   if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is not a preview: pass the output of its node.')
   if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
     return refusedBy(`"lock_wait_s" must be a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
-  const plan = await fetchSealed(job, 'plan', given.plan)
+  const plan = await fetchSealed(job, 'plan', given)
   const module = await openModule(job)
   if (module.source_digest !== given.source_digest) return stale('The source files changed since this plan was made.')
   const now = await baseOf(module)

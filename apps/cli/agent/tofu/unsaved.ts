@@ -27,7 +27,7 @@ export const keepUnsaved = async (job: Job, found: string, progress: string): Pr
   const bytes = await readPlain(here ? path : found, MAX_STATE).catch(() => undefined)
   const sent =
     Buffer.isBuffer(bytes) &&
-    (await keepSealed(job, 'errored.tfstate', 'unsaved_state', bytes).then(
+    (await keepSealed(job, { name: 'errored.tfstate', kind: 'unsaved_state' }, bytes).then(
       () => true,
       () => false,
     ))
