@@ -47,6 +47,7 @@ beforeAll(async () => {
       pulse: program('pulse', `trap '' INT; while :; do echo beat >> ${effects}/"$2"; sleep 0.5; done`),
       // Lines of which 500 are larger than one message may be.
       loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
+      many: program('many', 'seq 1 50000'),
       long: program('long', `ulimit -t >> ${effects}/"$2"; sleep 15; echo done >> ${effects}/"$2"`),
       held: program(
         'held',
@@ -233,6 +234,10 @@ it('a log of any size neither stops its work nor loses a line', async () => {
   expect(effects('loud')).toEqual(['done'])
   const [{ log }] = (await lab.nodeOf(path)).attempts
   expect(log).toMatchObject({ lines: 1200, complete: true })
+  const many = await lab.start(job('many', 'many', { timeouts: { run_s: 30 } }))
+  await lab.reaches(many, 'succeeded')
+  const [attempt] = (await lab.nodeOf(many)).attempts
+  expect(attempt.log).toMatchObject({ lines: 50_000, complete: true })
   await ends(agent)
 }, 120_000)
 

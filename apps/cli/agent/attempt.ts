@@ -92,6 +92,8 @@ const startBeating = ({ work, folder, report, first, say }: Beating) => {
   let heard = first.at ?? Date.now()
   let lost = false
   let ended = false
+  /** `shut`: the attempt is no longer ours, and each further message would only be another refusal. */
+  let state: 'ready' | 'busy' | 'later' | 'shut' = 'ready'
   let beating: Promise<void> = Promise.resolve()
   const halt = (why: string) => {
     if (!stop.signal.aborted) say(`${work.node_id}: ${why}`)
@@ -101,7 +103,7 @@ const startBeating = ({ work, folder, report, first, say }: Beating) => {
     lost = true
     halt('lost; stopping')
   }
-  const beat = async () => {
+  const send = async () => {
     const part = partOf(lines)
     const { status, at, cancel_requested, category, code } = await report(
       'heartbeat',
@@ -113,20 +115,38 @@ const startBeating = ({ work, folder, report, first, say }: Beating) => {
       lines.splice(0, part.length)
     }
     // The attempt is no longer ours. A proxy on the way cannot know that: silence ends it in its time.
-    if (category === 'execution_result_rejected' || code === 'invalid_token') lose()
+    const rejected = category === 'execution_result_rejected' || code === 'invalid_token'
+    if (rejected) lose()
     else if (cancel_requested) halt('told to stop')
+    state = rejected ? 'shut' : status === 200 ? 'busy' : 'later'
+  }
+  /** Sends until less than one whole message of lines is left, or one is not accepted. */
+  const beat = () => {
+    if (ended || state === 'busy' || state === 'shut') return
+    state = 'busy'
+    const all = async () => {
+      do await send()
+      while (state === 'busy' && !ended && lines.length >= LINES)
+      if (state === 'busy') state = 'ready'
+    }
+    beating = all()
   }
   const timer = setInterval(
     () => {
       void utimes(folder, new Date(), new Date()).catch(() => {})
       // A request that hangs must not delay this.
       if (Date.now() - heard > 2000 * work.heartbeat_s) lose()
-      beating = beating.then(() => (ended ? undefined : beat()))
+      beat()
     },
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
   )
   return {
     lines,
+    /** A loud program does not wait for the next beat. */
+    add: (line: Line) => {
+      lines.push(line)
+      if (lines.length >= LINES && state === 'ready') beat()
+    },
     stop: stop.signal,
     /** Milliseconds until another agent may get the work, once this one is lost. */
     own_ms: () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity),
@@ -154,7 +174,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
   }
   say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
-  const { lines, stop, own_ms, end } = startBeating({ work, folder, report, first, say })
+  const { lines, add, stop, own_ms, end } = startBeating({ work, folder, report, first, say })
   let seq = 0
 
   const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
@@ -162,7 +182,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
   const log: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {
     seq += 1
-    lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text, { cut }).slice(0, MAX_TEXT) })
+    add({ seq, time: new Date().toISOString(), stream, level, text: mask(text, { cut }).slice(0, MAX_TEXT) })
   }
   const stored = async () => {
     while (lines.length > HELD && !stop.aborted) await delay(100)
