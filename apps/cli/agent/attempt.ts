@@ -21,6 +21,7 @@ import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
+import { rescueUnsaved } from './tofu/unsaved.ts'
 import { type AgentFile, environmentOf, named } from './tools/file.ts'
 import { letIn } from './tools/host.ts'
 import { fitting } from './tools/picture.ts'
@@ -52,7 +53,7 @@ const HELD = 2000
 const MAX_TEXT = 16_000
 const MAX_MESSAGE = 1000
 const FOLDER = 'signalbox-agent-'
-/** The folder of an attempt has the time of its last beat; one that is older was left by an agent that died. */
+/** The folder of a live attempt has a recent time; one that is older was left by an agent that died. */
 const LEFT_MS = 300_000
 
 const namesIn = (folder: string, start: string): string[] =>
@@ -60,12 +61,22 @@ const namesIn = (folder: string, start: string): string[] =>
     .filter((name) => name.startsWith(start))
     .map((name) => join(folder, name))
 
-/** Removes what agents left when they were killed: keys and variables of their jobs, and half a copy of a provider. */
+/** Keeps the folder of an attempt from counting as left, also while the attempt waits to begin. */
+const keepFresh = (folder: string): NodeJS.Timeout =>
+  setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => {}), BEAT_MS)
+
+/**
+ * Removes what agents left when they were killed: keys and variables of their jobs, and half a copy of a provider. A state
+ * that could not be written is kept: it may be the only record of new objects.
+ */
 export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
   for (const path of [...namesIn(tmpdir(), FOLDER), ...namesIn(state_dir, `providers.${FOLDER}`)]) {
     try {
       const { uid: owner, mtimeMs } = lstatSync(path)
-      if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS) removeTree(path)
+      if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS) {
+        rescueUnsaved(state_dir, path)
+        removeTree(path)
+      }
     } catch {
       // Another agent was faster, or its owner took the right away.
     }
@@ -75,7 +86,6 @@ export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
 type Line = { seq: number; time: string; text: string } & Pick<LogLine, 'stream' | 'level'>
 type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
   work: Work
-  folder: string
   first: Answer
   say: (line: string) => void
 }
@@ -84,7 +94,7 @@ type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
  * Sends the lines of a started attempt, and learns from the answers whether it must stop. It stops by itself if none is
  * accepted for two heartbeat intervals.
  */
-const startBeating = ({ work, folder, report, first, say }: Beating) => {
+const startBeating = ({ work, report, first, say }: Beating) => {
   const stop = new AbortController()
   if (first.cancel_requested) stop.abort()
   const lines: Line[] = []
@@ -133,7 +143,6 @@ const startBeating = ({ work, folder, report, first, say }: Beating) => {
   }
   const timer = setInterval(
     () => {
-      void utimes(folder, new Date(), new Date()).catch(() => {})
       // A request that hangs must not delay this.
       if (Date.now() - heard > 2000 * work.heartbeat_s) lose()
       beat()
@@ -168,13 +177,15 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
   // Without it no work can begin, such as on a full disk.
   const folder = mkdtempSync(join(tmpdir(), FOLDER))
+  const fresh = keepFresh(folder)
   const first = await report('started')
   if (first.status !== 200) {
+    clearInterval(fresh)
     rmSync(folder, { recursive: true })
     return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
   }
   say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
-  const { lines, add, stop, own_ms, end } = startBeating({ work, folder, report, first, say })
+  const { lines, add, stop, own_ms, end } = startBeating({ work, report, first, say })
   let seq = 0
 
   const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
@@ -229,6 +240,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     say(`${work.node_id}: ${status}${said.status === 200 ? '' : refused}`)
   } finally {
     void end()
+    clearInterval(fresh)
     endStrays(basename(folder))
     try {
       removeTree(folder)
