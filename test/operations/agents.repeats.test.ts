@@ -146,6 +146,22 @@ it.each([true, false])(
   120_000,
 )
 
+it('lines whose answer was lost come again near the end of the log, and count once', async () => {
+  const started = await start(true)
+  const report = createReporter(await started.handed(1))
+  await report('started')
+  expect((await report('heartbeat', { lines: [line('one')] })).status).toBe(200)
+  await p.query(`update operations.node_attempts set log_bytes = $2 where operation_id = $1`, [
+    started.path.split('/').at(-1),
+    50 * 1024 * 1024 - 2,
+  ])
+  expect((await report('heartbeat', { lines: [line('one')] })).status).toBe(200)
+  expect((await report('succeeded', { lines: [{ ...line('2'), seq: 2 }] })).status).toBe(200)
+  await ends(started, 'succeeded')
+  const { lines } = must(await p.as('vic').get(`${started.path}/nodes/job/logs`), 200).body
+  expect(lines.map(({ text }: { text: string }) => text)).toEqual(['one', '2'])
+}, 60_000)
+
 it('the repeated answer to "started" tells of a cancel that was accepted in between', async () => {
   const started = await start(false)
   const begin = sending(await started.handed(1), 'started')

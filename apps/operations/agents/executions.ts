@@ -217,13 +217,14 @@ const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | 
 }
 
 /** Limits the log as for any other attempt; the line after the last one kept says so. */
-const bounded = ({ log_bytes, lines_before }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
+const bounded = ({ log_bytes, log_lines, lines_before }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
   if (log_bytes > MAX_LOG) return []
   const lines: LogLine[] = given.flatMap(({ seq, ...line }) =>
     seq + lines_before < MAX_SEQ ? { seq: seq + lines_before, ...line } : [],
   )
   const last = lines.reduce((most, line) => Math.max(most, line.seq), 0)
-  const size = lines.reduce((sum, { text }) => sum + Buffer.byteLength(text), log_bytes)
+  // Lines whose answer was lost come again; they are counted already.
+  const size = lines.reduce((sum, { seq, text }) => (seq > log_lines ? sum + Buffer.byteLength(text) : sum), log_bytes)
   if (size > MAX_LOG)
     lines.push({ seq: last + 1, time: new Date().toISOString(), stream: 'log', level: 'warn', text: LOG_CUT })
   return lines
