@@ -46,7 +46,7 @@ beforeAll(async () => {
       deaf: program('deaf', `trap '' INT; echo begun >> ${effects}/"$2"; while :; do sleep 1; done`),
       pulse: program('pulse', `trap '' INT; while :; do echo beat >> ${effects}/"$2"; sleep 0.5; done`),
       // Lines of which 500 are larger than one message may be.
-      loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
+      loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16001))" | head -n 1200; echo done >> ${effects}/"$2"`),
       many: program('many', 'seq 1 30000'),
       long: program('long', `ulimit -t >> ${effects}/"$2"; sleep 15; echo done >> ${effects}/"$2"`),
       held: program(
@@ -234,6 +234,8 @@ it('a log of any size neither stops its work nor loses a line', async () => {
   expect(effects('loud')).toEqual(['done'])
   const [{ log }] = (await lab.nodeOf(path)).attempts
   expect(log).toMatchObject({ lines: 1200, complete: true })
+  const { lines } = must(await lab.p.as('vic').get(`${path}/nodes/job/logs`), 200).body
+  expect(lines[0]).toMatchObject({ text: 'é'.repeat(16_000), cut: true })
   const many = await lab.start(job('many', 'many', { timeouts: { run_s: 60 } }))
   await lab.reaches(many, 'succeeded')
   const [attempt] = (await lab.nodeOf(many)).attempts

@@ -18,7 +18,7 @@ import { expect, it } from 'vitest'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
-import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
+import { keyWords, seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
 import { Ended, type Job } from '../../apps/cli/agent/tools/types.ts'
 import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
@@ -208,7 +208,12 @@ it('a key that was only half written is refused with what to do, and is not repl
   const folder = mkdtempSync(join(tmpdir(), 'seal-'))
   const sealed = seal(folder, 'one', Buffer.from('a plan'))
   expect(readdirSync(folder)).toEqual(['seal.key'])
+  const other = mkdtempSync(join(tmpdir(), 'seal-'))
+  const named = [folder, folder, other].map((state_dir) => /\(([0-9a-f]{8})\)/.exec(keyWords({ state_dir }))?.[1])
+  expect([named[0] === named[1], named[1] === named[2], named]).toEqual([true, false, Array(3).fill(expect.any(String))])
+  rmSync(other, { recursive: true })
   writeFileSync(join(folder, 'seal.key'), 'half')
+  expect(keyWords({ state_dir: folder })).toMatch(/is not a key/)
   for (const act of [() => seal(folder, 'one', sealed), () => unseal(folder, 'one', sealed)]) {
     const message = expect.stringMatching(/seal\.key is not a key.*Copy/)
     expect(act).toThrow(expect.objectContaining({ verdict: { status: 'failed', class: 'agent_refused', message } }))

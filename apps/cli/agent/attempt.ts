@@ -83,7 +83,7 @@ export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
   }
 }
 
-type Line = { seq: number; time: string; text: string } & Pick<LogLine, 'stream' | 'level'>
+type Line = { seq: number; time: string; text: string } & LogLine
 type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
   work: Work
   first: Answer
@@ -193,7 +193,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
   const log: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {
     seq += 1
-    add({ seq, time: new Date().toISOString(), stream, level, text: mask(text, { cut }).slice(0, MAX_TEXT) })
+    const masked = mask(text, { cut })
+    const line = { seq, time: new Date().toISOString(), stream, level, text: masked.slice(0, MAX_TEXT) }
+    add({ ...line, ...((cut || masked.length > MAX_TEXT) && { cut: true }) })
   }
   const stored = async () => {
     while (lines.length > HELD && !stop.aborted) await delay(100)

@@ -5,7 +5,7 @@ import { seal as sealBy, unseal as unsealBy } from '../../../shared/codec/seal.t
 import { digest, sha256Hex } from '../../../shared/data/digest.ts'
 import { maskIn } from '../../../shared/data/mask.ts'
 import { storableJson } from '../../../shared/run/storable.ts'
-import { type Job, refusal } from './types.ts'
+import { Ended, type Job, refusal } from './types.ts'
 
 /** Saved plans contain secrets, so they leave the agent sealed, by a key file that the agents of one pool share. */
 const MAGIC = Buffer.from('sbx1')
@@ -21,6 +21,16 @@ const keyOf = (state_dir: string): Buffer => {
   throw refusal(
     `${path} is not a key of ${KEY_BYTES} bytes. Copy it from another agent of the pool; if none has it, remove the file and retry the previews.`,
   )
+}
+
+/** For people, who see by it whether the agents of a pool share a key. */
+export const keyWords = ({ state_dir }: { state_dir: string }): string => {
+  try {
+    const key = sha256Hex(keyOf(state_dir)).slice(0, 8)
+    return `Saved plans are sealed by ${join(state_dir, 'seal.key')} (${key}); the other agents of a pool need a copy of it.`
+  } catch (error) {
+    return error instanceof Ended && 'message' in error.verdict ? error.verdict.message : (error as Error).message
+  }
 }
 
 /** Whole or not at all, and never in place of the key of another agent that was faster. */
