@@ -29,6 +29,7 @@ import { judgePreviews } from '../policies/previews.ts'
 /** How long after the end of an attempt its log lines are still accepted. */
 const LOGS_AFTER_S = 600
 const MAX_OUTPUTS = 262_144
+const MAX_PROGRESS = 16_384
 const MAX_LOG = 50 * 1024 * 1024
 const MAX_SEQ = 2 ** 31 - 1
 /** An attempt that has less time is not handed over again. */
@@ -51,6 +52,8 @@ export const takeResult = async (
 ): Promise<ExecutionReply> => {
   if (message.outputs && Buffer.byteLength(JSON.stringify(message.outputs)) > MAX_OUTPUTS)
     throw new AppError('validation_error', 'too_large', `Outputs are at most ${MAX_OUTPUTS} bytes.`, { status: 422 })
+  if (message.progress && Buffer.byteLength(JSON.stringify(message.progress)) > MAX_PROGRESS)
+    throw new AppError('validation_error', 'too_large', `Progress is at most ${MAX_PROGRESS} bytes.`, { status: 422 })
   const token_sha256 = sha256Hex(token ?? '')
   const stored = await storedAmong(deps, message)
   const mayEnd = TERMINAL.has(message.phase) || message.phase === 'started'
