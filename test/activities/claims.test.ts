@@ -523,7 +523,11 @@ it('log lines whose answer was lost are sent again and count once, also with the
 })
 
 it('a chunk of a log stays the same until it is stored: an outage leaves no gap', () => {
-  const log = createLog({ lines: 4, bytes: 0 }, (text) => text, () => new Date())
+  const log = createLog(
+    { lines: 4, bytes: 0 },
+    (text) => text,
+    () => new Date(),
+  )
   log.add('one')
   const one = log.take()
   log.add('two')

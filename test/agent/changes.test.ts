@@ -210,7 +210,11 @@ it('a key that was only half written is refused with what to do, and is not repl
   expect(readdirSync(folder)).toEqual(['seal.key'])
   const other = mkdtempSync(join(tmpdir(), 'seal-'))
   const named = [folder, folder, other].map((state_dir) => /\(([0-9a-f]{8})\)/.exec(keyWords({ state_dir }))?.[1])
-  expect([named[0] === named[1], named[1] === named[2], named]).toEqual([true, false, Array(3).fill(expect.any(String))])
+  expect([named[0] === named[1], named[1] === named[2], named]).toEqual([
+    true,
+    false,
+    Array(3).fill(expect.any(String)),
+  ])
   rmSync(other, { recursive: true })
   writeFileSync(join(folder, 'seal.key'), 'half')
   expect(keyWords({ state_dir: folder })).toMatch(/is not a key/)

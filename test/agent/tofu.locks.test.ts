@@ -169,7 +169,10 @@ it('a plan file with another digest than the approved one is not carried out, an
   for (const [more, words] of [
     [{ plan }, differs],
     // The right plan, under a picture that shows none of its changes.
-    [{ plan: part('plan'), changes: [], counts: {} }, /^The saved plan does not open: .*not the one that was made\. No change was made\./],
+    [
+      { plan: part('plan'), changes: [], counts: {} },
+      /^The saved plan does not open: .*not the one that was made\. No change was made\./,
+    ],
   ] as const) {
     const other = await lab.startGraph({
       nodes: [

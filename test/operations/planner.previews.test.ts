@@ -49,7 +49,8 @@ it('a preview is bound whatever its output is called', () => {
 it('a preview comes whole from one output: a gate would show no other', () => {
   const faultsOf = (inputs: unknown) => EXECUTORS.get('external')?.check({ job: 'x', inputs })
   const from = { $from: 'nodes/plan/outputs/saved' }
-  for (const inputs of [undefined, {}, { preview: from }, { plan: { deep: from } }]) expect(faultsOf(inputs)).toEqual([])
+  for (const inputs of [undefined, {}, { preview: from }, { plan: { deep: from } }])
+    expect(faultsOf(inputs)).toEqual([])
   const parts = [{ changes: [], plan: from }, { ...from, default: {} }, { $concat: [from] }, [from], 'text', null, {}]
   for (const preview of parts) expect(faultsOf({ preview })).toMatchObject([{ pointer: '/inputs/preview' }])
   expect(faultsOf(from)).toMatchObject([{ pointer: '/inputs' }])

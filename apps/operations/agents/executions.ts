@@ -220,7 +220,10 @@ const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | 
 }
 
 /** Limits the log as for any other attempt; the line after the last one kept says so. */
-const bounded = ({ log_bytes, log_lines, lines_before }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
+const bounded = (
+  { log_bytes, log_lines, lines_before }: Handed,
+  given: NonNullable<ExecutionResult['lines']>,
+): LogLine[] => {
   if (log_bytes > MAX_LOG) return []
   const lines: LogLine[] = given.flatMap(({ seq, ...line }) =>
     seq + lines_before < MAX_SEQ ? { seq: seq + lines_before, ...line } : [],
