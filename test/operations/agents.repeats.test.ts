@@ -139,9 +139,11 @@ it.each([true, false])(
     await started.age('12 s')
     expect(await begin()).toMatchObject({ status: 200, duplicate: true })
     await started.lose()
-    if (idempotent) await started.handed(2)
+    const second = idempotent && createReporter(await started.handed(2))
+    if (second) expect((await second('started')).status).toBe(200)
     else await ends(started, 'outcome_unknown')
     expect(await begin()).toMatchObject({ status: 409, code: idempotent ? 'stale_fence' : 'attempt_closed' })
+    if (second) expect((await second('succeeded')).status).toBe(200)
   },
   120_000,
 )
@@ -164,13 +166,15 @@ it('lines whose answer was lost come again near the end of the log, and count on
 
 it('the repeated answer to "started" tells of a cancel that was accepted in between', async () => {
   const started = await start(false)
-  const begin = sending(await started.handed(1), 'started')
+  const work = await started.handed(1)
+  const begin = sending(work, 'started')
   expect(await begin()).toMatchObject({ status: 200, cancel_requested: false })
   const cancel = (mode: string) => p.as('both').post(`${started.path}/cancel`, { reason: 'a test', mode })
   must(await cancel('graceful'), 200, 202)
   await started.wait('2 min')
   must(await cancel('force'), 200, 202)
   expect(await begin()).toMatchObject({ status: 200, duplicate: true, cancel_requested: true })
+  expect((await createReporter(work)('failed', unknown)).status).toBe(200)
 }, 120_000)
 
 it('a step that may not be repeated waits for a person, and one that is never known does so after five handovers', async () => {
