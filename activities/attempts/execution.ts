@@ -215,7 +215,11 @@ const startAttempt = (
   // One note at a time, so that lines are stored in order.
   let noted: Promise<unknown> = Promise.resolve()
   const note = (what: AttemptNote = {}): Promise<boolean> => {
-    const next = noted.then(() => noteAttempt(deps.pool, ref, { ...what, lines: log.take() }))
+    const next = noted.then(async () => {
+      const ours = await noteAttempt(deps.pool, ref, { ...what, lines: log.take() })
+      log.done()
+      return ours
+    })
     noted = next.catch(() => {})
     return next
   }
@@ -250,7 +254,7 @@ const startAttempt = (
   const call = async (name: string, given: Partial<ExecutorContext> = {}): Promise<ExecutorResult> => {
     const executor = deps.executors.get(name)
     if (!executor) return { status: 'failed', class: 'refused', message: `This worker has no executor "${name}".` }
-    // The next beat makes up for a failed one. The lines it held are lost, and the log does not mention them.
+    // The next beat makes up for a failed one, and sends its lines again.
     const timer = setInterval(() => void beat().catch((error) => deps.log.warn({ err: error }, 'heartbeat')), BEAT_MS)
     try {
       return await executor.run({ ...executorContext, ...given })
@@ -262,6 +266,7 @@ const startAttempt = (
   const rest = async () => {
     await stored(CHUNK_BYTES)
     await noted
+    if (log.isSending()) await patiently(note)
     return log.take()
   }
   return {

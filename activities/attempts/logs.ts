@@ -12,6 +12,8 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
   let size = bytes
   let full = size > MAX_LOG
   const waiting: LogLine[] = []
+  /** On its way to Postgres: until it is stored, it is sent again unchanged. */
+  let chunk: LogLine[] = []
   let held = 0
   const push = (text: string, level: string, stream: string, cut: boolean) => {
     seq += 1
@@ -34,10 +36,16 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
       const cut = Buffer.byteLength(masked) > MAX_LINE
       push(cut ? Buffer.from(masked).subarray(0, MAX_LINE).toString('utf8') : masked, level, stream, cut || begun)
     },
-    /** Bytes not stored yet. */
+    /** Bytes not taken yet. */
     waiting: () => held,
-    /** The next lines to store, at most one chunk. */
+    isSending: () => chunk.length > 0,
+    /** The lines that the last `take` returned are stored. */
+    done: () => {
+      chunk = []
+    },
+    /** The next lines to store, at most one chunk; the same ones until they are `done`. */
     take: (): LogLine[] => {
+      if (chunk.length > 0) return chunk
       let taken = 0
       let total = 0
       for (const line of waiting) {
@@ -47,7 +55,8 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
         taken += 1
       }
       held -= total
-      return waiting.splice(0, taken)
+      chunk = waiting.splice(0, taken)
+      return chunk
     },
   }
 }

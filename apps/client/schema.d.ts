@@ -4510,6 +4510,8 @@ export interface components {
                 /** @enum {unknown} */
                 level: "debug" | "info" | "warn" | "error";
                 text: string;
+                /** @description The line was longer; the rest of it is not sent. */
+                cut?: boolean;
             }[];
         };
         Expiring: {

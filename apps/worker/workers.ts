@@ -144,7 +144,8 @@ const connect = async (
     ...(dataConverter && { dataConverter }),
     interceptors: { activity: [spans] as ActivityInterceptorsFactory[] },
     shutdownGraceTime: '20s',
-    shutdownForceTime: '30s',
+    // A program that is asked to end has 10 s before it is killed.
+    shutdownForceTime: '35s',
   } as const
   const activitySlots = {
     maxConcurrentActivityTaskExecutions: config.WORKER__ACTIVITY__CONCURRENCY,

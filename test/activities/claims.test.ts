@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createLog } from '../../activities/attempts/logs.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
@@ -507,6 +508,34 @@ it('a repeat that is stopped stays open for the resume, under the same number', 
   await connection.db.update(operation_control).set({ control: 'run' }).where(sql`operation_id = ${operation_id}`)
   await granted(operation_id)
   expect(await attemptsOf(operation_id)).toMatchObject([{ attempt: 1, phase: 'running' }])
+})
+
+it('log lines whose answer was lost are sent again and count once, also with the end', async () => {
+  const { pool } = connection
+  const operation_id = await setUp()
+  const { fence } = await granted(operation_id)
+  const line = (seq: number) => ({ seq, time: new Date().toISOString(), stream: 'log', level: 'info', text: 'hello' })
+  for (const lines of [[line(1), line(2)], [line(1), line(2)], [line(3)], [line(3)]])
+    expect(await noteAttempt(pool, ref(operation_id, fence), { lines })).toBe(true)
+  expect(await attemptsOf(operation_id)).toMatchObject([{ log_lines: 3, log_bytes: 15 }])
+  expect(await endAttempt(pool, ref(operation_id, fence), { ...success, lines: [line(3)] })).toBeDefined()
+  expect(await attemptsOf(operation_id)).toMatchObject([{ phase: 'succeeded', log_lines: 3, log_bytes: 15 }])
+})
+
+it('a chunk of a log stays the same until it is stored: an outage leaves no gap', () => {
+  const log = createLog(
+    { lines: 4, bytes: 0 },
+    (text) => text,
+    () => new Date(),
+  )
+  log.add('one')
+  const one = log.take()
+  log.add('two')
+  expect(log.take()).toEqual(one)
+  expect(log.isSending()).toBe(true)
+  log.done()
+  expect(log.isSending()).toBe(false)
+  expect(log.take()).toMatchObject([{ seq: 6, text: 'two' }])
 })
 
 it('a result counts only under the newest fence and while the attempt is open; its repeat gets the same answer', async () => {

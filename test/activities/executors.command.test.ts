@@ -200,22 +200,31 @@ describe('a program that does harm', () => {
     await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })
 
-  it('does not outlive the worker that started it, however the worker dies', async () => {
-    const file = join(folder, 'orphan')
-    const mark = 'of-a-dying-worker'
-    const path = script(`setsid sleep 301 & echo $! $$ > ${file}; exec sleep 300`)
+  it.each([
+    ['', 'exec sleep 300'],
+    [', also while it ignores that it is asked to end', 'while :; do sleep 0.1; done'],
+  ])('does not outlive the worker that started it, however the worker dies%s', async (asked, rest) => {
+    const file = join(folder, `orphan${asked.length}`)
+    const mark = `of-a-dying-worker-${asked.length}`
+    const path = script(`trap 'echo > ${file}.asked' TERM; setsid sleep 301 & echo $! $$ > ${file}; ${rest}`)
     const worker = join(folder, 'worker.ts')
     const code = new URL('../../apps/shared/run/process.ts', import.meta.url).href
     writeFileSync(
       worker,
       `import { runProcess } from '${code}'
+       const stop = new AbortController()
+       process.on('SIGUSR2', () => stop.abort())
        await runProcess({ path: '${path}', args: [], cwd: '/', env: {}, stdin: '', left_ms: () => 60_000, limits: { cpu_s: 60, memory_mib: undefined }, mark: '${mark}',
-         signal: new AbortController().signal, log: () => {}, stored: async () => {} })`,
+         signal: stop.signal, log: () => {}, stored: async () => {} })`,
     )
     const dying = spawn(process.execPath, [worker], { stdio: 'ignore' })
     const written = () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').map(Number) : [])
     const pids = await until(() => (written().length === 2 ? written() : undefined), { timeout_ms: 20_000 })
     for (const pid of pids) expect(isRunning(pid)).toBe(true)
+    if (asked) {
+      dying.kill('SIGUSR2')
+      await until(() => existsSync(`${file}.asked`), { what: 'the request to end' })
+    }
     dying.kill('SIGKILL')
     for (const pid of pids) await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
   })

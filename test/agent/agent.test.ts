@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { parse } from 'yaml'
 import { carryOut } from '../../apps/cli/agent/attempt.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
@@ -46,7 +46,8 @@ beforeAll(async () => {
       deaf: program('deaf', `trap '' INT; echo begun >> ${effects}/"$2"; while :; do sleep 1; done`),
       pulse: program('pulse', `trap '' INT; while :; do echo beat >> ${effects}/"$2"; sleep 0.5; done`),
       // Lines of which 500 are larger than one message may be.
-      loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16000))" | head -n 1200; echo done >> ${effects}/"$2"`),
+      loud: program('loud', `yes "$(printf 'é%.0s' $(seq 16001))" | head -n 1200; echo done >> ${effects}/"$2"`),
+      many: program('many', 'seq 1 30000'),
       long: program('long', `ulimit -t >> ${effects}/"$2"; sleep 15; echo done >> ${effects}/"$2"`),
       held: program(
         'held',
@@ -233,6 +234,12 @@ it('a log of any size neither stops its work nor loses a line', async () => {
   expect(effects('loud')).toEqual(['done'])
   const [{ log }] = (await lab.nodeOf(path)).attempts
   expect(log).toMatchObject({ lines: 1200, complete: true })
+  const { lines } = must(await lab.p.as('vic').get(`${path}/nodes/job/logs`), 200).body
+  expect(lines[0]).toMatchObject({ text: 'é'.repeat(16_000), cut: true })
+  const many = await lab.start(job('many', 'many', { timeouts: { run_s: 60 } }))
+  await lab.reaches(many, 'succeeded')
+  const [attempt] = (await lab.nodeOf(many)).attempts
+  expect(attempt.log).toMatchObject({ lines: 30_000, complete: true })
   await ends(agent)
 }, 120_000)
 
@@ -289,6 +296,9 @@ it('if an agent is killed half way, the tool dies with it, the outcome is unknow
   const fresh = 'signalbox-agent-fresh'
   const half = join(lab.place('state'), 'providers.signalbox-agent-half')
   mkdirSync(half)
+  // The tool had ended without writing its state, and the agent died before it moved it.
+  mkdirSync(join(lab.place('tmp'), left[0] ?? '', 'module'))
+  writeFileSync(join(lab.place('tmp'), left[0] ?? '', 'module/errored.tfstate'), '{"serial": 7}')
   utimesSync(half, Date.now() / 1000 - 301, Date.now() / 1000 - 301)
   for (const [name, ago_s] of [...left.map((name) => [name, 301] as const), [fresh, 200] as const]) {
     const path = join(lab.place('tmp'), name)
@@ -305,6 +315,7 @@ it('if an agent is killed half way, the tool dies with it, the outcome is unknow
   expect(folders()).toContain(fresh)
   expect(folders()).not.toContain(left[0])
   expect(existsSync(half)).toBe(false)
+  expect(readFileSync(join(lab.place('state'), `unsaved/${left[0]}.tfstate`), 'utf8')).toBe('{"serial": 7}')
   await ends(other)
 }, 90_000)
 
@@ -337,6 +348,43 @@ it('a tool is stopped before its deadline, in time to report it', async () => {
   await ends(agent)
 }, 90_000)
 
+const carryOutAt = (url: string, said: string[]) => {
+  const at = join(lab.folder, 'unheard.json')
+  writeFileSync(at, JSON.stringify({ format: 'signalbox/agent@1', state_dir: lab.place('state'), ...file }))
+  const work = {
+    ...{ operation_id: 'o', node_id: 'job', attempt: 1, generation: 1, fence: 1, key: 'k', execution_token: 't' },
+    ...{
+      heartbeat_s: 5,
+      deadline_at: new Date(Date.now() + 600_000).toISOString(),
+      start_before: new Date().toISOString(),
+    },
+    ...{ results_url: url, artifacts_url: url, job: 'command', inputs: { program: 'pulse', args: ['unheard'] } },
+  }
+  return carryOut(readAgentFile(at), work as never as Work, new AbortController().signal, (one) => said.push(one))
+}
+
+it('the sandbox of work that waits to begin does not count as left', async () => {
+  let away = true
+  const plane = createServer((req, res) => {
+    req.resume()
+    res.writeHead(away ? 503 : 409).end('{"category": "execution_result_rejected", "code": "attempt_closed"}')
+  })
+  await new Promise<void>((resolve) => plane.listen(0, '127.0.0.1', resolve))
+  vi.stubEnv('TMPDIR', lab.place('waiting'))
+  const said: string[] = []
+  const done = carryOutAt(`http://127.0.0.1:${(plane.address() as AddressInfo).port}`, said)
+  vi.unstubAllEnvs()
+  const [name = ''] = readdirSync(lab.place('waiting'))
+  const folder = join(lab.place('waiting'), name)
+  utimesSync(folder, 0, 0)
+  await until(() => Date.now() - statSync(folder).mtimeMs < 60_000, { what: 'a recent time' })
+  away = false
+  await done
+  expect([said, existsSync(folder)]).toEqual([['job: not started, attempt_closed'], false])
+  plane.closeAllConnections()
+  plane.close()
+}, 60_000)
+
 it('a deaf tool of an agent that is not heard has ended before another may get its work', async () => {
   let heard = 0
   const began = Date.now()
@@ -349,19 +397,8 @@ it('a deaf tool of an agent that is not heard has ended before another may get i
   })
   await new Promise<void>((resolve) => plane.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(plane.address() as AddressInfo).port}`
-  const at = join(lab.folder, 'unheard.json')
-  writeFileSync(at, JSON.stringify({ format: 'signalbox/agent@1', state_dir: lab.place('state'), ...file }))
-  const work = {
-    ...{ operation_id: 'o', node_id: 'job', attempt: 1, generation: 1, fence: 1, key: 'k', execution_token: 't' },
-    ...{
-      heartbeat_s: 5,
-      deadline_at: new Date(Date.now() + 600_000).toISOString(),
-      start_before: new Date().toISOString(),
-    },
-    ...{ results_url: url, artifacts_url: url, job: 'command', inputs: { program: 'pulse', args: ['unheard'] } },
-  }
   const said: string[] = []
-  const done = carryOut(readAgentFile(at), work as never as Work, new AbortController().signal, (one) => said.push(one))
+  const done = carryOutAt(url, said)
   const pulses = () => effects('unheard').length
   await until(() => said.includes('job: lost; stopping'), { timeout_ms: 20_000, what: 'the loss' })
   expect(Date.now() - heard).toBeLessThan(12_500)

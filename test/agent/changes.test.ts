@@ -18,7 +18,7 @@ import { expect, it } from 'vitest'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
-import { seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
+import { keyWords, seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
 import { Ended, type Job } from '../../apps/cli/agent/tools/types.ts'
 import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
@@ -47,6 +47,24 @@ it('shows no value that the tool marks as sensitive, before or after, however de
     { path: '/deep/list/0/open', before: 1, after: 2 },
     { path: '/was', sensitive: true },
     { path: '/whole', sensitive: true },
+  ])
+})
+
+it('shows no value with a secret part when the whole of it becomes unknown, or another type', () => {
+  const before = { input: { user: 'a', list: [{ password: SECRET }] } }
+  const marks = { input: { list: [{ password: true }] } }
+  const fieldsOf = (change: object) => changesOf(planOf(change), plain).changes[0]?.fields
+  expect(fieldsOf({ before, after: {}, after_unknown: { input: true }, before_sensitive: marks })).toEqual([
+    { path: '/input', sensitive: true, unknown: true },
+  ])
+  for (const other of ['x', 7])
+    for (const change of [
+      { before, after: { input: other }, before_sensitive: marks, after_sensitive: {} },
+      { before: { input: other }, after: before, before_sensitive: { input: false }, after_sensitive: marks },
+    ])
+      expect(fieldsOf(change)).toEqual([{ path: '/input', sensitive: true }])
+  expect(fieldsOf({ before, after: { input: 'x' }, before_sensitive: { input: { list: [{}] } } })).toEqual([
+    { path: '/input', before: before.input, after: 'x' },
   ])
 })
 
@@ -190,7 +208,16 @@ it('a key that was only half written is refused with what to do, and is not repl
   const folder = mkdtempSync(join(tmpdir(), 'seal-'))
   const sealed = seal(folder, 'one', Buffer.from('a plan'))
   expect(readdirSync(folder)).toEqual(['seal.key'])
+  const other = mkdtempSync(join(tmpdir(), 'seal-'))
+  const named = [folder, folder, other].map((state_dir) => /\(([0-9a-f]{8})\)/.exec(keyWords({ state_dir }))?.[1])
+  expect([named[0] === named[1], named[1] === named[2], named]).toEqual([
+    true,
+    false,
+    Array(3).fill(expect.any(String)),
+  ])
+  rmSync(other, { recursive: true })
   writeFileSync(join(folder, 'seal.key'), 'half')
+  expect(keyWords({ state_dir: folder })).toMatch(/is not a key/)
   for (const act of [() => seal(folder, 'one', sealed), () => unseal(folder, 'one', sealed)]) {
     const message = expect.stringMatching(/seal\.key is not a key.*Copy/)
     expect(act).toThrow(expect.objectContaining({ verdict: { status: 'failed', class: 'agent_refused', message } }))

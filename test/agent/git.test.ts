@@ -7,7 +7,7 @@ import { ROOT } from '../../apps/platform/base/paths.ts'
 import { until } from '../support/until.ts'
 import { type Lab, startLab } from './support/agent.ts'
 import { startForge } from './support/forge.ts'
-import { contained, refused } from './support/refusal.ts'
+import { contained, forged, forging, refused } from './support/refusal.ts'
 import { locateGit, locateSsh, startSshd } from './support/tools.ts'
 
 /** git against a bare repository behind a real sshd: the approved commit is the one that is pushed. */
@@ -224,8 +224,8 @@ it('refuses foreign paths, branches and repositories, and a host with another ke
     ...cases.map(([more], i) => node(`n${i}`, 'git.preview', { ...inputs, ...more }, ['preview'])),
   )
   for (const [i, [, words, kind = 'agent_refused']] of cases.entries()) await refused(lab, path, `n${i}`, kind, words)
-  const forged = { ...inputs, branch: 'signalbox/forged', preview: { format: 'signalbox/preview@1' } }
-  const other = await lab.start(node('push', 'git.push', forged, ['commit']))
+  const push = node('push', 'git.push', { ...inputs, branch: 'signalbox/forged', preview: forged }, ['commit'])
+  const other = await lab.start(forging({ format: 'signalbox/preview@1' }), { ...push, depends_on: ['forged'] })
   expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is not a preview of git/)
 }, 120_000)
 

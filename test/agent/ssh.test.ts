@@ -15,7 +15,7 @@ const SECRET = 'hunter2-at-the-host'
 beforeAll(async () => {
   lab = await startLab(['infra'])
   const effects = lab.place('effects')
-  sshd = await startSshd(lab.folder)
+  sshd = await startSshd(lab.folder, 'sshd', 'for authorised use only')
   const args = { type: 'array', items: { type: 'string' } }
   const program = (name: string, text: string) => ({ path: lab.script(name, text), args })
   const slow = `trap 'echo "ended" >> ${effects}/"$2"; exit 9' TERM; echo "begun $$" >> ${effects}/"$2"; sleep 60 & wait; echo late >> ${effects}/"$2"`

@@ -10,7 +10,7 @@ import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { planOf } from './support/drift.ts'
-import { refused } from './support/refusal.ts'
+import { forged, forging, refused } from './support/refusal.ts'
 import { startStateServer } from './support/state-server.ts'
 
 /**
@@ -164,10 +164,25 @@ it('a plan file with another digest than the approved one is not carried out, an
   const all = [...names, 'unknowns', 'drift', 'no_change', 'base']
   const part = (name: string) => ({ $from: `nodes/plan/outputs/preview/${name}` })
   const plan = { sha256: part('plan/sha256'), content_sha256: 'f'.repeat(64) }
-  const forged = { ...Object.fromEntries(all.map((name) => [name, part(name)])), plan }
-  const other = await lab.startGraph({ nodes: change('web', 'us1', { preview: forged }).nodes })
+  const parts = Object.fromEntries(all.map((name) => [name, part(name)]))
   const differs = 'a different digest than the approved one. No change was made.'
-  await refused(lab, other, 'apply', 'agent_refused', differs)
+  for (const [more, words] of [
+    [{ plan }, differs],
+    // The right plan, under a picture that shows none of its changes.
+    [
+      { plan: part('plan'), changes: [], counts: {} },
+      /^The saved plan does not open: .*not the one that was made\. No change was made\./,
+    ],
+  ] as const) {
+    const other = await lab.startGraph({
+      nodes: [
+        node('plan', 'opentofu.preview', { source: 'web', workspace: 'us1', variables: { size: 1 } }, ['preview']),
+        forging({ ...parts, ...more }, ['plan']),
+        node('apply', 'opentofu.apply', { source: 'web', workspace: 'us1', preview: forged }, ['serial'], ['forged']),
+      ],
+    })
+    await refused(lab, other, 'apply', 'agent_refused', words)
+  }
 
   const path = await lab.startGraph(change('web', 'us1'))
   await lab.waiting(path)

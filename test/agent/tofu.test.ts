@@ -7,7 +7,7 @@ import { verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
-import { executedIn, exportOf, refused } from './support/refusal.ts'
+import { executedIn, exportOf, forged, forging, refused } from './support/refusal.ts'
 
 /** The real tool behind a gate: the approved change runs, or nothing runs. */
 let lab: Lab
@@ -249,12 +249,11 @@ it('files of the source that changed after the preview, and a preview that was a
   await refused(lab, path, 'apply', 'preview_stale', 'source files')
 
   const { preview } = (await lab.nodeOf(path, 'plan')).outputs
-  const forged = { ...preview, plan: { ...preview.plan, content_sha256: 'f'.repeat(64) } }
-  const { nodes } = change('web', 'ap1', 1)
-  const graph = {
-    nodes: [nodes[0], { ...nodes[1], with: { job: 'opentofu.apply', inputs: { source: 'web', preview: forged } } }],
-  }
-  const other = await lab.startGraph(graph)
+  const [, apply] = change('web', 'ap1', 1).nodes
+  const inputs = { source: 'web', preview: forged }
+  const other = await lab.startGraph({
+    nodes: [forging(preview), { ...apply, depends_on: ['forged'], with: { job: 'opentofu.apply', inputs } }],
+  })
   await refused(lab, other, 'apply', 'agent_error', 'cannot be fetched')
 }, 120_000)
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Preview } from '../../apps/shared/contracts/client/preview.ts'
 import { must } from '../operations/support/platform.ts'
 import { type Lab, startLab } from './support/agent.ts'
 
@@ -56,6 +57,23 @@ it('an output that is corrected after its gate was used is shown before the next
   await lab.approve(path)
   await lab.reaches(path, 'succeeded', 'apply')
   expect(lab.linesOf('effects/corrected')).toEqual(['new'])
+}, 90_000)
+
+it('no person can state a preview: only its tool forecasts the changes', async () => {
+  const path = await lab.startGraph({
+    nodes: [look('plan', 'old'), job('apply', command('act', preview('plan'), 'stated'), { depends_on: ['plan'] })],
+    gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
+  })
+  await lab.waiting(path)
+  const stated: Preview = {
+    ...{ format: 'signalbox/preview@1', binding: 'exact', tool: 'x', source_digest: 'x', changes: [], digest: 'x' },
+    ...{ changes_count: 0, counts: {}, unknowns: 0, drift: 0, no_change: true },
+  }
+  for (const outputs of [{ preview: stated }, { preview: { deep: [stated] } }]) {
+    const set = { type: 'set_output', node_id: 'plan', reason: 'a test', payload: { outputs } }
+    const { body } = must(await lab.p.as('olga').post(`${path}/interventions`, set), 409)
+    expect(body).toMatchObject({ code: 'intervention_not_applicable', hint: expect.stringContaining('Retry') })
+  }
 }, 90_000)
 
 it('a patch that has a node carry out another preview is refused without a gate that shows it', async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { exportOf, refused } from '../agent/support/refusal.ts'
+import { exportOf, forged, forging, refused } from '../agent/support/refusal.ts'
 import { until } from '../support/until.ts'
 import { bareOf, configMap, deployment, type KubeLab, secret, startKubeLab } from './support/lab.ts'
 
@@ -138,12 +138,10 @@ it('objects with a digest other than the approved one are refused', async () => 
     [...names, 'drift', 'no_change', 'cluster', 'set', 'unforeseen'].map((name) => [name, part(name)]),
   )
   const plan = { sha256: part('plan/sha256'), content_sha256: 'f'.repeat(64) }
-  const [first, second] = graph.nodes as [object, { with: { inputs: object } }]
-  const forged = {
-    ...second,
-    with: { job: 'kubernetes.apply', inputs: { cluster: 'eu1', wait: false, preview: { ...same, plan } } },
-  }
-  const path = await k.lab.startGraph({ nodes: [first, forged] })
+  const [first, { compensate: _, ...second }] = graph.nodes as [object, { compensate: object }]
+  const inputs = { cluster: 'eu1', wait: false, preview: forged }
+  const apply = { ...second, depends_on: ['forged'], with: { job: 'kubernetes.apply', inputs } }
+  const path = await k.lab.startGraph({ nodes: [first, forging({ ...same, plan }, ['plan']), apply] })
   const failed = await k.lab.reaches(path, 'failed', 'apply')
   expect(failed).toMatchObject({
     error_class: 'agent_refused',

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,6 +42,12 @@ const start = async (idempotent: boolean, start_s = 20) => {
   const job = { node_id: 'job', executor: 'external', pool: 'web', with: { job: 'greet', inputs: {} }, idempotent }
   const { operation_id } = await p.startOperation({ nodes: [{ ...job, timeouts }] })
   const path = `/v1/operations/${operation_id}`
+  /** The last sign of life was this much earlier. */
+  const age = (by: string) =>
+    p.query(
+      `update operations.executions set heartbeat_at = heartbeat_at - $2::interval where operation_id = $1 and closed_at is null`,
+      [operation_id, by],
+    )
   return {
     path,
     node: async () => must(await p.as('vic').get(`${path}/nodes/job`), 200).body,
@@ -52,10 +58,13 @@ const start = async (idempotent: boolean, start_s = 20) => {
         what: `handover ${number}`,
       }),
     /** The agent that has begun is not heard from again. */
-    lose: () =>
+    lose: () => age('1 h'),
+    age,
+    /** The cancel was this much earlier. */
+    wait: (by: string) =>
       p.query(
-        `update operations.executions set heartbeat_at = heartbeat_at - interval '1 h' where operation_id = $1 and closed_at is null`,
-        [operation_id],
+        `update operations.operation_control set cancelled_at = cancelled_at - $2::interval where operation_id = $1`,
+        [operation_id, by],
       ),
   }
 }
@@ -72,6 +81,17 @@ const line = (text: string) => ({
 const plan = (bytes: string) => {
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   return { name: 'plan', kind: 'saved_plan', media_type: 'application/octet-stream', size: bytes.length, sha256 }
+}
+/** Sends one and the same message each time. */
+const sending = (work: Work, phase: 'started') => {
+  const { operation_id, node_id, attempt, generation, fence, results_url, execution_token } = work
+  const ids = { result_id: randomUUID(), operation_id, node_id, attempt, generation, fence }
+  const body = JSON.stringify({ ...ids, sequence: 1, phase })
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${execution_token}` }
+  return async () => {
+    const answer = await fetch(results_url, { method: 'POST', headers, body })
+    return { ...((await answer.json()) as object), status: answer.status }
+  }
 }
 const unknown = { error: { class: 'timeout', message: 'The tool had to be killed.' } }
 
@@ -105,6 +125,57 @@ it.each([
   },
   120_000,
 )
+
+it.each([true, false])(
+  'an agent that missed the answer to "started" begins no work that was given up meanwhile (may be repeated: %s)',
+  async (idempotent) => {
+    const started = await start(idempotent)
+    const first = await started.handed(1)
+    const begin = sending(first, 'started')
+    expect(await begin()).toMatchObject({ status: 200, accepted: true, duplicate: false })
+    await started.age('12 s')
+    // A repeat in time is a sign of life: the agent counts from it.
+    expect(await begin()).toMatchObject({ status: 200, accepted: true, duplicate: true, cancel_requested: false })
+    await started.age('12 s')
+    expect(await begin()).toMatchObject({ status: 200, duplicate: true })
+    await started.lose()
+    const second = idempotent && createReporter(await started.handed(2))
+    if (second) expect((await second('started')).status).toBe(200)
+    else await ends(started, 'outcome_unknown')
+    expect(await begin()).toMatchObject({ status: 409, code: idempotent ? 'stale_fence' : 'attempt_closed' })
+    if (second) expect((await second('succeeded')).status).toBe(200)
+  },
+  120_000,
+)
+
+it('lines whose answer was lost come again near the end of the log, and count once', async () => {
+  const started = await start(true)
+  const report = createReporter(await started.handed(1))
+  await report('started')
+  expect((await report('heartbeat', { lines: [line('one')] })).status).toBe(200)
+  await p.query(`update operations.node_attempts set log_bytes = $2 where operation_id = $1`, [
+    started.path.split('/').at(-1),
+    50 * 1024 * 1024 - 2,
+  ])
+  expect((await report('heartbeat', { lines: [line('one')] })).status).toBe(200)
+  expect((await report('succeeded', { lines: [{ ...line('2'), seq: 2 }] })).status).toBe(200)
+  await ends(started, 'succeeded')
+  const { lines } = must(await p.as('vic').get(`${started.path}/nodes/job/logs`), 200).body
+  expect(lines.map(({ text }: { text: string }) => text)).toEqual(['one', '2'])
+}, 60_000)
+
+it('the repeated answer to "started" tells of a cancel that was accepted in between', async () => {
+  const started = await start(false)
+  const work = await started.handed(1)
+  const begin = sending(work, 'started')
+  expect(await begin()).toMatchObject({ status: 200, cancel_requested: false })
+  const cancel = (mode: string) => p.as('both').post(`${started.path}/cancel`, { reason: 'a test', mode })
+  must(await cancel('graceful'), 200, 202)
+  await started.wait('2 min')
+  must(await cancel('force'), 200, 202)
+  expect(await begin()).toMatchObject({ status: 200, duplicate: true, cancel_requested: true })
+  expect((await createReporter(work)('failed', unknown)).status).toBe(200)
+}, 120_000)
 
 it('a step that may not be repeated waits for a person, and one that is never known does so after five handovers', async () => {
   const once = await start(false)

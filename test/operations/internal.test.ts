@@ -637,6 +637,13 @@ describe('artifacts of agents', () => {
     expect(await content(row?.artifact_id)).toMatchObject({ status: 410, body: { code: 'gone' } })
   })
 
+  it('takes no progress that is longer than a page shows', async () => {
+    const { says } = await atWork()
+    const progress = (length: number) => ({ progress: { message: 'x'.repeat(length) } })
+    expect(await says([], [], progress(20_000))).toMatchObject({ status: 422, body: { code: 'too_large' } })
+    expect(await says([], [], progress(10_000))).toMatchObject({ status: 200 })
+  })
+
   it('may take longer than other requests, in both directions', async () => {
     const { operation_id, token, listed } = await atWork()
     const { url: open = '', internal_url = '' } = p.running[0] ?? {}

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { EXECUTORS } from '../../apps/operations/graph/executors.ts'
 import type { Warning } from '../../apps/operations/graph/types.ts'
 import { policyOf } from '../../apps/operations/packs/defaults.ts'
 import { bindPreviews, unshownPreviews } from '../../apps/operations/packs/previews.ts'
@@ -43,6 +44,16 @@ it('a preview is bound whatever its output is called', () => {
     bindPreviews([], nodes, warnings)
     expect(warnings).toMatchObject([{ code: 'preview_unguarded' }])
   }
+})
+
+it('a preview comes whole from one output: a gate would show no other', () => {
+  const faultsOf = (inputs: unknown) => EXECUTORS.get('external')?.check({ job: 'x', inputs })
+  const from = { $from: 'nodes/plan/outputs/saved' }
+  for (const inputs of [undefined, {}, { preview: from }, { plan: { deep: from } }])
+    expect(faultsOf(inputs)).toEqual([])
+  const parts = [{ changes: [], plan: from }, { ...from, default: {} }, { $concat: [from] }, [from], 'text', null, {}]
+  for (const preview of parts) expect(faultsOf({ preview })).toMatchObject([{ pointer: '/inputs/preview' }])
+  expect(faultsOf(from)).toMatchObject([{ pointer: '/inputs' }])
 })
 
 it('a gate before the preview, or behind the change, binds none, and the plan warns', () => {

@@ -21,6 +21,7 @@ import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
+import { rescueUnsaved } from './tofu/unsaved.ts'
 import { type AgentFile, environmentOf, named } from './tools/file.ts'
 import { letIn } from './tools/host.ts'
 import { fitting } from './tools/picture.ts'
@@ -52,7 +53,7 @@ const HELD = 2000
 const MAX_TEXT = 16_000
 const MAX_MESSAGE = 1000
 const FOLDER = 'signalbox-agent-'
-/** The folder of an attempt has the time of its last beat; one that is older was left by an agent that died. */
+/** The folder of a live attempt has a recent time; one that is older was left by an agent that died. */
 const LEFT_MS = 300_000
 
 const namesIn = (folder: string, start: string): string[] =>
@@ -60,22 +61,31 @@ const namesIn = (folder: string, start: string): string[] =>
     .filter((name) => name.startsWith(start))
     .map((name) => join(folder, name))
 
-/** Removes what agents left when they were killed: keys and variables of their jobs, and half a copy of a provider. */
+/** Keeps the folder of an attempt from counting as left, also while the attempt waits to begin. */
+const keepFresh = (folder: string): NodeJS.Timeout =>
+  setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => {}), BEAT_MS)
+
+/**
+ * Removes what agents left when they were killed: keys and variables of their jobs, and half a copy of a provider. A state
+ * that could not be written is kept: it may be the only record of new objects.
+ */
 export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
   for (const path of [...namesIn(tmpdir(), FOLDER), ...namesIn(state_dir, `providers.${FOLDER}`)]) {
     try {
       const { uid: owner, mtimeMs } = lstatSync(path)
-      if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS) removeTree(path)
+      if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS) {
+        rescueUnsaved(state_dir, path)
+        removeTree(path)
+      }
     } catch {
       // Another agent was faster, or its owner took the right away.
     }
   }
 }
 
-type Line = { seq: number; time: string; text: string } & Pick<LogLine, 'stream' | 'level'>
+type Line = { seq: number; time: string; text: string } & LogLine
 type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
   work: Work
-  folder: string
   first: Answer
   say: (line: string) => void
 }
@@ -84,7 +94,7 @@ type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
  * Sends the lines of a started attempt, and learns from the answers whether it must stop. It stops by itself if none is
  * accepted for two heartbeat intervals.
  */
-const startBeating = ({ work, folder, report, first, say }: Beating) => {
+const startBeating = ({ work, report, first, say }: Beating) => {
   const stop = new AbortController()
   if (first.cancel_requested) stop.abort()
   const lines: Line[] = []
@@ -92,6 +102,8 @@ const startBeating = ({ work, folder, report, first, say }: Beating) => {
   let heard = first.at ?? Date.now()
   let lost = false
   let ended = false
+  /** `shut`: the attempt is no longer ours, and each further message would only be another refusal. */
+  let state: 'ready' | 'busy' | 'later' | 'shut' = 'ready'
   let beating: Promise<void> = Promise.resolve()
   const halt = (why: string) => {
     if (!stop.signal.aborted) say(`${work.node_id}: ${why}`)
@@ -101,7 +113,7 @@ const startBeating = ({ work, folder, report, first, say }: Beating) => {
     lost = true
     halt('lost; stopping')
   }
-  const beat = async () => {
+  const send = async () => {
     const part = partOf(lines)
     const { status, at, cancel_requested, category, code } = await report(
       'heartbeat',
@@ -113,20 +125,37 @@ const startBeating = ({ work, folder, report, first, say }: Beating) => {
       lines.splice(0, part.length)
     }
     // The attempt is no longer ours. A proxy on the way cannot know that: silence ends it in its time.
-    if (category === 'execution_result_rejected' || code === 'invalid_token') lose()
+    const rejected = category === 'execution_result_rejected' || code === 'invalid_token'
+    if (rejected) lose()
     else if (cancel_requested) halt('told to stop')
+    state = rejected ? 'shut' : status === 200 ? 'busy' : 'later'
+  }
+  /** Sends until less than one whole message of lines is left, or one is not accepted. */
+  const beat = () => {
+    if (ended || state === 'busy' || state === 'shut') return
+    state = 'busy'
+    const all = async () => {
+      do await send()
+      while (state === 'busy' && !ended && lines.length >= LINES)
+      if (state === 'busy') state = 'ready'
+    }
+    beating = all()
   }
   const timer = setInterval(
     () => {
-      void utimes(folder, new Date(), new Date()).catch(() => {})
       // A request that hangs must not delay this.
       if (Date.now() - heard > 2000 * work.heartbeat_s) lose()
-      beating = beating.then(() => (ended ? undefined : beat()))
+      beat()
     },
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
   )
   return {
     lines,
+    /** A loud program does not wait for the next beat. */
+    add: (line: Line) => {
+      lines.push(line)
+      if (lines.length >= LINES && state === 'ready') beat()
+    },
     stop: stop.signal,
     /** Milliseconds until another agent may get the work, once this one is lost. */
     own_ms: () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity),
@@ -148,13 +177,15 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
   // Without it no work can begin, such as on a full disk.
   const folder = mkdtempSync(join(tmpdir(), FOLDER))
+  const fresh = keepFresh(folder)
   const first = await report('started')
   if (first.status !== 200) {
+    clearInterval(fresh)
     rmSync(folder, { recursive: true })
     return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
   }
   say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
-  const { lines, stop, own_ms, end } = startBeating({ work, folder, report, first, say })
+  const { lines, add, stop, own_ms, end } = startBeating({ work, report, first, say })
   let seq = 0
 
   const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
@@ -162,7 +193,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
   const log: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {
     seq += 1
-    lines.push({ seq, time: new Date().toISOString(), stream, level, text: mask(text, { cut }).slice(0, MAX_TEXT) })
+    const masked = mask(text, { cut })
+    const line = { seq, time: new Date().toISOString(), stream, level, text: masked.slice(0, MAX_TEXT) }
+    add({ ...line, ...((cut || masked.length > MAX_TEXT) && { cut: true }) })
   }
   const stored = async () => {
     while (lines.length > HELD && !stop.aborted) await delay(100)
@@ -209,6 +242,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     say(`${work.node_id}: ${status}${said.status === 200 ? '' : refused}`)
   } finally {
     void end()
+    clearInterval(fresh)
     endStrays(basename(folder))
     try {
       removeTree(folder)

@@ -6,6 +6,7 @@ import type { Work, WorkRequest } from '../../shared/contracts/engine/executions
 import { paint } from '../../shared/data/print.ts'
 import { carryOut, removeLeft } from '../agent/attempt.ts'
 import { type AgentFile, readAgentFile } from '../agent/tools/file.ts'
+import { keyWords } from '../agent/tools/seal.ts'
 import { type Command, type Context, needed, readDocument, text } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { load } from '../operations/pack.ts'
@@ -69,6 +70,7 @@ export const agentCommands: Command[] = [
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
       removeLeft(file)
       const sweep = setInterval(() => removeLeft(file), SWEEP_MS)
+      if (file.tofu || file.kubernetes) context.out.note(keyWords(file))
       context.out.note(`Asking for work of ${file.pools.join(', ')}.`)
       try {
         let told: Promise<unknown> = Promise.resolve()

@@ -29,6 +29,7 @@ import { judgePreviews } from '../policies/previews.ts'
 /** How long after the end of an attempt its log lines are still accepted. */
 const LOGS_AFTER_S = 600
 const MAX_OUTPUTS = 262_144
+const MAX_PROGRESS = 16_384
 const MAX_LOG = 50 * 1024 * 1024
 const MAX_SEQ = 2 ** 31 - 1
 /** An attempt that has less time is not handed over again. */
@@ -51,6 +52,8 @@ export const takeResult = async (
 ): Promise<ExecutionReply> => {
   if (message.outputs && Buffer.byteLength(JSON.stringify(message.outputs)) > MAX_OUTPUTS)
     throw new AppError('validation_error', 'too_large', `Outputs are at most ${MAX_OUTPUTS} bytes.`, { status: 422 })
+  if (message.progress && Buffer.byteLength(JSON.stringify(message.progress)) > MAX_PROGRESS)
+    throw new AppError('validation_error', 'too_large', `Progress is at most ${MAX_PROGRESS} bytes.`, { status: 422 })
   const token_sha256 = sha256Hex(token ?? '')
   const stored = await storedAmong(deps, message)
   const mayEnd = TERMINAL.has(message.phase) || message.phase === 'started'
@@ -62,8 +65,9 @@ export const takeResult = async (
     pool = handed.pool
     const fingerprint = digest(message)
     const known = await knownAnswer(tx, token_sha256, message.result_id)
-    if (known?.fingerprint === fingerprint) return repeated(known.answer as Kept, handed)
-    if (known) return { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
+    if (known && known.fingerprint !== fingerprint)
+      return { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
+    if (known) return repeated(tx, token_sha256, known.answer as Kept, handed, message)
     const outcome = await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
     const keep = (answer: Kept) => keepAnswer(tx, token_sha256, message.result_id, fingerprint, answer)
     if ('reply' in outcome) await keep(outcome.reply)
@@ -89,8 +93,25 @@ export const takeResult = async (
 
 type Kept = ExecutionReply | { refusal: RefusalCode }
 
-const repeated = (answer: Kept, { left_s }: Handed): Outcome =>
-  'refusal' in answer ? answer : { reply: { ...answer, duplicate: true, left_s } }
+/**
+ * The message that ended an attempt keeps its answer. Any other repeat is a sign of life, and accepted only while the
+ * work is the agent's: it may act because of this answer, after an earlier one was lost.
+ */
+const repeated = async (
+  tx: Tx,
+  token_sha256: string,
+  answer: Kept,
+  handed: Handed,
+  message: ExecutionResult,
+): Promise<Outcome> => {
+  if ('refusal' in answer) return answer
+  if (TERMINAL.has(message.phase)) return { reply: { ...answer, duplicate: true, left_s: handed.left_s } }
+  const refusal = refuseStale(handed, message) ?? refuseClosed(handed)
+  if (refusal) return { refusal }
+  const { sequence } = handed
+  await noteMessage(tx, token_sha256, handed, { sequence, progress: undefined, started: false })
+  return { reply: { ...replyOf(handed, handed.node_state), duplicate: true } }
+}
 
 export const tokenRefused = () =>
   new AppError('policy_denied', 'invalid_token', 'The execution token is not valid.', {
@@ -133,10 +154,9 @@ const take = async (
   message: ExecutionResult,
   stored: ReadonlySet<string>,
 ): Promise<Outcome> => {
-  const late = handed.phase !== 'running' && handed.phase !== 'dispatched'
   const stale = refuseStale(handed, message)
   if (stale) return { refusal: stale }
-  const keeps = !late || (handed.ended_s ?? 0) <= LOGS_AFTER_S
+  const keeps = !isLate(handed) || (handed.ended_s ?? 0) <= LOGS_AFTER_S
   const lines = bounded(handed, message.lines ?? [])
   const conflict = keeps ? await appendLines(tx, handed, handed.generation, lines) : undefined
   if (conflict !== undefined)
@@ -159,8 +179,8 @@ const take = async (
         422,
       ),
     }
-  if (late || handed.closed)
-    return { refusal: rejected('attempt_closed', `The attempt is ${late && handed.phase ? handed.phase : 'closed'}.`) }
+  const closed = refuseClosed(handed)
+  if (closed) return { refusal: closed }
   const unready = refuseBegin(handed, message.phase === 'started')
   if (unready) return { refusal: rejected('not_dispatched', unready) }
   if (message.phase === 'started' && handed.role === 'run' && handed.control === 'cancel') {
@@ -185,6 +205,13 @@ const take = async (
   return end(tx, policies, token_sha256, handed, message)
 }
 
+const isLate = ({ phase }: Handed): boolean => phase !== 'running' && phase !== 'dispatched'
+
+const refuseClosed = (handed: Handed): RefusalCode | undefined =>
+  isLate(handed) || handed.closed
+    ? rejected('attempt_closed', `The attempt is ${(isLate(handed) && handed.phase) || 'closed'}.`)
+    : undefined
+
 /** One "started" is accepted: of two agents that have the same work, one begins it. None does once a cancel was accepted. */
 const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | undefined => {
   if (!begins) return started ? undefined : 'Report "started" first, and continue once it is accepted.'
@@ -193,13 +220,17 @@ const refuseBegin = ({ started, start_due }: Handed, begins: boolean): string | 
 }
 
 /** Limits the log as for any other attempt; the line after the last one kept says so. */
-const bounded = ({ log_bytes, lines_before }: Handed, given: NonNullable<ExecutionResult['lines']>): LogLine[] => {
+const bounded = (
+  { log_bytes, log_lines, lines_before }: Handed,
+  given: NonNullable<ExecutionResult['lines']>,
+): LogLine[] => {
   if (log_bytes > MAX_LOG) return []
   const lines: LogLine[] = given.flatMap(({ seq, ...line }) =>
     seq + lines_before < MAX_SEQ ? { seq: seq + lines_before, ...line } : [],
   )
   const last = lines.reduce((most, line) => Math.max(most, line.seq), 0)
-  const size = lines.reduce((sum, { text }) => sum + Buffer.byteLength(text), log_bytes)
+  // Lines whose answer was lost come again; they are counted already.
+  const size = lines.reduce((sum, { seq, text }) => (seq > log_lines ? sum + Buffer.byteLength(text) : sum), log_bytes)
   if (size > MAX_LOG)
     lines.push({ seq: last + 1, time: new Date().toISOString(), stream: 'log', level: 'warn', text: LOG_CUT })
   return lines

@@ -45,7 +45,8 @@ export const seenOf = (
 
 /**
  * Gives a piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer
- * leaves, so no two agents get it. If the answer is lost, the work is given out again after its time to begin.
+ * leaves, so no two agents get it. If the answer is lost, its attempt fails as
+ * not_picked_up when its time to begin is over: it had no effect, and a node with more attempts is tried again.
  */
 export const takeWork = async (
   deps: WorkDeps,

@@ -89,7 +89,7 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
     'external',
     {
       max_run_s: 86_400,
-      check: (values) => checkShape(values, EXTERNAL, ''),
+      check: (values) => [...checkShape(values, EXTERNAL, ''), ...checkExternal(values)],
       reads: () => false,
       idempotent: () => false,
     },
@@ -100,6 +100,16 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
     { max_run_s: 600, check: (values) => checkShape(values, NOOP, ''), reads: () => true, idempotent: () => true },
   ],
 ])
+
+/** A preview that is put together in the plan would be carried out without a gate that shows the whole of it. */
+const checkExternal = ({ inputs }: Record<string, unknown>): Fault[] => {
+  if (!isObject(inputs)) return []
+  if (isOpen(inputs)) return [{ pointer: '/inputs', message: 'must name each input: one of them may be a preview' }]
+  const { preview } = inputs
+  const whole = isObject(preview) && typeof preview.$from === 'string' && Object.keys(preview).length === 1
+  if (preview === undefined || whole) return []
+  return [{ pointer: '/inputs/preview', message: 'must be one {"$from": "nodes/<node>/outputs/<output>"}' }]
+}
 
 /** Programs the executors' policy lets steps run. Returns why arguments do not fit; `args` only if all are known. */
 export type ProgramRules = (program: string, args: readonly string[] | undefined) => Fault | undefined

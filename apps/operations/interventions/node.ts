@@ -20,6 +20,7 @@ import { overrideInputs } from '../nodes/inputs.ts'
 import { generationMoved, generationsOf } from '../nodes/retry.ts'
 import { refuseOn } from '../operations/control.ts'
 import { isUntouched } from '../plans/ahead.ts'
+import { holdsPreview } from '../policies/previews.ts'
 import type { Intervened, Intervening } from './types.ts'
 
 type Payload = InterventionBody['payload']
@@ -183,6 +184,14 @@ const isWaiting = ({ state }: NodeFacts): boolean =>
   INTERVENTION_STATES.skip.has(state) && state !== 'failed' && state !== 'outcome_unknown'
 
 const checkOutputs = (outputs: Record<string, unknown>, schema: Record<string, unknown> | undefined): void => {
+  // No policy has judged it, and a gate would show it as the forecast of the tool.
+  if (holdsPreview(outputs))
+    throw new AppError(
+      'invalid_state_transition',
+      'intervention_not_applicable',
+      'Only the agent of a node can state a preview.',
+      { hint: 'Retry the node: it makes a new preview.' },
+    )
   const faults = schema ? compileSchema(schema)(structuredClone(outputs)) : []
   if (faults.length > 0)
     throw new AppError('validation_error', 'parameters_invalid', "The outputs do not match the node's schema.", {

@@ -24,6 +24,10 @@ export const previewFacts = ({ changes, changes_count, counts, unknowns, binding
   }
 }
 
+export const holdsPreview = (value: unknown): boolean =>
+  Value.Check(Preview, value) ||
+  (typeof value === 'object' && value !== null && Object.values(value).some(holdsPreview))
+
 /**
  * Judges the previews among the outputs of a node by the hard and soft policies of planning (operations.md 7.5). A hard
  * one that forbids it fails the node. A soft one raises the demands of the gates that show it; it fails the node if no gate

@@ -22,11 +22,11 @@ const MARK = 'SIGNALBOX_RUN'
  * A fixed script that only sets limits and then becomes the program. The plan's values are in "$@", which no shell
  * parses again. Node cannot set limits. Beside the program a reader waits for the end of pipe 3, which comes whenever
  * this process dies. It then ends the whole group and those who left it: a program that kept running unseen would
- * collide with its retry.
+ * collide with its retry. It ignores the signals that ask the group to end, as the program may.
  */
 const LIMITED = [
   'ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; [ "$4" = 0 ] || ulimit -v "$4"; m=$5; shift 5',
-  `( { read -r _ <&3; kill -KILL $(grep -lsa "${MARK}=$m" /proc/[0-9]*/environ | cut -d/ -f3); kill -KILL 0; } </dev/null >/dev/null 2>&1 & )`,
+  `( { trap '' HUP INT QUIT TERM; read -r _ <&3; kill -KILL $(grep -lsa "${MARK}=$m" /proc/[0-9]*/environ | cut -d/ -f3); kill -KILL 0; } </dev/null >/dev/null 2>&1 & )`,
   `export ${MARK}="$m"; exec "$@" 3<&-`,
 ].join('\n')
 

@@ -32,10 +32,14 @@ chunk as (
   from jsonb_array_elements($6::jsonb) l having count(*) > 0),
 log as (
   insert into operations.log_chunks (operation_id, node_id, role, attempt, chunk, lines)
-  select $1, $2, $3, $4, c.chunk, c.lines from chunk c, mine),
+  select $1, $2, $3, $4, c.chunk, c.lines from chunk c, mine on conflict do nothing),
 log_index as (
   insert into operations.operation_job_log_index (operation_id, node_id, role, attempt, chunk, generation, first_seq, last_seq, first_at, last_at, lines, bytes, levels)
-  select $1, $2, $3, $4, c.chunk, mine.generation, c.first_seq, c.last_seq, c.first_at, c.last_at, c.count, c.bytes, c.levels from chunk c, mine)`
+  select $1, $2, $3, $4, c.chunk, mine.generation, c.first_seq, c.last_seq, c.first_at, c.last_at, c.count, c.bytes, c.levels from chunk c, mine on conflict do nothing)`
+
+/** Lines are numbered without gaps. Those of an earlier try, whose answer was lost, are sent again and count once. */
+const COUNTED = `log_lines = greatest(log_lines, (select max((l ->> 'seq')::int) from jsonb_array_elements($6::jsonb) l)),
+    log_bytes = log_bytes + (select coalesce(sum(octet_length(l ->> 'text')), 0) from jsonb_array_elements($6::jsonb) l where (l ->> 'seq')::int > a.log_lines)`
 
 /**
  * The result: one statement, one commit. It counts only under the newest fence and while the attempt is open. What the
@@ -44,8 +48,7 @@ log_index as (
 const endOf = (further: string) => `
 with mine as (
   update operations.node_attempts a set phase = $7, inputs = $8, outputs = $9, error = $10, resume = null, ended_at = clock_timestamp(),
-    log_lines = log_lines + jsonb_array_length($6::jsonb), log_complete = true,
-    log_bytes = log_bytes + (select coalesce(sum(octet_length(l ->> 'text')), 0) from jsonb_array_elements($6::jsonb) l)
+    ${COUNTED}, log_complete = true
   where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 and a.fence = $5 and a.phase in ('dispatched', 'running')
   returning a.generation, a.started_at, a.ended_at),
 node as (
@@ -104,8 +107,7 @@ export const endAttempt = async (
 const NOTE = `
 with mine as (
   update operations.node_attempts a set heartbeat_at = clock_timestamp(), resume = coalesce($7, a.resume), progress = coalesce($8, a.progress),
-    inputs = coalesce($9, a.inputs), log_lines = log_lines + jsonb_array_length($6::jsonb),
-    log_bytes = log_bytes + (select coalesce(sum(octet_length(l ->> 'text')), 0) from jsonb_array_elements($6::jsonb) l)
+    inputs = coalesce($9, a.inputs), ${COUNTED}
   where a.operation_id = $1 and a.node_id = $2 and a.role = $3 and a.attempt = $4 and a.fence = $5 and a.phase in ('dispatched', 'running')
   returning a.generation),
 ${LOGS}

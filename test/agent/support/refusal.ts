@@ -12,6 +12,13 @@ type Line = { statement: string; kind: string; subject: { type: string; id: stri
  * Waits for the end of a node that was refused or contained. Its export verifies offline and has one record of the end,
  * with its class; the record's digest covers exactly these words and no outputs, and no artifact was kept.
  */
+/** Gives out a preview that no tool has made, as its output `preview`. */
+export const forging = (preview: object, depends_on: string[] = []) => ({
+  ...{ node_id: 'forged', executor: 'noop', depends_on, with: { outputs: { preview } } },
+  outputs: { preview: '/preview' },
+})
+export const forged = { $from: 'nodes/forged/outputs/preview' }
+
 export const refused = async (
   lab: Lab,
   path: string,

@@ -51,7 +51,7 @@ const NOBODY = 65_534
  * A real sshd on its own port, with its own keys and users. As root it runs as nobody, who logs in as "deploy"; only
  * this sshd knows that user.
  */
-export const startSshd = async (folder: string, name = 'sshd') => {
+export const startSshd = async (folder: string, name = 'sshd', banner = '') => {
   const home = join(cacheDir(), 'openssh-server')
   const sources = [
     found('/usr/sbin/sshd'),
@@ -86,6 +86,8 @@ export const startSshd = async (folder: string, name = 'sshd') => {
     // What ansible leaves of a module that was killed goes with the rest.
     ...['MaxStartups 200', 'MaxSessions 200', `SetEnv TMPDIR=${place}`],
   ]
+  if (banner) config.push(`Banner ${join(place, 'banner')}`)
+  writeFileSync(join(place, 'banner'), banner)
   writeFileSync(join(place, 'config'), `${config.join('\n')}\n`)
   if (root) for (const file of readdirSync(place)) chownSync(join(place, file), uid, uid)
   if (root) chownSync(place, uid, uid)

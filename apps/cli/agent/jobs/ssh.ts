@@ -12,7 +12,7 @@ const REMOTE = [
   'n=$1; shift; i=$#',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the host's shell reads it
   'while [ "$i" -gt 0 ]; do a=$(printf %s "$1" | base64 -d) || exit 1; shift; set -- "$@" "${a%x}"; i=$((i - 1)); done',
-  'echo "$n ready" >&2',
+  'printf "\\n%s ready\\n" "$n" >&2',
   'IFS= read -r in || exit 1',
   'exec 3<&0 </dev/null',
   '{ read -r _ <&3; trap "" TERM; kill -TERM -$$; sleep 5; kill -KILL -$$; } >/dev/null 2>&1 &',

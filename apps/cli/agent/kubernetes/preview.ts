@@ -3,7 +3,7 @@ import type { ObjectSet, PreviewChange, PreviewField } from '../../../shared/con
 import { maskIn } from '../../../shared/data/mask.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { pictureOf } from '../tools/picture.ts'
-import { keepSealed } from '../tools/seal.ts'
+import { sealedWith } from '../tools/seal.ts'
 import { failed, type Job, refusal, refusedBy, type Tool, type Verdict } from '../tools/types.ts'
 import { broughtOf, type Checked, check, type Found, type Refused, type Rules } from './check.ts'
 import { type Cluster, NoAnswer, openCluster } from './cluster.ts'
@@ -84,7 +84,6 @@ export const previewSet: Tool = (job) =>
       ...{ noise: [...rules.noise], take: rules.take, prune: gone, inventory },
       objects: placed.map((one, i) => savedOf(one, checked[i] as Checked)),
     }
-    const plan = await keepSealed(job, 'objects', 'saved_plan', Buffer.from(JSON.stringify(saved)))
     const sensitive = textsOf(job, 'sensitive').map(matcherOf)
     const isSensitive = (kind: string, path: string) =>
       (kind === 'Secret' && (path.startsWith('/data') || path.includes(LAST_APPLIED))) ||
@@ -93,15 +92,16 @@ export const previewSet: Tool = (job) =>
       ...gone.map(({ id, uid }) => ({ id, action: 'delete', fields: [{ path: '/metadata/uid', before: uid }] })),
       ...saved.objects.flatMap((one) => changeOf(one, mask, (path) => isSensitive(one.ref.kind, path))),
     ]
-    const made: ObjectSet = {
+    const made: Omit<ObjectSet, 'plan'> = {
       ...{ format: 'signalbox/preview@1', binding: 'checked', tool: `kubernetes ${cluster.version}`, drift: 0 },
-      ...{ source_digest, cluster: cluster.name, set, ...pictureOf(changes), plan },
+      ...{ source_digest, cluster: cluster.name, set, ...pictureOf(changes) },
       unforeseen: saved.objects
         .filter(({ action }) => action === 'unseen')
         .map(({ id }) => `${id}: the server can check it once its namespace or kind exists`)
         .slice(0, 200),
     }
-    return { status: 'succeeded', outputs: { preview: made } }
+    const preview = await sealedWith(job, 'objects', made, Buffer.from(JSON.stringify(saved)))
+    return { status: 'succeeded', outputs: { preview } }
   })
 
 const savedOf = (placed: Placed, { action, fields, taken, live, after }: Checked): Saved['objects'][number] => {

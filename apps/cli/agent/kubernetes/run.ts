@@ -40,7 +40,7 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
   const given = (job.work.inputs as Record<string, unknown>).preview
   if (!Value.Check(ObjectSet, given))
     throw refusal('"preview" is not a preview of kubernetes: pass the output of its node.')
-  const saved = JSON.parse((await fetchSealed(job, 'objects', given.plan)).toString()) as Saved
+  const saved = JSON.parse((await fetchSealed(job, 'objects', given)).toString()) as Saved
   if (saved.cluster_uid !== cluster.uid)
     throw new Ended(stale(`The cluster "${cluster.name}" is not the one that the preview was made with.`))
   for (const { ref, id } of [...saved.objects, ...saved.prune]) {

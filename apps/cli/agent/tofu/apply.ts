@@ -11,7 +11,7 @@ import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } fr
 import { lockIn, lockWords } from './lock.ts'
 import { baseOf, type Module, openModule } from './module.ts'
 import { MAX_LIST, recordOf } from './record.ts'
-import { keepUnsaved } from './unsaved.ts'
+import { keepUnsaved, UNSAVED } from './unsaved.ts'
 
 const LOCK_WAIT_S = 30
 const MAX_LOCK_WAIT_S = 3600
@@ -24,7 +24,7 @@ export const apply: Tool = async (job) => {
   if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is not a preview: pass the output of its node.')
   if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
     return refusedBy(`"lock_wait_s" must be a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
-  const plan = await fetchSealed(job, 'plan', given.plan)
+  const plan = await fetchSealed(job, 'plan', given)
   const module = await openModule(job)
   if (module.source_digest !== given.source_digest) return stale('The source files changed since this plan was made.')
   const now = await baseOf(module)
@@ -76,7 +76,7 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
   const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`]
   const ended = await orEnded(module.tofu(['apply', ...options, plan], { log: reader(job, said) }))
   const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(', ')}` : ''}.`
-  const unsaved = join(module.dir, 'errored.tfstate')
+  const unsaved = join(module.dir, UNSAVED)
   if (lstatSync(unsaved, { throwIfNoEntry: false })) return keepUnsaved(job, unsaved, progress)
   if (ended instanceof Ended)
     return { ...ended.verdict, ...('message' in ended.verdict && { message: `${ended.verdict.message} ${progress}` }) }

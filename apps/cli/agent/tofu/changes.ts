@@ -66,7 +66,10 @@ const fieldsOf = (change: ToolChange, mask: (text: string) => string): PreviewFi
       if (unknown === true || differs(before, after)) fields.push({ path, sensitive: true })
       return
     }
-    if (unknown === true) return void fields.push({ path, ...valued('before', before, mask), unknown: true })
+    // A value is shown whole below. If a part of it is secret, the other side has no such part to compare it with.
+    const hidden = secret.some(isMarked) && { sensitive: true }
+    if (unknown === true)
+      return void fields.push({ path, ...(hidden || valued('before', before, mask)), unknown: true })
     const parts = [before, after, unknown].filter((part) => isObject(part) || Array.isArray(part)) as object[]
     if (
       parts.length > 0 &&
@@ -83,11 +86,15 @@ const fieldsOf = (change: ToolChange, mask: (text: string) => string): PreviewFi
       return
     }
     if (differs(before, after))
-      fields.push({ path, ...valued('before', before, mask), ...valued('after', after, mask) })
+      fields.push({ path, ...(hidden || { ...valued('before', before, mask), ...valued('after', after, mask) }) })
   }
   walk('', change.before, change.after, change.after_unknown, [change.before_sensitive, change.after_sensitive])
   return fields.sort((a, b) => (a.path < b.path ? -1 : 1))
 }
+
+/** Whether the tool marks a part of the value as sensitive, however deep. */
+const isMarked = (marks: unknown): boolean =>
+  marks === true || (typeof marks === 'object' && marks !== null && Object.values(marks).some(isMarked))
 
 const differs = (a: unknown, b: unknown) => JSON.stringify(a ?? null) !== JSON.stringify(b ?? null)
 

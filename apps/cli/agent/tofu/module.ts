@@ -6,6 +6,7 @@ import { named } from '../tools/file.ts'
 import { copySource } from '../tools/source.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 import { keepProviders, offerProviders } from './providers.ts'
+import { MODULE } from './unsaved.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, with the tool to run in it. */
 export type Module = {
@@ -52,7 +53,7 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
   if (!rules || !found) throw refusal(`The agent's file names no source "${source}".`)
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
-  const dir = join(job.folder, 'module')
+  const dir = join(job.folder, MODULE)
   const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
   if (state_file !== undefined) {

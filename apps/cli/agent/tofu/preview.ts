@@ -3,7 +3,7 @@ import type { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { noteVersion } from '../tools/program.ts'
-import { keepSealed } from '../tools/seal.ts'
+import { sealedWith } from '../tools/seal.ts'
 import { failed, refusedBy, type Tool } from '../tools/types.ts'
 import { changesOf, planIn } from './changes.ts'
 import { baseOf, openModule } from './module.ts'
@@ -26,13 +26,12 @@ export const preview: Tool = async (job) => {
   if (shown.code !== 0) return failed('tool_failed', 'The saved plan cannot be read. No change was made.')
   const saved = await readPlain(path, MAX_PLAN)
   if (!Buffer.isBuffer(saved)) return failed('tool_failed', `The saved plan is no file of at most ${MAX_PLAN} bytes.`)
-  const plan = await keepSealed(job, 'plan', 'saved_plan', saved)
   const told = planIn(shown.out)
   const changes = changesOf(told, job.mask)
   noteVersion(job, told.terraform_version)
-  const made: SavedPlan = {
+  const made: Omit<SavedPlan, 'plan'> = {
     ...{ format: 'signalbox/preview@1', binding: 'exact', tool: String(told.terraform_version), base },
-    ...{ source_digest: module.source_digest, plan, ...changes, no_change: changes.no_change && code === 0 },
+    ...{ source_digest: module.source_digest, ...changes, no_change: changes.no_change && code === 0 },
   }
-  return { status: 'succeeded', outputs: { preview: made } }
+  return { status: 'succeeded', outputs: { preview: await sealedWith(job, 'plan', made, saved) } }
 }

@@ -1,9 +1,12 @@
-import { cpSync, mkdirSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, lstatSync, mkdirSync, renameSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { keepSealed } from '../tools/seal.ts'
 import type { Job, Verdict } from '../tools/types.ts'
 
+/** The tool writes it where it runs: in the module, a folder of its attempt's own. */
+export const UNSAVED = 'errored.tfstate'
+export const MODULE = 'module'
 /** An artifact may have 256 MiB. */
 const MAX_STATE = 255 * 1024 * 1024
 
@@ -13,11 +16,10 @@ const MAX_STATE = 255 * 1024 * 1024
  */
 export const keepUnsaved = async (job: Job, found: string, progress: string): Promise<Verdict> => {
   const { operation_id, node_id, fence } = job.work
-  const folder = join(job.file.state_dir, 'unsaved')
-  const path = join(folder, `${operation_id}-${node_id}-${fence}.tfstate`)
+  const path = join(job.file.state_dir, 'unsaved', `${operation_id}-${node_id}-${fence}.tfstate`)
   const here = (() => {
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      unsavedIn(job.file.state_dir)
       move(found, path)
       return true
     } catch {
@@ -27,13 +29,27 @@ export const keepUnsaved = async (job: Job, found: string, progress: string): Pr
   const bytes = await readPlain(here ? path : found, MAX_STATE).catch(() => undefined)
   const sent =
     Buffer.isBuffer(bytes) &&
-    (await keepSealed(job, 'errored.tfstate', 'unsaved_state', bytes).then(
+    (await keepSealed(job, { name: UNSAVED, kind: 'unsaved_state' }, bytes).then(
       () => true,
       () => false,
     ))
   const where = here ? `is ${path} on the agent's machine` : sent ? 'is a sealed artifact' : 'could not be kept'
   const message = `The state could not be written: it ${where}. Push it before you do anything else. ${progress}`
   return { status: 'unknown', class: 'unsaved_state', message }
+}
+
+/** Moves the unsaved state of an attempt whose agent died to the others. Throws if it cannot. */
+export const rescueUnsaved = (state_dir: string, folder: string): void => {
+  const found = join(folder, MODULE, UNSAVED)
+  if (!lstatSync(found, { throwIfNoEntry: false })) return
+  const kept = unsavedIn(state_dir)
+  move(found, join(kept, `${basename(folder)}.tfstate`))
+}
+
+const unsavedIn = (state_dir: string): string => {
+  const folder = join(state_dir, 'unsaved')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
 }
 
 /** A link is moved, never followed. */

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { seal as sealBy, unseal as unsealBy } from '../../../shared/codec/seal.ts'
-import { sha256Hex } from '../../../shared/data/digest.ts'
-import { type Job, refusal } from './types.ts'
+import { digest, sha256Hex } from '../../../shared/data/digest.ts'
+import { maskIn } from '../../../shared/data/mask.ts'
+import { storableJson } from '../../../shared/run/storable.ts'
+import { Ended, type Job, refusal } from './types.ts'
 
 /** Saved plans contain secrets, so they leave the agent sealed, by a key file that the agents of one pool share. */
 const MAGIC = Buffer.from('sbx1')
@@ -19,6 +21,16 @@ const keyOf = (state_dir: string): Buffer => {
   throw refusal(
     `${path} is not a key of ${KEY_BYTES} bytes. Copy it from another agent of the pool; if none has it, remove the file and retry the previews.`,
   )
+}
+
+/** For people, who see by it whether the agents of a pool share a key. */
+export const keyWords = ({ state_dir }: { state_dir: string }): string => {
+  try {
+    const key = sha256Hex(keyOf(state_dir)).slice(0, 8)
+    return `Saved plans are sealed by ${join(state_dir, 'seal.key')} (${key}); the other agents of a pool need a copy of it.`
+  } catch (error) {
+    return error instanceof Ended && 'message' in error.verdict ? error.verdict.message : (error as Error).message
+  }
 }
 
 /** Whole or not at all, and never in place of the key of another agent that was faster. */
@@ -50,19 +62,39 @@ export const unseal = (state_dir: string, operation_id: string, sealed: Buffer):
 }
 
 /** Keeps bytes as a sealed artifact. Returns its digest and that of the bytes. */
-export const keepSealed = async ({ file, work, keep }: Job, name: string, kind: string, bytes: Buffer) => {
+export const keepSealed = async (
+  { file, work, keep }: Job,
+  { name, kind, of = work.operation_id }: { name: string; kind: string; of?: string },
+  bytes: Buffer,
+) => {
   const about = { name: `${name}.sealed`, kind, media_type: 'application/octet-stream' }
-  const { sha256 } = await keep(about, seal(file.state_dir, work.operation_id, bytes))
+  const { sha256 } = await keep(about, seal(file.state_dir, of, bytes))
   return { sha256, content_sha256: sha256Hex(bytes) }
 }
 
-type Kept = { sha256: string; content_sha256: string }
+type Sealed = 'plan' | 'objects'
+/** The operation and all that a reader of the preview sees. */
+const subjectOf = ({ work }: Job, shown: object): string => `${work.operation_id} ${digest(shown)}`
+
+/** The preview with its sealed bytes. They open only with the preview exactly as it was shown, so no other stands for it. */
+export const sealedWith = async <T extends object>(job: Job, name: Sealed, made: T, bytes: Buffer) => {
+  const shown = JSON.parse(storableJson(maskIn(made, job.mask))) as T
+  const plan = await keepSealed(job, { name, kind: 'saved_plan', of: subjectOf(job, shown) }, bytes)
+  return { ...shown, plan }
+}
+
 /** Returns the approved bytes exactly; otherwise ends the job. */
-export const fetchSealed = async (job: Job, what: 'plan' | 'objects', kept: Kept): Promise<Buffer> => {
-  const [does, them, has] = what === 'plan' ? ['does', 'it, or it was', 'has'] : ['do', 'them, or they were', 'have']
-  const bytes = unseal(job.file.state_dir, job.work.operation_id, await job.fetch(kept.sha256))
+export const fetchSealed = async (
+  job: Job,
+  what: Sealed,
+  { plan: kept, ...shown }: { plan: { sha256: string; content_sha256: string } },
+): Promise<Buffer> => {
+  const [does, them, has] = what === 'plan' ? ['does', 'it', 'has'] : ['do', 'them', 'have']
+  const bytes = unseal(job.file.state_dir, subjectOf(job, shown), await job.fetch(kept.sha256))
   if (!bytes)
-    throw refusal(`The saved ${what} ${does} not open: a different key sealed ${them} changed. No change was made.`)
+    throw refusal(
+      `The saved ${what} ${does} not open: a different key sealed ${them}, or the preview is not the one that was made. No change was made. Retry the preview.`,
+    )
   if (sha256Hex(bytes) !== kept.content_sha256)
     throw refusal(`The saved ${what} ${has} a different digest than the approved one. No change was made.`)
   return bytes

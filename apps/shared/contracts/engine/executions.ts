@@ -10,6 +10,7 @@ const Line = Closed({
   stream: Type.Enum(['stdout', 'stderr', 'log']),
   level: Type.Enum(['debug', 'info', 'warn', 'error']),
   text: Type.String({ maxLength: 16_384 }),
+  cut: Type.Optional(Type.Boolean({ description: 'The line was longer; the rest of it is not sent.' })),
 })
 
 const AGENT_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
