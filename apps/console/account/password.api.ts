@@ -33,7 +33,11 @@ export const newPasswordErrors = (problem: Problem | null): string[] => {
 
 const send = (current_password: string, new_password: string, key: string): Promise<Response | null> =>
   locked(async () => {
-    const answer = await post('/api/v1/users/me/password', { current_password, new_password }, { token: accessToken(), key })
+    const answer = await post(
+      '/api/v1/users/me/password',
+      { current_password, new_password },
+      { token: accessToken(), key },
+    )
     if (answer?.ok) {
       const body = await answer.clone().json()
       // A late repeat confirms the change without tokens; keep the current ones.

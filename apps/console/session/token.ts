@@ -1,4 +1,4 @@
-import { claimsOf, codeOf, retryAfter, type SecondStep, secondStepOf } from './answer.ts'
+import { claimsOf } from './answer.ts'
 import { csrfToken, dropCsrf, isTokens, keepCsrf, post, refreshed, type TokenBody, type Unrefreshed } from './cookie.ts'
 import { askSiblings, type Goodbye, hear, type Session, say, type Token } from './siblings.ts'
 import { nextDelay } from './wait.ts'
@@ -22,11 +22,7 @@ export class SessionAway extends Error {
     if (outcome !== 'unreachable') this.retry_at = Date.now() + outcome.retry_after_ms
   }
 }
-export type SignIn =
-  | { ok: true }
-  | { ok: false; status: number | null; code?: string; retry_after_ms: number; step?: SecondStep }
-
-const SIGNED_OUT = 'signalbox.signed_out'
+export const SIGNED_OUT = 'signalbox.signed_out'
 const LOCK = 'signalbox-token'
 const ENOUGH_LIFE_MS = 60_000
 
@@ -88,60 +84,6 @@ export const renew = (refused: string | null): Promise<Refreshed> => {
   })
 }
 
-export const signIn = async (username: string, password: string): Promise<SignIn> => {
-  const answer = await post('/v1/token?response_mode=cookie', { grant_type: 'password', username, password })
-  const step = answer?.status === 403 ? await secondStepOf(answer.clone()) : undefined
-  if (step === undefined) return entered(answer)
-  // If an app is available, the person chooses; a passkey alone is requested at once.
-  return step.factors.includes('totp')
-    ? { ok: false, status: 403, retry_after_ms: 0, step }
-    : signInByPasskey(step.factor_token)
-}
-
-/** Completes a sign-in with a code of the authenticator app. */
-export const signInByCode = async ({ factor_token }: SecondStep, totp: string): Promise<SignIn> =>
-  entered(await post('/v1/token?response_mode=cookie', { grant_type: 'second_factor', factor_token, totp }))
-
-/** Signs in with a passkey: alone, or after the password whose answer contained this factor token. */
-export const signInByPasskey = async (factor_token?: string): Promise<SignIn> => {
-  const assertion = await provedKey()
-  if (assertion === null) return { ok: false, status: 403, code: 'assertion_invalid', retry_after_ms: 0 }
-  const grant = factor_token === undefined ? { grant_type: 'passkey' } : { grant_type: 'second_factor', factor_token }
-  return entered(await post('/v1/token?response_mode=cookie', { ...grant, assertion }))
-}
-
-/** The passkey code loads on first use. */
-const provedKey = () => import('./passkeys.ts').then(({ proveKey }) => proveKey()).catch(() => null)
-
-const entered = async (answer: Response | null): Promise<SignIn> => {
-  if (answer === null) return { ok: false, status: null, retry_after_ms: 0 }
-  if (!answer.ok) {
-    const code = await codeOf(answer)
-    return { ok: false, status: answer.status, retry_after_ms: retryAfter(answer), ...(code && { code }) }
-  }
-  localStorage.removeItem(SIGNED_OUT)
-  const before = person?.user_id
-  take(await answer.json())
-  // A different person has signed in on this page: clear all data of the previous one.
-  if (before !== undefined && before !== person?.user_id) location.reload()
-  return { ok: true }
-}
-
-/** Proves one of the person's passkeys again. Returns whether it was accepted. */
-export const confirmPasskey = async (): Promise<boolean> => {
-  const assertion = await provedKey()
-  const answer = assertion && (await post('/v1/token/reauth', { assertion }, { token: accessToken() }))
-  if (answer?.ok) take(await answer.json())
-  return answer?.ok === true
-}
-
-/** Checks a password or a code and takes a token with a fresh authentication time. Returns the status, or null. */
-export const confirmBy = async (proof: { password: string } | { totp: string }): Promise<number | null> => {
-  const answer = await post('/v1/token/reauth', proof, { token: accessToken() })
-  if (answer?.ok) take(await answer.json())
-  return answer?.status ?? null
-}
-
 /** Signs out in every tab, whatever the server answers. Unless it confirms the end, the call is repeated later. */
 export const signOut = async (): Promise<void> => {
   leaving = true
@@ -174,8 +116,8 @@ const saysMore = (reason: Goodbye): boolean =>
 
 /** Another tab signed in or refreshed: this tab takes its token if the person is the same, otherwise it reloads. */
 function meetSibling({ session, csrf_token }: Token): void {
-  if (isSomeoneElse(session.user_id)) return startAnew()
-  if (held === null || session.expires_at > held.expires_at) adopt(session, csrf_token)
+  if (isSomeoneElse(session.user_id)) startAnew()
+  else if (held === null || session.expires_at > held.expires_at) adopt(session, csrf_token)
 }
 
 const isSomeoneElse = (user_id: string): boolean => person !== null && person.user_id !== user_id

@@ -372,6 +372,17 @@ describe('a session in the browser', () => {
         await enter('olga')
         expect(await (await field()).inputValue()).toBe(text)
       }
+      // Another choice changes the address of the form.
+      await open('/new?kind=change&type=infra.generic')
+      await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
+      await page.waitForURL(/procedure=fleet/)
+      await page.getByLabel('Reason').fill('Half a reason')
+      const { pathname, search } = new URL(page.url())
+      await signOut()
+      await enter('olga')
+      await open(`${pathname}${search}`)
+      await page.getByLabel('Reason').waitFor()
+      expect(await page.getByLabel('Reason').inputValue()).toBe('Half a reason')
       await context.close()
     },
     PATIENCE_MS,

@@ -63,7 +63,8 @@ export const tLogin: typeof en.tLogin = {
   missing_username: 'Benutzernamen eingeben.',
   missing_password: 'Passwort eingeben.',
   signed_out: 'Sie sind abgemeldet.',
-  not_told: 'Hier sind Sie abgemeldet, aber der Server hat es nicht bestätigt. Der Browser beendet die Sitzung dort bald.',
+  not_told:
+    'Hier sind Sie abgemeldet, aber der Server hat es nicht bestätigt. Der Browser beendet die Sitzung dort bald.',
   revoked: 'Ihre Sitzung wurde an anderer Stelle beendet. Bitte neu anmelden.',
   or: 'oder',
   emergency: 'Im Notfall mit Passwort anmelden',
