@@ -123,8 +123,10 @@ describe('a command without an answer', () => {
       const { context, page } = await sitDown('olga')
       await page.goto(`${stack.gateway_url}/new?kind=change&type=infra.generic`)
       await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
-      await page.getByRole('button', { name: 'By cron' }).click()
-      await page.getByLabel('Expression (CEL)').fill("target.name == 'unanswered'")
+      await page.getByRole('button', { name: 'On a condition' }).click()
+      await page
+        .getByLabel('Expression (CEL)')
+        .fill('target.observed_state.release != target.desired_state.release')
       await page.getByLabel('Title').fill('Rotate at night')
       await page.getByLabel('Reason').fill('They end soon')
       const sent: string[] = []
