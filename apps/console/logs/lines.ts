@@ -4,7 +4,6 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { api, problemOf, read } from '../api/client.ts'
 import { useTopic } from '../api/hooks.ts'
 import { onFrame, onServed } from '../api/live.ts'
-import type { Range } from './line.tsx'
 
 export type LogState = { lines: LogLine[]; total: number; complete: boolean; loading: boolean; problem: Problem | null }
 
@@ -20,6 +19,7 @@ type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before
   q?: string
   level?: string
 }
+type Span = { from: number; to: number }
 type Where = 'tail' | 'older' | 'newer'
 
 const queryOf = (where: Where, held: readonly LogLine[]): Query =>
@@ -46,7 +46,7 @@ export const joined = (
 /** All lines of a range, however many of them are held. */
 export const linesOf = async (
   page: (query: Query) => Promise<{ lines: LogLine[] }>,
-  { from, to }: Range,
+  { from, to }: Span,
 ): Promise<LogLine[]> => {
   const found: LogLine[] = []
   for (let after_seq = from - 1; after_seq < to; ) {
@@ -182,6 +182,6 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     older: () => extend('older'),
     newer: () => extend('newer'),
     again: () => extend('tail'),
-    within: (range: Range) => linesOf(page, range),
+    within: (range: Span) => linesOf(page, range),
   }
 }

@@ -9,7 +9,7 @@ const left = new Map<string, unknown>()
  * place may change while the state stays.
  */
 export const useTyped = <T>(place: string, initial: T | (() => T)) => {
-  // No one is signed in any more when the state is left.
+  // When the state is left, no one is signed in.
   const [who] = useState(() => currentUser()?.user_id)
   const key = `${who} ${place}`
   const state = useState<T>(left.has(key) ? (left.get(key) as T) : initial)

@@ -124,9 +124,7 @@ describe('a command without an answer', () => {
       await page.goto(`${stack.gateway_url}/new?kind=change&type=infra.generic`)
       await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
       await page.getByRole('button', { name: 'On a condition' }).click()
-      await page
-        .getByLabel('Expression (CEL)')
-        .fill('target.observed_state.release != target.desired_state.release')
+      await page.getByLabel('Expression (CEL)').fill('target.observed_state.release != target.desired_state.release')
       await page.getByLabel('Title').fill('Rotate at night')
       await page.getByLabel('Reason').fill('They end soon')
       const sent: string[] = []

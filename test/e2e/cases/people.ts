@@ -81,7 +81,12 @@ describe('the administration', () => {
       await page.goto(`${stack.gateway_url}/admin/service-accounts`)
       // As with more people than a list holds: the others are found by their names.
       await page.route(/\/admin\/users\?.*status=ACTIVE/, (route) =>
-        route.continue({ url: route.request().url().replace(/page_size=\d+/, 'page_size=1') }),
+        route.continue({
+          url: route
+            .request()
+            .url()
+            .replace(/page_size=\d+/, 'page_size=1'),
+        }),
       )
       await press(page, 'New service account')
       await dialogOf(page).getByLabel('Name', { exact: true }).fill('ci-deploy')
