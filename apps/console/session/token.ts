@@ -228,8 +228,7 @@ function setPhase(next: Phase): void {
   for (const listener of phaseListeners) listener()
 }
 
-const cameFromElsewhere = (): boolean =>
-  document.referrer !== '' && new URL(document.referrer).origin !== location.origin
+const cameFromElsewhere = (): boolean => !(document.referrer || location.href).startsWith(`${location.origin}/`)
 const lifeOf = (session: Session): number => session.expires_at - Date.now()
 /** Runs work that changes the tokens, in one tab at a time; not reentrant. */
 export const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>
