@@ -1,6 +1,17 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { isAbout } from '../../apps/console/api/nouns.ts'
+import { calendarQuery } from '../../apps/console/queries/overview.ts'
+import {
+  contentsQuery,
+  definitionsQuery,
+  gapsQuery,
+  needsQuery,
+  placeGraphQuery,
+  placesQuery,
+  providersQuery,
+} from '../../apps/console/queries/topology.ts'
 import { followLog, frameFrom, type LogLine, placeOf } from '../../apps/shared/contracts/client/frames.ts'
 import { answerOf, problemFrom, retryAfterMs } from '../../apps/shared/contracts/client/problem.ts'
 
@@ -23,6 +34,18 @@ describe('frames of the live stream', () => {
     expect(frameFrom('node', '{"operation_id":')).toBeUndefined()
     expect(frameFrom('node', '"text"')).toBeUndefined()
     expect(frameFrom('resync', '{"topic":"inbox"}')).toEqual({ event: 'resync', data: { topic: 'inbox' } })
+  })
+})
+
+describe('reads that news changes', () => {
+  it('are those of every page that follows the resources, or they are read again by the clock', () => {
+    const reads = [
+      ...[placesQuery('regions', {}), placeGraphQuery(undefined), contentsQuery('dc')],
+      ...[gapsQuery(), needsQuery('k'), definitionsQuery(), providersQuery('k')],
+    ]
+    for (const { queryKey } of reads) expect(isAbout('resources')(queryKey), String(queryKey[0])).toBe(true)
+    expect(isAbout('operations')(gapsQuery().queryKey)).toBe(false)
+    expect(calendarQuery().refetchInterval).toBeGreaterThan(0)
   })
 })
 

@@ -38,6 +38,21 @@ it('waits for a deferrable reason, and two objects do not wait for each other', 
   expect(read).toEqual(['gate', 'timeline'])
 })
 
+it('reads a list of several pages the more seldom, the longer it is: a minute of news stays below a person’s limit', () => {
+  for (const after_ms of [undefined, 1000])
+    for (const pages of [2, 20]) {
+      const gather = createGather<object>(Date.now)
+      const read = vi.fn()
+      const list = {}
+      for (let passed_ms = 0; passed_ms < 60_000; passed_ms += 100) {
+        gather(list, read, after_ms, pages)
+        vi.advanceTimersByTime(100)
+      }
+      expect(read.mock.calls.length).toBeGreaterThan(0)
+      expect(read.mock.calls.length * pages).toBeLessThanOrEqual(60)
+    }
+})
+
 it('does not read an object while it is busy: its next page comes first', () => {
   let busy = true
   const gather = createGather<object>(Date.now, () => busy)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { joined } from '../../apps/console/logs/lines.ts'
+import { joined, linesOf } from '../../apps/console/logs/lines.ts'
 import type { LogLine } from '../../apps/shared/contracts/client/frames.ts'
 
 /** The lines of a log in a range of numbers. */
@@ -23,4 +23,13 @@ it('holds lines in order and without a gap, wherever a jump went while a part wa
       }
     }),
   )
+})
+
+it('gives a range whole, whatever part of it a read brings', async () => {
+  const log = lines(1, 4321)
+  const page = async ({ after_seq = 0, limit = 0 }) => ({
+    lines: log.slice(after_seq, after_seq + Math.min(limit, 777)),
+  })
+  expect(seqs(await linesOf(page, { from: 3, to: 2500 }))).toEqual(seqs(lines(3, 2500)))
+  expect(seqs(await linesOf(page, { from: 4000, to: 9999 }))).toEqual(seqs(lines(4000, 4321)))
 })

@@ -14,6 +14,7 @@ import './cases/notifications.ts'
 import './cases/passkeys.ts'
 import './cases/devices.ts'
 import './cases/totp.ts'
+import './cases/sso.ts'
 import './cases/display.ts'
 import './cases/german.ts'
 

@@ -52,7 +52,7 @@ export const isHeld = () =>
 /** What the outside agent can do, by name. */
 export const jobs: Record<string, Job> = {}
 let agent: Awaited<ReturnType<typeof listenForWork>>
-/** Where lena has an identity too. */
+/** Where lena and mia have an identity too. */
 let provider: DemoProvider
 const providersFile = (): string => {
   const dir = scratchFolder()
@@ -75,7 +75,8 @@ export const openDesk = async (settings: Record<string, string> = {}): Promise<v
   agent = await listenForWork((work) => carryOut(work, jobs[work.job]))
   mail = await startMailServer()
   pushes = await startPushService()
-  provider = await startProvider({ port: 0, people: [{ sub: 'lena', name: 'lena', groups: [] }] })
+  const known = ['lena', 'mia'].map((name) => ({ sub: name, name, groups: [] }))
+  provider = await startProvider({ port: 0, people: known })
   stack = await startStack({
     console: true,
     apps: APPS,

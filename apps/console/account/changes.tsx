@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { answerOf, type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { problemOf, withSession } from '../api/client.ts'
+import { PasswordAgain } from '../command/fields.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 
 type Said = string | Problem | null
@@ -29,8 +30,12 @@ export const useChanges = (noun: string) => {
 
 const codeOf = (said: Said) => (typeof said === 'object' ? said?.code : undefined)
 
-/** Whether the person must prove who they are and try again: recently, or by a second factor. */
-export const needsProof = (said: Said): boolean => ['reauth_required', 'factor_required'].includes(codeOf(said) ?? '')
+/** Lets the person prove who they are and try again: recently, or by a second factor. */
+export const ProofFor = ({ said, confirmed }: { said: Said; confirmed: () => void }) => {
+  const code = codeOf(said)
+  if (code !== 'reauth_required' && code !== 'factor_required') return null
+  return <PasswordAgain key={code} factor={code === 'factor_required'} confirmed={confirmed} />
+}
 
 /** Announces the outcome of the last change. A sign-in that is too old needs no words: the page asks for a proof. */
 export const Told = ({ said }: { said: Said }) => (

@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { PasswordAgain } from '../command/fields.tsx'
 import { identitiesQuery } from '../queries/me.ts'
 import { listProviders, type Provider, proveAt } from '../session/providers.ts'
 import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
 import { tLogin, tSession } from '../words/frame/login.ts'
-import { needsProof, send, Told, useChanges } from './changes.tsx'
+import { ProofFor, send, Told, useChanges } from './changes.tsx'
 
 const words = tAccount.password
 
@@ -47,7 +46,7 @@ export const LinkProvider = () => {
         ),
       )}
       <Told said={said} />
-      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <ProofFor said={said} confirmed={() => setSaid(null)} />
     </section>
   )
 }

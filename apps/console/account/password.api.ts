@@ -1,5 +1,6 @@
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
-import { accessToken, locked, post, renew, take } from '../session/token.ts'
+import { post } from '../session/cookie.ts'
+import { accessToken, locked, renew, take } from '../session/token.ts'
 
 /**
  * Changes the password and takes the tokens that come with the new one. It holds the refresh lock: another tab that
@@ -32,7 +33,11 @@ export const newPasswordErrors = (problem: Problem | null): string[] => {
 
 const send = (current_password: string, new_password: string, key: string): Promise<Response | null> =>
   locked(async () => {
-    const answer = await post('/api/v1/users/me/password', { current_password, new_password }, { bearer: true, key })
+    const answer = await post(
+      '/api/v1/users/me/password',
+      { current_password, new_password },
+      { token: accessToken(), key },
+    )
     if (answer?.ok) {
       const body = await answer.clone().json()
       // A late repeat confirms the change without tokens; keep the current ones.

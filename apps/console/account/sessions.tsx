@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import type { SessionRow } from '../api/types.ts'
-import { PasswordAgain } from '../command/fields.tsx'
 import { sessionsQuery } from '../queries/me.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
-import { needsProof, send, Told, useChanges } from './changes.tsx'
+import { ProofFor, send, Told, useChanges } from './changes.tsx'
 import { deviceWords } from './device-words.ts'
 
 const PATH = '/api/v1/sessions'
@@ -41,7 +40,7 @@ export const SessionsPage = () => {
     <Page>
       <PageHead title={tAccount.sessions.title} note={tAccount.sessions.note} />
       <Told said={said} />
-      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <ProofFor said={said} confirmed={() => setSaid(null)} />
       <Listing list={list} empty={undefined}>
         <DataTable caption={tAccount.sessions.title} columns={columns} rows={rows} keyOf="id" />
       </Listing>

@@ -1,13 +1,20 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { TextField } from '../forms/field.tsx'
 import { SelectField } from '../forms/select.tsx'
+import { peopleQuery } from '../queries/admin.ts'
 import { tAdmin } from '../words/admin.ts'
 
 type Choice = readonly [value: string, word: string]
-/** A field of an administrative form. `many` is a list of checkboxes whose value is joined by spaces. */
+/**
+ * A field of an administrative form. `many` is a list of checkboxes whose value is joined by spaces, `person` the id of an
+ * active person, `except` those.
+ */
 export type FormField = {
   name: string
   label: string
-  kind: 'text' | 'number' | 'date' | 'datetime-local' | 'select' | 'many'
+  kind: 'text' | 'number' | 'date' | 'datetime-local' | 'select' | 'many' | 'person'
+  except?: readonly string[]
   choices?: readonly Choice[]
   value?: string
   optional?: boolean
@@ -37,7 +44,8 @@ export const Fields = ({ fields, typed, change }: FieldsProps) => (
         value: typed[field.name] ?? '',
         change: (value: string) => change({ ...typed, [field.name]: value }),
       }
-      return field.kind === 'many' ? <Boxes key={field.name} {...one} /> : <One key={field.name} {...one} />
+      const Control = field.kind === 'many' ? Boxes : field.kind === 'person' ? PersonChoice : One
+      return <Control key={field.name} {...one} />
     })}
   </div>
 )
@@ -49,6 +57,30 @@ const One = ({ field: { label, kind, choices = [], optional = false }, value, ch
     <SelectField label={label} choices={choices} value={value} change={change} />
   ) : (
     <TextField type={kind} label={label} value={value} aria-required={!optional} change={change} />
+  )
+}
+
+/** Where a list cannot hold all people, the others are found by a part of their name. */
+const PersonChoice = ({ field: { label, except = [] }, value, change }: OneProps) => {
+  const [q, setQ] = useState('')
+  const { data } = useQuery(peopleQuery(q.trim()))
+  const people = (data?.items ?? []).filter(({ id, kind }) => kind === 'person' && !except.includes(id))
+  const find = (text: string) => {
+    setQ(text)
+    change('')
+  }
+  return (
+    <>
+      {q !== '' || data?.next_page_token ? (
+        <TextField type="search" label={tAdmin.user.search} value={q} change={find} />
+      ) : null}
+      <SelectField
+        label={label}
+        choices={[['', '–'], ...people.map(({ id, username }) => [id, username] as const)]}
+        value={value}
+        change={change}
+      />
+    </>
   )
 }
 

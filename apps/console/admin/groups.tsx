@@ -1,13 +1,13 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { GroupRow } from '../api/types.ts'
-import { groupsQuery, peopleQuery } from '../queries/admin.ts'
+import { groupsQuery } from '../queries/admin.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Card } from '../ui/card.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { tAdmin } from '../words/admin.ts'
 import { type Act, useActs } from './acts.tsx'
-import { type FormField, typedIn } from './fields.tsx'
+import { typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
 import { grantTo, useRoles } from './grants.tsx'
 import { UserStatus } from './users.tsx'
@@ -34,15 +34,12 @@ type Member = GroupRow['members'][number]
 const Group = ({ group, button }: { group: GroupRow; button: ReturnType<typeof useActs>['button'] }) => {
   const { group_key, name, members } = group
   const roles = useRoles().map(({ role }) => role)
-  const person = usePeople(tAdmin.group.member)
-  const inside = new Set(members.map(({ id }) => id))
-  const outside = { ...person, choices: person.choices.filter(([id]) => !inside.has(id)) }
   const add: Act = {
     ...joining,
     title: `${tAdmin.group.add}: ${name}`,
     button: tAdmin.group.add,
     path: (typed) => `/v1/admin/groups/${group_key}/members/${typedIn(typed, 'person')}`,
-    fields: [outside],
+    fields: [{ name: 'person', label: tAdmin.group.member, kind: 'person', except: members.map(({ id }) => id) }],
   }
   const columns: Column<Member>[] = [
     {
@@ -78,15 +75,6 @@ const Group = ({ group, button }: { group: GroupRow; button: ReturnType<typeof u
       )}
     </Card>
   )
-}
-
-/** A field that offers the people of this installation. */
-export const usePeople = (label: string): FormField & { choices: [string, string][] } => {
-  const people = useQuery(peopleQuery()).data?.items ?? []
-  const choices = people.flatMap(({ id, username, kind }): [string, string][] =>
-    kind === 'person' ? [[id, username]] : [],
-  )
-  return { name: 'person', label, kind: 'select', choices }
 }
 
 /** Makes a user a member; the page adds the user and the path. */

@@ -11,7 +11,6 @@ import { type Act, useActs } from './acts.tsx'
 import { SCOPE_FIELDS, scopeOf, scopeWords, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
 import { useRoles } from './grants.tsx'
-import { usePeople } from './groups.tsx'
 import { Table } from './user.tsx'
 
 const words = tAdmin.machine
@@ -20,14 +19,13 @@ const words = tAdmin.machine
 export const MachinesPage = () => {
   const list = useInfiniteQuery(machinesQuery())
   const { button, dialog } = useActs()
-  const owner = usePeople(words.owner)
   const machines = rowsOf(list)
   const create: Act = {
     title: words.create,
     button: words.create,
     effect: words.create_effect,
     path: '/v1/admin/machines',
-    fields: [{ name: 'name', label: words.name, kind: 'text' }, owner],
+    fields: [{ name: 'name', label: words.name, kind: 'text' }, OWNER],
     body: (typed) => ({ name: typedIn(typed, 'name'), owners: [typedIn(typed, 'person')] }),
   }
   return (
@@ -46,7 +44,6 @@ type Credential = MachineRow['credentials'][number]
 type Button = ReturnType<typeof useActs>['button']
 
 const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) => {
-  const owner = usePeople(words.owner)
   const permissions = usePermissions()
   const path = `/v1/admin/machines/${machine.id}`
   const addOwner: Act = {
@@ -55,7 +52,7 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
     effect: words.owner_effect,
     method: 'PUT',
     path: (typed) => `${path}/owners/${typedIn(typed, 'person')}`,
-    fields: [owner],
+    fields: [OWNER],
   }
   const columns: Column<Credential>[] = [
     { name: words.columns.name, kind: 'lead', cell: ({ name, kind }) => `${name} (${kind})` },
@@ -112,6 +109,7 @@ const usePermissions = (): string[] => [
   ...new Set(useRoles().flatMap(({ machines, permissions }) => (machines ? permissions : []))),
 ]
 
+const OWNER = { name: 'person', label: words.owner, kind: 'person' } as const
 const DAYS = { name: 'days', label: words.days, kind: 'number', value: '90' } as const
 
 const newKey = ({ username }: MachineRow, path: string, permissions: string[]): Act => ({

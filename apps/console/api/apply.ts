@@ -3,6 +3,7 @@ import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
 import { sessionPhase } from '../session/token.ts'
 import { createGather } from './gather.ts'
 import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
+import { isAbout } from './nouns.ts'
 import type { Gate, Graph, Me, NodeRow, Operation, OperationRow, Page, PatchDetail } from './types.ts'
 
 /** A cached reply: the change contained in its last full read, and the newest one applied to it. */
@@ -92,11 +93,11 @@ function applyFrame(client: QueryClient, known: WeakMap<Query, Known>, frame: Fr
         const counts = (frame.data.counts ?? {}) as Partial<Me['counts']>
         return me && { ...me, counts: { ...me.counts, ...counts } }
       })
-      refetch(client, (key) => key[0] === 'inbox' || key[0] === 'me')
+      refetchTopics(client, ['inbox'])
       return
     case 'resource':
       refetch(client, (key) => key[0] === 'resources' || key[1] === frame.data.resource_id)
-      for (const query of client.getQueryCache().findAll({ queryKey: ['places'] })) gather(client, query, ANY, 2000)
+      refetch(client, isAbout('resources'), 2000)
       return
     case 'resync':
       refetchTopics(client, [frame.data.topic])
@@ -248,7 +249,7 @@ function followUnnumbered(client: QueryClient, query: Query, frame: OperationFra
     const rows = patchNodeRows(query.state.data as InfiniteData<Page<NodeRow>>, frame.data)
     client.setQueryData(query.queryKey, rows, { updatedAt: query.state.dataUpdatedAt })
     // Each of its pages is read again, and its rows are already patched.
-    gather(client, query, ANY, 2000 * rows.pages.length)
+    gather(client, query, ANY, 2000)
   } else if (noun === 'patches' && frame.event === 'patch') gather(client, query)
   else if (noun === 'timeline' || noun === 'evidence' || noun === 'artifacts') gather(client, query, ANY, 1000)
 }
@@ -281,7 +282,8 @@ function gather(client: QueryClient, query: Query, upTo = ANY, after_ms?: number
     wanted.delete(query)
     if (!brought) void client.invalidateQueries({ predicate: (candidate) => candidate === query })
   }
-  soon(query, read, after_ms)
+  const { pages } = (query.state.data ?? {}) as Partial<InfiniteData<unknown>>
+  soon(query, read, after_ms, pages?.length)
 }
 
 /**
@@ -298,9 +300,9 @@ function isPaging({ state: { fetchStatus, fetchMeta } }: Query): boolean {
   return fetchStatus !== 'idle' && fetchMeta?.fetchMore !== undefined
 }
 
-function refetch(client: QueryClient, matches: (key: readonly unknown[]) => boolean): void {
+function refetch(client: QueryClient, matches: (key: readonly unknown[]) => boolean, after_ms?: number): void {
   for (const query of client.getQueryCache().findAll({ predicate: (query) => matches(query.queryKey) }))
-    gather(client, query)
+    gather(client, query, ANY, after_ms)
 }
 
 function refetchTopics(client: QueryClient, topics: string[]): void {
@@ -308,7 +310,7 @@ function refetchTopics(client: QueryClient, topics: string[]): void {
     const [noun, id] = [topic.split(':')[0], topic.slice(topic.indexOf(':') + 1)]
     if (noun === 'operation') refetch(client, (key) => OF_OPERATION.has(String(key[0])) && key[1] === id)
     else if (noun === 'resource') refetch(client, (key) => key[1] === id)
-    else refetch(client, (key) => key[0] === noun)
+    else refetch(client, isAbout(noun))
   }
 }
 

@@ -3,7 +3,8 @@ import { ProblemError } from '../../client/problem.ts'
 import type { paths } from '../../client/schema.d.ts'
 import { withToken } from '../../client/send.ts'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
-import { accessToken, csrfToken, renew, sessionPhase } from '../session/token.ts'
+import { csrfToken } from '../session/cookie.ts'
+import { accessToken, renew, sessionPhase } from '../session/token.ts'
 
 export { ProblemError, read } from '../../client/problem.ts'
 

@@ -7,7 +7,7 @@ import { Field, TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { totpQuery } from '../queries/me.ts'
 import { type Provider, proveAt, sessionProvider } from '../session/providers.ts'
-import { confirmBy, confirmPasskey } from '../session/token.ts'
+import { confirmBy, confirmPasskey } from '../session/sign-in.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -85,38 +85,22 @@ const possibleNow = (problem: Problem): string[] => {
   return named.length > 0 ? named : [t.none]
 }
 
-/** Step-up: the last sign-in is too old for this command. Afterwards the dialog is unchanged for another press. */
-export const PasswordAgain = ({ confirmed }: { confirmed: () => void }) => {
-  const [provider, setProvider] = useState<Provider>()
-  const [error, setError] = useState<string | null>(null)
-  useEffect(() => void sessionProvider().then(setProvider), [])
-  if (provider === undefined) return <ByPassword confirmed={confirmed} />
-  const prove = async () => {
-    const status = await proveAt(provider, 'reauth')
-    if (status !== 200) setError(status === null ? tLogin.no_answer : tLogin.failed)
-  }
-  return (
-    <div className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4">
-      <p className="font-medium">{tSession.confirm_title}</p>
-      <p className="text-muted">{tSession.confirm_away(provider.title)}</p>
-      <button type="button" className="button" onClick={() => void prove()}>
-        {tSession.confirm_through(provider.title)}
-      </button>
-      {error ? (
-        <p className="field-error" role="alert">
-          {error}
-        </p>
-      ) : null}
-    </div>
-  )
+type PasswordAgainProps = {
+  confirmed: () => void
+  /** Only a second factor helps. */
+  factor?: boolean
 }
 
-const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
+/** Step-up: the last sign-in is too old for this command, or proves too little. Afterwards the dialog is unchanged for another press. */
+export const PasswordAgain = ({ confirmed, factor = false }: PasswordAgainProps) => {
   const id = useId()
   const [password, setPassword] = useState('')
   const [code, setCode] = useState<string | null>(null)
   const [error, setError] = useState<string | null>(null)
+  const [provider, setProvider] = useState<Provider>()
   const totp = useQuery(totpQuery())
+  useEffect(() => void sessionProvider().then(setProvider), [])
+  const passwordless = factor || provider !== undefined
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
     if (code !== null && !isCode(code)) return setError(tLogin.code_missing)
@@ -128,6 +112,10 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
     setError(wrong ? refused : status === null ? tLogin.no_answer : tLogin.failed)
   }
   const byPasskey = async () => ((await confirmPasskey()) ? confirmed() : setError(tLogin.passkey_refused))
+  const atProvider = async (there: Provider) => {
+    const status = await proveAt(there, 'reauth')
+    if (status !== 200) setError(status === null ? tLogin.no_answer : tLogin.failed)
+  }
   return (
     <form
       noValidate
@@ -135,9 +123,17 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
       className="flex flex-col items-start gap-2 rounded-card bg-sunken p-4"
     >
       <p className="font-medium">{tSession.confirm_title}</p>
-      <p className="text-muted">{tSession.confirm_text}</p>
+      <p className="text-muted">
+        {factor ? tSession.confirm_factor : provider ? tSession.confirm_away(provider.title) : tSession.confirm_text}
+      </p>
       <div className="self-stretch">
-        {code === null ? (
+        {code !== null ? (
+          <CodeField id={id} label={tLogin.code} value={code} change={setCode} error={error} />
+        ) : passwordless ? (
+          <p className="field-error empty:hidden" role="alert">
+            {error}
+          </p>
+        ) : (
           <PasswordField
             id={id}
             label={tLogin.password}
@@ -146,14 +142,19 @@ const ByPassword = ({ confirmed }: { confirmed: () => void }) => {
             change={setPassword}
             errors={error === null ? [] : [error]}
           />
-        ) : (
-          <CodeField id={id} label={tLogin.code} value={code} change={setCode} error={error} />
         )}
       </div>
       <div className="flex flex-wrap gap-2">
-        <button type="submit" className="button">
-          {tSession.confirm}
-        </button>
+        {code === null && passwordless ? null : (
+          <button type="submit" className="button">
+            {tSession.confirm}
+          </button>
+        )}
+        {provider && !factor ? (
+          <button type="button" className="button" onClick={() => void atProvider(provider)}>
+            {tSession.confirm_through(provider.title)}
+          </button>
+        ) : null}
         <button type="button" className="button quiet" onClick={() => void byPasskey()}>
           {tLogin.passkey}
         </button>

@@ -1,6 +1,7 @@
 import { useEffect, useReducer, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { type Command, commandSender, dryRun, type Outcome } from '../api/commands.ts'
+import { sessionPhase } from '../session/token.ts'
 
 type Phase = 'open' | 'sending' | 'accepted' | 'unknown'
 type State = { phase: Phase; problem: Problem | null; accepted_at: string; checked: boolean }
@@ -48,8 +49,9 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
       return tell({ type: 'accepted', at: outcome.at })
     }
     const { kind, problem } = outcome
-    // The session dialog says that the session is over.
-    tell({ type: kind === 'unknown' ? kind : 'refused', problem: problem.status === 401 ? null : problem })
+    // The session dialog says that the session is over, once it is open.
+    const covered = problem.status === 401 && sessionPhase().name === 'ended'
+    tell({ type: kind === 'unknown' ? kind : 'refused', problem: covered ? null : problem })
     if (kind === 'refused') refused?.(problem)
   }
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
-import { type SignIn, signInByCode, signInByPasskey } from '../session/token.ts'
+import { type SignIn, signInByCode, signInByPasskey } from '../session/sign-in.ts'
 import { tLogin } from '../words/frame/login.ts'
 import { CodeField, digitsOf, isCode } from './code.tsx'
 import { signInError } from './sign-in-error.ts'

@@ -1,5 +1,5 @@
 import { clockTime, type Zone } from '../kit/format.ts'
-import type { SignIn } from '../session/token.ts'
+import type { SignIn } from '../session/sign-in.ts'
 import { tLogin } from '../words/frame/login.ts'
 
 /** Why a sign-in failed and when to try again. All causes that would help someone guess share one text. */

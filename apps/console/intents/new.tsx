@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import type { Resource } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
@@ -13,6 +13,7 @@ import { useTyped } from '../session/typed.ts'
 import { Failure, UnreadPage } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
+import { tDecide } from '../words/decide.ts'
 import { tPlan } from '../words/plan.ts'
 import { type Again, useAgain } from './again.ts'
 import { Ahead, useAhead } from './ahead.tsx'
@@ -107,14 +108,15 @@ const firstOf = (resource: Resource | undefined, again: Again | undefined): Type
 type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource | undefined; again: Again | undefined }
 const Form = ({ choices, what, resource, again }: FormProps) => {
   const navigate = useNavigate()
-  const { href } = useLocation()
-  const [typed, setTyped] = useTyped(href, firstOf(resource, again))
+  // The address that leads back here, also after another choice; while the page is left, it is no longer that of the browser.
+  const place = JSON.stringify(useSearch({ from: '/shell/new' }))
+  const [typed, setTyped] = useTyped(place, firstOf(resource, again))
   const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
-  const [timing, setTiming] = useTyped(`${href} timing`, NOW)
+  const [timing, setTiming] = useTyped(`${place} timing`, NOW)
   const [tries, setTries] = useState(0)
   const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : (again?.before ?? []))
   const summary = useRef<HTMLDivElement>(null)
-  const { made, busy, problem, send } = useIntent()
+  const { made, busy, problem, frozen, send } = useIntent()
   const known = useFields(what, targets)
   const wanted = what ?? { kind: 'change', type: '' }
   const { unready, faults: missing, body, managers } = intentOf(typed, wanted, known, again?.rest)
@@ -130,7 +132,8 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
     setTries(tries + 1)
-    if (!busy && faults.length === 0) await send(body, when && { when, proceed: timing.start ? 'start' : 'plan' })
+    if (busy || (faults.length > 0 && !frozen)) return
+    await send({ body, schedule: when && { when, proceed: timing.start ? 'start' : 'plan' } })
   }
   const choose = (value: string) => {
     const chosen = choices.find((one) => one.value === value)?.what
@@ -150,31 +153,39 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
       <Heading title={tPlan.intent.new_title}>{tPlan.intent.new_title}</Heading>
       {again ? <AgainNote again={again} /> : null}
       <div ref={summary} tabIndex={-1} role="alert" className="empty:hidden">
-        <Summary faults={tries > 0 ? faults : []} made={made} problem={problem} />
+        <Summary faults={tries > 0 && !frozen ? faults : []} {...{ made, problem, frozen }} />
       </div>
       <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_360px]">
         <form noValidate onSubmit={(event) => void submit(event)} className="flex min-w-0 flex-col gap-4">
-          <Part title={tPlan.intent.what_title}>
-            <ChoiceField choices={choices} what={what} choose={choose} />
-          </Part>
-          {what?.procedure?.scope === 'plan' || (what?.fixed && again?.before.length === 0) ? null : (
-            <Part title={tPlan.intent.where.title}>
-              <Where typed={typed} change={change} />
+          <fieldset disabled={busy || frozen} className="contents">
+            <Part title={tPlan.intent.what_title}>
+              <ChoiceField choices={choices} what={what} choose={choose} />
             </Part>
-          )}
-          {what?.fixed ? null : <Values {...{ what, typed, change, managers, ...known }} />}
-          <Part title={tPlan.intent.timing.title}>
-            <WhenPart timing={timing} change={setTiming} />
-          </Part>
-          <Part title={tPlan.intent.why}>
-            <Text label={tPlan.intent.name} value={typed.title} change={(title) => change({ title })} />
-            <Text label={tPlan.intent.reason} value={typed.reason} change={(reason) => change({ reason })} />
-            <TicketField value={typed.ticket} change={(ticket) => change({ ticket })} />
-            <Limits limits={typed.limits} change={(limits) => change({ limits })} />
-          </Part>
+            {what?.procedure?.scope === 'plan' || (what?.fixed && again?.before.length === 0) ? null : (
+              <Part title={tPlan.intent.where.title}>
+                <Where typed={typed} change={change} />
+              </Part>
+            )}
+            {what?.fixed ? null : <Values {...{ what, typed, change, managers, ...known }} />}
+            <Part title={tPlan.intent.timing.title}>
+              <WhenPart timing={timing} change={setTiming} />
+            </Part>
+            <Part title={tPlan.intent.why}>
+              <Text label={tPlan.intent.name} value={typed.title} change={(title) => change({ title })} />
+              <Text label={tPlan.intent.reason} value={typed.reason} change={(reason) => change({ reason })} />
+              <TicketField value={typed.ticket} change={(ticket) => change({ ticket })} />
+              <Limits limits={typed.limits} change={(limits) => change({ limits })} />
+            </Part>
+          </fieldset>
           <p>
             <button type="submit" className="button main" aria-disabled={busy}>
-              {busy ? tPlan.intent.sending : timing.kind !== 'now' ? tPlan.intent.timing.submit : tPlan.intent.submit}
+              {busy
+                ? tPlan.intent.sending
+                : frozen
+                  ? tDecide.command.ask_again
+                  : timing.kind !== 'now'
+                    ? tPlan.intent.timing.submit
+                    : tPlan.intent.submit}
             </button>
           </p>
         </form>

@@ -5,6 +5,7 @@ import { objectIn } from '../forms/object-in.ts'
 import { SelectField } from '../forms/select.tsx'
 import { HERE } from '../kit/format.ts'
 import { ProblemText } from '../ui/failure.tsx'
+import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
 import type { Typed } from './draft.ts'
@@ -49,10 +50,13 @@ export const Limits = ({ limits, change }: { limits: Typed['limits']; change: (l
 }
 
 /** Why the intent cannot be sent, or why the server refused it. */
-export const Summary = ({ faults, made, problem }: { faults: string[]; made: boolean; problem: Problem | null }) =>
+type SummaryProps = { faults: string[]; made: boolean; problem: Problem | null; frozen: boolean }
+export const Summary = ({ faults, made, problem, frozen }: SummaryProps) =>
   faults.length === 0 && problem === null ? null : (
     <div className="card flex flex-col gap-1 p-4">
-      <p className="font-medium">{faults.length === 0 && made ? tPlan.intent.made : tPlan.intent.summary}</p>
+      <p className="font-medium">
+        {frozen ? tDecide.command.unknown : faults.length === 0 && made ? tPlan.intent.made : tPlan.intent.summary}
+      </p>
       {faults.length > 0 ? (
         <ul className="text-bad">
           {faults.map((fault) => (

@@ -8,43 +8,55 @@ import { fieldsOf } from '../forms/schema.tsx'
 import { resourceTypeQuery, targetsQuery } from '../queries/resources.ts'
 import { lockedOf, sharedOf, type What } from './draft.ts'
 
-/** Creates an intent and its plan, or a schedule for it, and opens the result. A repeated body is the same command. */
+type Asked = { body: Command['body']; schedule?: { when: When; proceed: 'plan' | 'start' } | undefined }
+
+/**
+ * Creates an intent and its plan, or a schedule for it, and opens the result. After a missing answer it is `frozen`: it
+ * sends again only what it sent, with the same key.
+ */
 export const useIntent = () => {
   const navigate = useNavigate()
   const [made, setMade] = useState(false)
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)
+  const [frozen, setFrozen] = useState<Asked>()
   const [sender] = useState(commandSender)
-  const sendOnce = async <Reply>(command: Command) => {
+  const sendOnce = async <Reply>(command: Command, asked: Asked) => {
     const outcome = await sender<Reply>(command)
+    setFrozen(outcome.kind === 'unknown' ? asked : undefined)
     if ('reply' in outcome) return outcome.reply
     setProblem(outcome.problem)
     return undefined
   }
-  const planOf = async (body: Command['body']) => {
-    const intent = await sendOnce<{ intent_id: string }>({ path: '/v1/intents', body })
+  const planOf = async (asked: Asked) => {
+    const intent = await sendOnce<{ intent_id: string }>({ path: '/v1/intents', body: asked.body }, asked)
     if (intent === undefined) return undefined
     setMade(true)
     const path = `/v1/intents/${encodeURIComponent(intent.intent_id)}/plan-preview`
-    return sendOnce<{ plan_id: string }>({ path, body: {} })
+    return sendOnce<{ plan_id: string }>({ path, body: {} }, asked)
   }
-  const send = async (body: Command['body'], schedule?: { when: When; proceed: 'plan' | 'start' }): Promise<void> => {
+  const send = async (given: Asked): Promise<void> => {
+    const asked = frozen ?? given
+    const { body, schedule } = asked
     setBusy(true)
     setProblem(null)
     setMade(false)
     if (schedule !== undefined) {
       const intent = { ...body, retry_of: undefined, ...('on' in schedule.when && { targets: undefined }) }
-      const made = await sendOnce<{ schedule_id: string }>({ path: '/v1/schedules', body: { ...schedule, intent } })
+      const made = await sendOnce<{ schedule_id: string }>(
+        { path: '/v1/schedules', body: { ...schedule, intent } },
+        asked,
+      )
       if (made !== undefined)
         return navigate({ to: '/schedules/$schedule_id', params: { schedule_id: made.schedule_id } })
       return setBusy(false)
     }
-    const plan = await planOf(body)
+    const plan = await planOf(asked)
     if (plan !== undefined)
       return navigate({ to: '/plans/$plan_id', params: { plan_id: plan.plan_id }, search: { tab: 'changes' } })
     setBusy(false)
   }
-  return { made, busy, problem, send }
+  return { made, busy, problem, frozen: frozen !== undefined, send }
 }
 
 /**

@@ -10,6 +10,8 @@ export type LogState = { lines: LogLine[]; total: number; complete: boolean; loa
 const TAIL = 500
 /** How many lines are read around a requested one. */
 const AROUND = 500
+/** As many lines are read at once. */
+const MOST = 2000
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 
 type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before_seq', number>> & {
@@ -17,6 +19,7 @@ type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before
   q?: string
   level?: string
 }
+type Span = { from: number; to: number }
 type Where = 'tail' | 'older' | 'newer'
 
 const queryOf = (where: Where, held: readonly LogLine[]): Query =>
@@ -24,7 +27,7 @@ const queryOf = (where: Where, held: readonly LogLine[]): Query =>
     ? { tail: true, limit: TAIL }
     : where === 'older'
       ? { before_seq: held[0]?.seq ?? 1, limit: 1000 }
-      : { after_seq: held.at(-1)?.seq ?? 0, limit: 2000 }
+      : { after_seq: held.at(-1)?.seq ?? 0, limit: MOST }
 
 /** Joins held lines and those read next to `asked`, each once; after a jump, drops lines that no longer adjoin. */
 export const joined = (
@@ -38,6 +41,22 @@ export const joined = (
   const news = read.filter((line) => !known.has(line.seq))
   if (where === 'older') return held[0]?.seq === asked[0]?.seq ? [...news, ...held] : [...held]
   return known.has(asked.at(-1)?.seq ?? 0) || held.length === 0 ? [...held, ...news] : [...held]
+}
+
+/** All lines of a range, however many of them are held. */
+export const linesOf = async (
+  page: (query: Query) => Promise<{ lines: LogLine[] }>,
+  { from, to }: Span,
+): Promise<LogLine[]> => {
+  const found: LogLine[] = []
+  for (let after_seq = from - 1; after_seq < to; ) {
+    const { lines } = await page({ after_seq, limit: Math.min(MOST, to - after_seq) })
+    const last = lines.at(-1)
+    if (last === undefined) break
+    found.push(...lines)
+    after_seq = last.seq
+  }
+  return found
 }
 
 /** Reads the log of one attempt, part by part. */
@@ -163,5 +182,6 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
     older: () => extend('older'),
     newer: () => extend('newer'),
     again: () => extend('tail'),
+    within: (range: Span) => linesOf(page, range),
   }
 }

@@ -3,13 +3,13 @@ import { ArrowDown, Download } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { VList } from 'virtua'
 import type { LogLine } from '../../shared/contracts/client/frames.ts'
-import { ProblemError } from '../api/client.ts'
+import { ProblemError, problemOf } from '../api/client.ts'
 import { fetchBytes, saveAs } from '../api/download.ts'
 import { Failure, ProblemText } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { isIn, lineOf, type Range, rangeOf } from './line.tsx'
+import { lineOf, type Range, rangeOf } from './line.tsx'
 import { useLog } from './lines.ts'
 import { type Folds, ROW, useFolds, useScroll } from './scroll.ts'
 import { LogSearch, useSearch } from './search.tsx'
@@ -76,9 +76,16 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
     setSaid(seq === undefined ? tOperation.logs.no_error : '')
     if (seq !== undefined) await scroll.go(seq)
   }
-  const copy = async (what: string) => {
-    await navigator.clipboard?.writeText(what)
+  const copy = async (text: string) => {
+    await navigator.clipboard?.writeText(text)
     setSaid(t.copied)
+  }
+  const copyRange = async () => {
+    if (range === null) return setSaid(tOperation.logs.select_first)
+    await log.within(range).then(
+      (lines) => copy(textOf(lines)),
+      (thrown) => setSaid(problemOf(thrown).title),
+    )
   }
   const extend = (by: 1 | -1) => {
     const { from, to } = select(by)
@@ -97,7 +104,7 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
       ['t', () => setTimes(!times)],
       ['w', () => setWrap(!wrap)],
       ['y', () => copy(location.href)],
-      ['c', () => copy(textOf(log.lines.filter(({ seq }) => isIn(range, seq))))],
+      ['c', copyRange],
       ['Shift ArrowDown', () => extend(1)],
       ['Shift ArrowUp', () => extend(-1)],
     ]).get(event.shiftKey && event.key.length > 1 ? `Shift ${event.key}` : event.key)

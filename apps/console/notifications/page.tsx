@@ -1,8 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import type { DeliveryView, DestinationView } from '../../shared/contracts/notifications/notifications.ts'
-import { needsProof, send, Told, useChanges } from '../account/changes.tsx'
-import { PasswordAgain } from '../command/fields.tsx'
+import { ProofFor, send, Told, useChanges } from '../account/changes.tsx'
 import { Filter } from '../forms/select.tsx'
 import { groupsQuery } from '../queries/admin.ts'
 import { meQuery } from '../queries/me.ts'
@@ -31,7 +30,7 @@ export const NotificationsPage = () => {
       <PageHead title={words.title} note={whose.group === undefined ? words.note : words.group_note(whose.group)} />
       <OfWhom whose={whose} />
       <Told said={said} />
-      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <ProofFor said={said} confirmed={() => setSaid(null)} />
       {whose.group === undefined ? <ThisDevice /> : null}
       <ListTable
         list={list}

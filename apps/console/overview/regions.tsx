@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Overview } from '../../shared/contracts/overview/overview.ts'
+import { useTopic } from '../api/hooks.ts'
 import { meQuery } from '../queries/me.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { placesQuery } from '../queries/topology.ts'
@@ -25,6 +26,7 @@ const QUIET = { open: 0, needs_attention: 0, gates: 0 }
 export const Regions = ({ overview }: { overview: Overview }) => {
   const may = useQuery(meQuery()).data?.permissions.includes('catalog:read') ?? false
   const places = useInfiniteQuery({ ...placesQuery('regions', {}), enabled: may })
+  useTopic(may ? 'resources' : '')
   if (!may) return null
   const regions = rowsOf(places).map(({ resource_id, display_name, name, counts }) => ({
     ...{ region_id: resource_id, name: display_name || name, by_health: counts.by_health },

@@ -10,9 +10,14 @@ export const usersQuery = (q: string) =>
     { placeholderData: keepPreviousData },
   )
 
-/** The people that a choice offers: the first 500 active ones. */
-export const peopleQuery = () =>
-  queryOf(['admin', 'people'], '/v1/admin/users', { query: { page_size: 500, status: 'ACTIVE' } })
+/** The people that a choice offers: active ones with this part of a name, at most 500. */
+export const peopleQuery = (q: string) =>
+  queryOf(
+    ['admin', 'people', q],
+    '/v1/admin/users',
+    { query: { page_size: 500, status: 'ACTIVE', ...(q === '' ? {} : { q }) } },
+    { placeholderData: keepPreviousData },
+  )
 
 export const userQuery = (user_id: string) =>
   queryOf(['admin', 'user', user_id], '/v1/admin/users/{user_id}', { path: { user_id } })

@@ -13,4 +13,4 @@ export const overviewQuery = (days: OverviewDays) =>
   )
 
 /** Windows and freezes. */
-export const calendarQuery = () => queryOf(['calendar'], '/v1/calendar')
+export const calendarQuery = () => queryOf(['calendar'], '/v1/calendar', {}, { refetchInterval: 60_000 })

@@ -1,4 +1,5 @@
-import { accessToken, post } from './token.ts'
+import { post } from './cookie.ts'
+import { accessToken } from './token.ts'
 
 export type Provider = { id: string; title: string }
 const LIMIT_MS = 10_000
@@ -29,7 +30,7 @@ export const trialAddress = (id: string): string => `/v1/sso/${id}/start?purpose
 /** Redirects to the provider and back here, to confirm the person or link the identity. Returns a refusal's status. */
 export const proveAt = async ({ id }: Provider, purpose: 'reauth' | 'link'): Promise<number | null> => {
   const return_to = `${location.pathname}${location.search}`
-  const answer = await post(`/v1/sso/${id}/start`, { purpose, return_to }, { bearer: true })
+  const answer = await post(`/v1/sso/${id}/start`, { purpose, return_to }, { token: accessToken() })
   if (answer?.ok) location.assign(((await answer.json()) as { location: string }).location)
   return answer?.status ?? null
 }

@@ -27,7 +27,8 @@ type Inner = ReadonlyMap<string, Place[]>
  */
 export const PlaceMap = ({ way }: { way: Way }) => {
   const { data, error, refetch } = useQuery(placeGraphQuery(way.region))
-  const within = useQuery({ ...contentsQuery(way.datacenter ?? ''), enabled: way.datacenter !== undefined }).data
+  const read = useQuery({ ...contentsQuery(way.datacenter ?? ''), enabled: way.datacenter !== undefined })
+  const within = read.data
   const contents = useMemo(
     () => (data && within ? contentsOf(within, new Set(data.nodes.map(({ resource_id }) => resource_id))) : undefined),
     [data, within],
@@ -41,6 +42,8 @@ export const PlaceMap = ({ way }: { way: Way }) => {
   return (
     <>
       {data.truncated.nodes ? <p className="text-wait">{tCatalog.topology.partial}</p> : null}
+      {within && !contents ? <p className="text-wait">{tCatalog.topology.not_drawn}</p> : null}
+      {read.isError ? <Failure error={read.error} retry={() => void read.refetch()} /> : null}
       <Boxes places={top} inner={inner} way={way} contents={contents} />
     </>
   )

@@ -116,6 +116,61 @@ describe('a read that fails', () => {
   )
 })
 
+describe('a command without an answer', () => {
+  it(
+    'is repeated from the form for new changes as it was sent, with the same key',
+    async () => {
+      const { context, page } = await sitDown('olga')
+      await page.goto(`${stack.gateway_url}/new?kind=change&type=infra.generic`)
+      await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
+      await page.getByRole('button', { name: 'On a condition' }).click()
+      await page.getByLabel('Expression (CEL)').fill('target.observed_state.release != target.desired_state.release')
+      await page.getByLabel('Title').fill('Rotate at night')
+      await page.getByLabel('Reason').fill('They end soon')
+      const sent: string[] = []
+      await page.route('**/api/v1/schedules', async (route) => {
+        if (route.request().method() !== 'POST') return route.continue()
+        sent.push(`${route.request().headers()['idempotency-key']} ${route.request().postData()}`)
+        if (sent.length > 1) return route.continue()
+        // It takes effect, and its answer is lost.
+        await route.fetch()
+        await route.abort()
+      })
+      await press(page, 'Create schedule')
+      await page.getByRole('alert').getByText('It is unknown whether this took effect.').waitFor()
+      expect(await page.getByLabel('Reason').isDisabled()).toBe(true)
+      expect(await accessibilityOf(page)).toEqual([])
+      await press(page, 'Ask again')
+      await page.getByRole('heading', { level: 1, name: 'Rotate at night' }).waitFor()
+      expect(sent).toHaveLength(2)
+      expect(sent[1]).toBe(sent[0])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'whose token cannot be renewed now is reported in its dialog',
+    async () => {
+      const { gate } = await start('no token')
+      const { context, page } = await sitDown('eva')
+      await page.goto(gate)
+      await press(page, 'Reject')
+      await page.getByLabel('Comment').fill('not yet')
+      await page.route('**/v1/token?**', (route) => route.fulfill({ status: 429, headers: { 'retry-after': '3' } }))
+      await page.route('**/gates/*/reject', (route) =>
+        route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer stale' } }),
+      )
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Reject', exact: true }).click()
+      await dialog.getByRole('alert').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('a dialog whose code a release has replaced', () => {
   it(
     'says so and leaves the page with what was typed',

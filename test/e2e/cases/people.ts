@@ -79,8 +79,18 @@ describe('the administration', () => {
     async () => {
       const page = await tabOf('ada')
       await page.goto(`${stack.gateway_url}/admin/service-accounts`)
+      // As with more people than a list holds: the others are found by their names.
+      await page.route(/\/admin\/users\?.*status=ACTIVE/, (route) =>
+        route.continue({
+          url: route
+            .request()
+            .url()
+            .replace(/page_size=\d+/, 'page_size=1'),
+        }),
+      )
       await press(page, 'New service account')
-      await dialogOf(page).getByLabel('Name').fill('ci-deploy')
+      await dialogOf(page).getByLabel('Name', { exact: true }).fill('ci-deploy')
+      await dialogOf(page).getByRole('searchbox', { name: 'Find users by name' }).fill('olga')
       await dialogOf(page).getByLabel('Owner').selectOption('olga')
       await confirm(page, 'New service account')
       await press(page, 'New key: machine:ci-deploy')

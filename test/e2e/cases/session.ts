@@ -170,6 +170,42 @@ describe('a session in the browser', () => {
   )
 
   it(
+    'is signed out only when the server has ended it: a refused token is renewed, and another answer remembered',
+    async () => {
+      const { context, page } = await sitDown('otto')
+      const signOut = async () => {
+        await page.getByRole('button', { name: /Signed in as otto/ }).click()
+        await page.getByRole('menuitem', { name: 'Sign out' }).click()
+        await page.getByText(/^You are signed out/).waitFor()
+      }
+      const mark = () => page.evaluate('localStorage.getItem("signalbox.signed_out")')
+      const once = { times: 1 }
+      await page.route(
+        '**/auth/logout',
+        (route) => route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer stale' } }),
+        once,
+      )
+      await signOut()
+      await page.getByText('You are signed out.', { exact: true }).waitFor()
+      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.getByLabel('Username').waitFor()
+
+      await signInAs(page, stack.gateway_url, accounts.get('otto') as Account)
+      await page.route('**/auth/logout', (route) => route.fulfill({ status: 429 }), once)
+      await signOut()
+      await page.getByText(/the server did not confirm it/).waitFor()
+      expect(await mark()).toMatch(/^[0-9a-f-]{36}$/)
+      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.getByLabel('Username').waitFor()
+      expect(await mark()).toBe(null)
+      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.getByLabel('Username').waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'is one session in five tabs: one refresh serves all, and so do a new password and a sign-out',
     async () => {
       const account = { username: 'pia', password: 'vK8ty-nB3sd-wL6mc-xJ9rr', roles: ['viewer'] }
@@ -336,6 +372,17 @@ describe('a session in the browser', () => {
         await enter('olga')
         expect(await (await field()).inputValue()).toBe(text)
       }
+      // Another choice changes the address of the form.
+      await open('/new?kind=change&type=infra.generic')
+      await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
+      await page.waitForURL(/procedure=fleet/)
+      await page.getByLabel('Reason').fill('Half a reason')
+      const { pathname, search } = new URL(page.url())
+      await signOut()
+      await enter('olga')
+      await open(`${pathname}${search}`)
+      await page.getByLabel('Reason').waitFor()
+      expect(await page.getByLabel('Reason').inputValue()).toBe('Half a reason')
       await context.close()
     },
     PATIENCE_MS,

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { useCallback, useEffect, useState } from 'react'
 import { nextPath } from '../../../shared/contracts/client/next-path.ts'
+import { PasswordAgain } from '../../command/fields.tsx'
 import { Welcome } from '../../frame/welcome.tsx'
 import { passkeysQuery, totpQuery } from '../../queries/me.ts'
 import { accessToken, isEnrolling, renew, signOut } from '../../session/token.ts'
@@ -16,17 +17,20 @@ export const FirstFactorPage = () => {
   const passkeys = useQuery(passkeysQuery())
   const totp = useQuery(totpQuery())
   const proved = (passkeys.data?.items.length ?? 0) > 0 || totp.data?.active === true
+  /** This session began without the factor: a provider's, which no password precedes. */
+  const [unconfirmed, setUnconfirmed] = useState(false)
+  const resume = useCallback(() => {
+    if (isEnrolling()) setUnconfirmed(true)
+    else void navigate({ href: nextPath(next, location.origin), replace: true })
+  }, [next, navigate])
   useEffect(() => {
-    if (!proved) return
-    void renew(accessToken()).then(() => {
-      if (!isEnrolling()) void navigate({ href: nextPath(next, location.origin), replace: true })
-    })
-  }, [proved, next, navigate])
+    if (proved) void renew(accessToken()).then(resume)
+  }, [proved, resume])
   return (
     <Welcome>
       <div className="card flex w-full max-w-160 flex-col gap-4 p-6">
-        <p role="status">{proved ? tAccount.passkeys.sign_in_again : tAccount.passkeys.required}</p>
-        <PasskeysPage />
+        <p role="status">{unconfirmed ? tAccount.passkeys.confirm : tAccount.passkeys.required}</p>
+        {unconfirmed ? <PasswordAgain factor confirmed={resume} /> : <PasskeysPage />}
         <button type="button" className="button self-start" onClick={() => void signOut()}>
           {t.nav.sign_out}
         </button>

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { PasskeyView } from '../../../shared/contracts/session/passkeys.ts'
-import { PasswordAgain } from '../../command/fields.tsx'
 import { TextField } from '../../forms/field.tsx'
 import { passkeysQuery } from '../../queries/me.ts'
 import { makeKey } from '../../session/passkeys.ts'
@@ -11,7 +10,7 @@ import { type Column, ListTable } from '../../ui/table.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { t } from '../../words/index.ts'
-import { needsProof, send, Told, useChanges } from '../changes.tsx'
+import { ProofFor, send, Told, useChanges } from '../changes.tsx'
 import { TotpSection } from './totp.tsx'
 
 const PATH = '/api/v1/users/me/passkeys'
@@ -64,7 +63,7 @@ export const PasskeysPage = () => {
     <Page>
       <PageHead title={t.nav.passkeys} note={words.note} />
       <Told said={said} />
-      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <ProofFor said={said} confirmed={() => setSaid(null)} />
       <ListTable list={list} empty={words.empty} caption={words.title} columns={columns} rows={rows} keyOf="id" />
       <form noValidate onSubmit={submit} className="flex max-w-96 flex-col gap-3">
         <TextField

@@ -3,7 +3,6 @@ import { encodeQR } from 'qr'
 import { useEffect, useRef, useState } from 'react'
 import type { TotpSetup } from '../../../shared/contracts/session/totp.ts'
 import { api, problemOf, read } from '../../api/client.ts'
-import { PasswordAgain } from '../../command/fields.tsx'
 import { CodeField, digitsOf, isCode } from '../../forms/code.tsx'
 import { totpQuery } from '../../queries/me.ts'
 import { CopyButton } from '../../ui/copy.tsx'
@@ -11,7 +10,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { TimeText } from '../../values/time.tsx'
 import { tAccount } from '../../words/account.ts'
 import { tLogin } from '../../words/frame/login.ts'
-import { needsProof, send, Told, useChanges } from '../changes.tsx'
+import { ProofFor, send, Told, useChanges } from '../changes.tsx'
 
 const PATH = '/api/v1/users/me/totp'
 const words = tAccount.totp
@@ -45,7 +44,7 @@ export const TotpSection = () => {
       </div>
       <Told said={said} />
       {state.isError ? <Failure error={state.error} retry={() => void state.refetch()} /> : null}
-      {needsProof(said) ? <PasswordAgain confirmed={() => setSaid(null)} /> : null}
+      <ProofFor said={said} confirmed={() => setSaid(null)} />
       {on ? (
         <p>
           {words.on_since} <TimeText at={state.data?.created_at ?? ''} />

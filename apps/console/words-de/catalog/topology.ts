@@ -12,6 +12,7 @@ export const topology: typeof en.topology = {
   nothing_inside: 'noch keine',
   count: (n: number) => count(n, '{n} Ressource', '{n} Ressourcen'),
   partial: 'Gezeichnet sind die ersten 500 Orte. Die Tabelle hat alle.',
+  not_drawn: 'Es sind zu viele Ressourcen, um sie zu zeichnen. Die Links der Orte zeigen sie als Liste.',
   squares: (place: string, n: number) => `${place}: ${count(n, '{n} Ressource', '{n} Ressourcen')}`,
   keys: 'Pfeiltasten bewegen die Auswahl, die Eingabetaste öffnet eine Ressource.',
   empty: {

@@ -34,7 +34,7 @@ export const passkeys: typeof en.passkeys = {
   cancelled: 'Es wurde kein Passkey benutzt. Noch einmal versuchen oder einen anderen nehmen.',
   empty: 'Sie haben keine Passkeys.',
   required: 'Ihre Rolle braucht einen zweiten Faktor: Passkey oder Authenticator-App hinzufügen.',
-  sign_in_again: 'Es gibt einen zweiten Faktor. Abmelden und damit neu anmelden.',
+  confirm: 'Es gibt einen zweiten Faktor. Damit bestätigen, dann geht es weiter.',
 }
 
 /** The German texts for signing in a device. */

@@ -63,7 +63,8 @@ export const tLogin: typeof en.tLogin = {
   missing_username: 'Benutzernamen eingeben.',
   missing_password: 'Passwort eingeben.',
   signed_out: 'Sie sind abgemeldet.',
-  not_told: 'Hier sind Sie abgemeldet, aber der Server antwortet nicht. Der Browser beendet die Sitzung dort bald.',
+  not_told:
+    'Hier sind Sie abgemeldet, aber der Server hat es nicht bestätigt. Der Browser beendet die Sitzung dort bald.',
   revoked: 'Ihre Sitzung wurde an anderer Stelle beendet. Bitte neu anmelden.',
   or: 'oder',
   emergency: 'Im Notfall mit Passwort anmelden',
@@ -88,7 +89,8 @@ export const tSession: typeof en.tSession = {
   use_code: 'Code verwenden',
   confirm_through: (title: string) => `Bestätigen mit ${title}`,
   confirm_away: (title: string) =>
-    `Ihre Anmeldung liegt länger zurück. Bei ${title} bestätigen; danach geht es hier weiter.`,
+    `Ihre Anmeldung liegt länger zurück. Bei ${title} bestätigen, von wo es hierher zurückgeht, oder mit Passkey oder Code.`,
+  confirm_factor: 'Mit einem zweiten Faktor bestätigen: Passkey oder Code der Authenticator-App.',
   link: (title: string) => `Verknüpfen mit ${title}`,
   link_title: 'Identitätsanbieter',
   link_text: 'Nach dem Verknüpfen ist die Anmeldung auch dort möglich. Zugangsdaten werden beim Anbieter eingegeben.',

@@ -67,6 +67,7 @@ export const logs: typeof en.logs = {
     n === 0 ? 'Keine Treffer' : `${number(at)} von ${number(n)}${n > 1 ? ', neueste zuerst' : ''}`,
   previous: 'Voriger Treffer',
   next: 'Nächster Treffer',
+  select_first: 'Erst Zeilen auswählen, mit Umschalt und einer Pfeiltaste.',
   selected: (from: number, to: number) =>
     from === to ? `Zeile ${number(from)} ausgewählt` : `Zeilen ${number(from)} bis ${number(to)} ausgewählt`,
   no_error: 'Keine weiteren Fehler in dieser Richtung.',

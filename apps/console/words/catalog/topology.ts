@@ -11,6 +11,7 @@ export const topology = {
   nothing_inside: 'none yet',
   count: (n: number) => count(n, '{n} resource', '{n} resources'),
   partial: 'Only the first 500 places are drawn. The table has all.',
+  not_drawn: 'There are too many resources to draw. The links of the places list them.',
   squares: (place: string, n: number) => `${place}: ${count(n, '{n} resource', '{n} resources')}`,
   keys: 'Arrow keys move, Enter opens a resource.',
   empty: {

@@ -31,7 +31,7 @@ export const passkeys = {
   cancelled: 'No passkey was used. Try again, or use another one.',
   empty: 'You have no passkeys.',
   required: 'Your role needs a second factor. Add a passkey or an authenticator app to continue.',
-  sign_in_again: 'You have a second factor. Sign out, and sign in with it.',
+  confirm: 'You have a second factor. Confirm with it to continue.',
 }
 
 export const device = {

@@ -30,7 +30,7 @@ export const tLogin = {
   missing_password: 'Enter your password.',
   signed_out: 'You are signed out.',
   not_told:
-    'You are signed out here, but the server did not answer. This browser ends the session there as soon as it can.',
+    'You are signed out here, but the server did not confirm it. This browser ends the session there as soon as it can.',
   revoked: 'Your session was ended elsewhere. Sign in again.',
   or: 'or',
   emergency: 'Sign in by password in an emergency',
@@ -78,7 +78,9 @@ export const tSession = {
   wrong: 'The password is wrong.',
   use_code: 'Use a code',
   confirm_through: (title: string) => `Confirm with ${title}`,
-  confirm_away: (title: string) => `You signed in some time ago. Confirm at ${title}; then you return to this page.`,
+  confirm_away: (title: string) =>
+    `You signed in some time ago. Confirm at ${title}, which leads back to this page, or by a passkey or a code.`,
+  confirm_factor: 'Confirm by a second factor: a passkey, or a code of your authenticator app.',
   link: (title: string) => `Link ${title}`,
   link_title: 'Identity providers',
   link_text: 'After linking, you can also sign in there. You enter your credentials at the provider.',

@@ -64,6 +64,7 @@ export const logs = {
     n === 0 ? 'No matches' : `${number(at)} of ${number(n)}${n > 1 ? ', newest first' : ''}`,
   previous: 'Previous match',
   next: 'Next match',
+  select_first: 'Select lines first, with Shift and an arrow key.',
   selected: (from: number, to: number) =>
     from === to ? `Line ${number(from)} selected` : `Lines ${number(from)} to ${number(to)} selected`,
   no_error: 'No more errors in this direction.',
