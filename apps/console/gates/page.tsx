@@ -6,7 +6,7 @@ import type { Gate } from '../api/types.ts'
 import { Brief } from '../briefs/gate.tsx'
 import { gateQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
-import { UnreadPage } from '../ui/failure.tsx'
+import { readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
@@ -27,7 +27,7 @@ export const GatePage = () => {
     ...gateQuery(operation_id, gate_id),
     refetchInterval: ({ state }) => (state.data?.status === 'waiting' ? CONTEXT_AGES_MS : false),
   })
-  const gate = query.data
+  const gate = readOf(query)
   const [deciding, setDeciding] = useState<Verdict | 'late' | null>(null)
   const waiting = gate?.status === 'waiting'
   const outcome = useRef<HTMLElement>(null)

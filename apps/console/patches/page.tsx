@@ -8,7 +8,7 @@ import { shortId } from '../kit/format.ts'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
-import { UnreadPage } from '../ui/failure.tsx'
+import { readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
@@ -31,7 +31,7 @@ export const PatchPage = () => {
     ...patchQuery(operation_id, patch_id),
     refetchInterval: ({ state }) => (state.data?.status === 'awaiting_approval' ? CONTEXT_AGES_MS : false),
   })
-  const patch = query.data
+  const patch = readOf(query)
   const operation = useQuery(operationQuery(operation_id)).data
   const graph = useQuery(graphQuery(operation_id)).data
   const title = tChange.patch.title(shortId(patch_id))

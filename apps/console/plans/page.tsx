@@ -9,7 +9,7 @@ import { duration } from '../kit/format.ts'
 import { useWishes } from '../kit/wish.ts'
 import { planQuery } from '../queries/changes.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Refused, UnreadPage } from '../ui/failure.tsx'
+import { readOf, Refused, UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -33,7 +33,7 @@ export const PlanPage = () => {
   const { plan_id } = useParams({ from: '/shell/plans/$plan_id' })
   const { tab } = useSearch({ from: '/shell/plans/$plan_id' })
   const query = useQuery(planQuery(plan_id))
-  const plan = query.data
+  const plan = readOf(query)
   const navigate = useNavigate()
   if (plan === undefined) return <UnreadPage title={tPlan.plan.title} query={query} noun="plan" />
   return (

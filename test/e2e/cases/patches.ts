@@ -186,7 +186,7 @@ describe('changing a running graph', () => {
   )
 
   it(
-    'verifies the record in the browser as in the signed file, and names a changed record',
+    'verifies the record in the browser as in the signed file, and names a changed and a missing record',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${url}/evidence`)
@@ -198,8 +198,10 @@ describe('changing a running graph', () => {
       const keys = await people.eva.get<{ keys: JsonWebKey[] }>('/v1/evidence/keys')
       const verified = verifyEvidence(readFileSync(await download.path()), keys.keys)
       expect(verified).toMatchObject({ head: { operation_id } })
+      const { head } = verified as { head: { seq: number } }
 
-      await page.route(`**/api/v1/operations/${operation_id}/evidence?**`, async (route) => {
+      const reads = `**/api/v1/operations/${operation_id}/evidence?**`
+      await page.route(reads, async (route) => {
         const answer = await route.fetch()
         const json = await answer.json()
         json.records[1].statement = 'olga did nothing'
@@ -208,6 +210,23 @@ describe('changing a running graph', () => {
       await press(page, 'Verify in this browser')
       await page.getByText('Record 2 fails verification.').waitFor()
       await page.getByText('Its content does not match its hash: it was changed.').waitFor()
+      for (const [lost, fault] of [
+        [2, 'Record 2 fails verification.'],
+        [-1, 'The chain does not end at its head.'],
+      ] as const) {
+        await page.unroute(reads)
+        await page.route(reads, async (route) => {
+          const answer = await route.fetch()
+          const json = await answer.json()
+          const seq = lost < 0 ? head.seq : lost
+          await route.fulfill({
+            response: answer,
+            json: { ...json, records: json.records.filter((record: { seq: number }) => record.seq !== seq) },
+          })
+        })
+        await press(page, 'Verify in this browser')
+        await page.getByText(fault).waitFor()
+      }
       await page.close()
       const eva = await tabOf('eva')
       await eva.goto(`${url}/evidence`)
