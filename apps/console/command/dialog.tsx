@@ -2,6 +2,7 @@ import { useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { Command } from '../api/commands.ts'
 import { useConnection } from '../api/hooks.ts'
+import type { Recorded } from '../api/recorded.ts'
 import { useTyped } from '../session/typed.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -9,6 +10,7 @@ import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { ConfirmField, PasswordAgain, ReasonField, Refusal } from './fields.tsx'
+import { LateOutcome } from './late.tsx'
 import { type Complete, useCommand, useDryRun } from './send.ts'
 
 type Text = { name: 'reason' | 'comment'; label: string; needed: boolean; missing: string }
@@ -49,13 +51,13 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
   const [asked, setAsked] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const offline = useConnection().mode === 'offline'
-  const { phase, problem, accepted_at, checked, send, tell } = useCommand<Reply>(props)
+  const { phase, problem, accepted_at, recorded, checked, send, tell } = useCommand<Reply>(props)
   const previewed = props.preview === undefined ? command : props.preview
   const preview = useDryRun<Effect>(
     previewed && { path: previewed.path, body: { ...previewed.body, ...(text?.needed ? { [text.name]: '-' } : {}) } },
     asked,
   )
-  if (phase === 'accepted') return <Accepted title={title} at={accepted_at} close={close} words={props.accepted} />
+  if (phase === 'accepted') return <Accepted {...{ title, close, recorded }} at={accepted_at} words={props.accepted} />
   const needsPassword = (problem ?? preview.problem)?.code === 'reauth_required'
   const wordsMissing = text?.needed === true && words.trim() === ''
   const typedMissing = confirm !== undefined && typed.trim() !== confirm
@@ -154,10 +156,16 @@ const CloseButton = ({ close }: { close: () => void }) => (
   </button>
 )
 
-type AcceptedProps = { title: string; at: string; words: string | undefined; close: () => void }
+type AcceptedProps = {
+  title: string
+  at: string
+  words: string | undefined
+  recorded: Recorded | undefined
+  close: () => void
+}
 
-/** The command is recorded; the page will show its outcome. */
-const Accepted = ({ title, at, words, close }: AcceptedProps) => (
+/** The command is recorded; its outcome follows here and on the page. */
+const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
   <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
     <p className="flex items-start gap-2" role="status">
       <span className="mt-0.5">
@@ -167,6 +175,11 @@ const Accepted = ({ title, at, words, close }: AcceptedProps) => (
         {tDecide.command.accepted_start} <TimeText at={at} form="clock" />. {words ?? tDecide.command.accepted_end}
       </span>
     </p>
+    {recorded ? (
+      <div role="status">
+        <LateOutcome {...recorded} />
+      </div>
+    ) : null}
   </DialogFrame>
 )
 

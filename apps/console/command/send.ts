@@ -1,13 +1,22 @@
 import { useEffect, useReducer, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { type Command, commandSender, dryRun, type Outcome } from '../api/commands.ts'
+import type { Recorded } from '../api/recorded.ts'
 
 type Phase = 'open' | 'sending' | 'accepted' | 'unknown'
-type State = { phase: Phase; problem: Problem | null; accepted_at: string; checked: boolean }
+type State = {
+  phase: Phase
+  problem: Problem | null
+  accepted_at: string
+  recorded: Recorded | undefined
+  checked: boolean
+}
 type Step =
   | { type: 'checked' | 'sending' | 'password_confirmed' }
-  | { type: 'accepted'; at: string }
+  | { type: 'accepted'; at: string; recorded: Recorded | undefined }
   | { type: 'refused' | 'unknown'; problem: Problem | null }
+
+const OPEN: State = { phase: 'open', problem: null, accepted_at: '', recorded: undefined, checked: false }
 
 const step = (state: State, event: Step): State => {
   switch (event.type) {
@@ -18,7 +27,7 @@ const step = (state: State, event: Step): State => {
     case 'password_confirmed':
       return { ...state, problem: null }
     case 'accepted':
-      return { ...state, phase: 'accepted', accepted_at: event.at }
+      return { ...state, phase: 'accepted', accepted_at: event.at, recorded: event.recorded }
     case 'refused':
       return { ...state, phase: 'open', problem: event.problem }
     case 'unknown':
@@ -32,7 +41,7 @@ type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Proble
 
 /** Sends a dialog's command, keeps its outcome. */
 export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
-  const [state, tell] = useReducer(step, { phase: 'open', problem: null, accepted_at: '', checked: false })
+  const [state, tell] = useReducer(step, OPEN)
   const [sendOnce] = useState(commandSender)
   const sent = useRef<Command>(undefined)
   /** A second press before the dialog redraws must not send again. */
@@ -45,7 +54,7 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
     }
     if (outcome.kind === 'accepted') {
       done(outcome.reply)
-      return tell({ type: 'accepted', at: outcome.at })
+      return tell({ type: 'accepted', at: outcome.at, recorded: outcome.recorded })
     }
     const { kind, problem } = outcome
     // The session dialog says that the session is over.

@@ -3,6 +3,7 @@ import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Ellipsis } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { usePhase, useTopic } from '../api/hooks.ts'
+import { LateRefusals } from '../command/late.tsx'
 import { clockTime, fullTime, zoneWord } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { meQuery, waitingFor } from '../queries/me.ts'
@@ -33,6 +34,7 @@ export const Shell = ({ Palette }: { Palette: PaletteList }) => {
         <Navigation />
         <main id="main" tabIndex={-1} className="min-w-0 flex-1 max-sm:pb-16">
           <ConnectionBanner />
+          <LateRefusals />
           <Outlet />
         </main>
       </div>

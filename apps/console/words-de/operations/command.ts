@@ -15,6 +15,11 @@ export const command: typeof en.command = {
   no_dry_run: 'Der Server konnte die Wirkung nicht vorab zeigen.',
   accepted_start: 'Aufgezeichnet um',
   accepted_end: 'Der Workflow hat es noch nicht bestätigt. Bis dahin gilt es hier als ausstehend.',
+  late: {
+    applied: () => 'Ausgeführt.',
+    refused: (kind: string) => `Aufgezeichnet, dann verweigert: ${kind}.`,
+    withdrawn: (kind: string) => `Aufgezeichnet, dann zurückgezogen: ${kind}.`,
+  },
   unknown: 'Ob dies gewirkt hat, ist unbekannt.',
   ask_again: 'Erneut nachfragen',
   not_possible: 'Jetzt nicht möglich',

@@ -12,6 +12,12 @@ export const command = {
   no_dry_run: 'The server could not preview the effect.',
   accepted_start: 'Recorded at',
   accepted_end: 'The workflow has not confirmed it yet. Until then, this page shows it as pending.',
+  /** The outcome of a command that was recorded before. */
+  late: {
+    applied: () => 'Carried out.',
+    refused: (kind: string) => `Recorded, then refused: ${kind}.`,
+    withdrawn: (kind: string) => `Recorded, then withdrawn: ${kind}.`,
+  },
   unknown: 'It is unknown whether this took effect.',
   ask_again: 'Ask again',
   not_possible: 'Not possible now',
