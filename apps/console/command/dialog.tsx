@@ -30,6 +30,8 @@ export type CommandDialogProps<Effect, Reply> = {
   accepted?: string | undefined
   /** The effect, from the server's dry run. */
   consequences?: (effect: Effect) => React.ReactNode
+  /** It may be sent before its effect is shown, or without. */
+  unseen?: boolean
   children?: React.ReactNode
   /** A field other than the text is missing or out of date, so the button is disabled. */
   blocked?: boolean
@@ -45,7 +47,6 @@ export type CommandDialogProps<Effect, Reply> = {
 /** Opens, confirms, sends and answers every command (console.md 6). */
 export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, Reply>) => {
   const { title, button, danger = false, command, text, confirm, why, close } = props
-  const blocked = props.blocked === true || why !== undefined
   const [words, setWords] = useTyped(command.path, '')
   const [typed, setTyped] = useState('')
   const [asked, setAsked] = useState(false)
@@ -58,6 +59,9 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     asked,
   )
   if (phase === 'accepted') return <Accepted {...{ title, close, recorded }} at={accepted_at} words={props.accepted} />
+  const unseen = props.consequences !== undefined && previewed !== null && preview.effect === null && !props.unseen
+  // What is asked again was sent before.
+  const blocked = phase !== 'unknown' && (props.blocked === true || why !== undefined || unseen)
   const needsPassword = (problem ?? preview.problem)?.code === 'reauth_required'
   const wordsMissing = text?.needed === true && words.trim() === ''
   const typedMissing = confirm !== undefined && typed.trim() !== confirm

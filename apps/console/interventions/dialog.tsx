@@ -4,6 +4,7 @@ import { useId, useState } from 'react'
 import { mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
+import { confirmInProd } from '../kit/environment.ts'
 import { useTyped } from '../session/typed.ts'
 import { statusWord } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
@@ -46,6 +47,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       title={tChange.intervene.title(subject.name)}
       button={words?.button ?? tChange.intervene.button}
       danger
+      {...(type === 'trigger_compensation' ? confirmInProd(operation_id) : {})}
       command={{ path, body: bodyWith(payload) }}
       // An empty field does not block the preview of the effect.
       preview={isAsked(faults) ? { path, body: bodyWith({ ...placeholders(fields), ...payload }) } : null}

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { objectIn } from '../forms/object-in.ts'
@@ -15,7 +16,9 @@ const FINDINGS: Finding[] = ['effect_absent', 'effect_present', 'effect_partial'
 const NAMED = 6
 
 /** Retries a node: shows which nodes and gates follow. After an unknown outcome, asks what was found at the target. */
-export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => void }) => {
+export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () => void }) => {
+  /** What the person looked at: a finding about one outcome must not be sent for the next. */
+  const [node] = useState(now)
   const client = useQueryClient()
   const nameOf = nodeNames(useQuery(graphQuery(node.operation_id)).data?.nodes)
   const unknown = node.state === 'outcome_unknown'
@@ -39,6 +42,7 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
       }}
       text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
       blocked={(unknown && finding === null) || overrides === undefined}
+      why={now.generation === node.generation && now.state === node.state ? undefined : tDecide.command.retry.moved}
       consequences={({ reset_cone = [], rearmed_gates = [] }) => (
         <>
           <p>{tDecide.command.retry.effect(cut(reset_cone, nameOf))}</p>

@@ -3,8 +3,7 @@ import { useState } from 'react'
 import type { Operation } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
-import { environment } from '../kit/environment.ts'
-import { shortId } from '../kit/format.ts'
+import { confirmInProd } from '../kit/environment.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 
@@ -51,6 +50,7 @@ const Pause = (props: Props) => {
     <CommandDialog<PauseEffect, unknown>
       {...common}
       command={{ path, body: {} }}
+      unseen
       consequences={({ running = [], not_started = 0 }) => (
         <p>{tDecide.command.pause.effect(running.length, not_started)}</p>
       )}
@@ -91,7 +91,7 @@ const Cancel = (props: Props) => {
       {...common}
       danger
       command={{ path, body: { mode } }}
-      {...(environment.tier === 'prod' ? { confirm: shortId(operation.operation_id) } : {})}
+      {...confirmInProd(operation.operation_id)}
       consequences={({ running = [], not_started = 0, compensations = [] }) => (
         <>
           <p>{tDecide.command.cancel.effect(running.length, not_started)}</p>

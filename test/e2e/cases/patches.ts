@@ -119,6 +119,30 @@ describe('changing a running graph', () => {
   )
 
   it(
+    'tells a person whose dialog was open that someone else decided first',
+    async () => {
+      const { operation_id, url } = await start('patched twice')
+      const { body: proposed } = await people.olga.post<Proposed>(`/v1/operations/${operation_id}/patches`, {
+        ...{ base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 1 }], reason: 'too late' },
+      })
+      const [eva, olga] = await Promise.all([tabOf('eva'), tabOf('olga')])
+      await Promise.all([eva, olga].map((page) => page.goto(`${url}/patches/${proposed.patch_id}`)))
+      await press(eva, 'Reject')
+      await dialogOf(eva).getByLabel('Comment').fill('not now')
+      await press(olga, 'Withdraw')
+      await dialogOf(olga).getByLabel('Comment').fill('not needed')
+      await confirm(olga, 'Withdraw')
+      await eva
+        .getByRole('alert')
+        .getByText('olga decided first. Your decision was not recorded.')
+        .waitFor()
+      expect(await accessibilityOf(eva)).toEqual([])
+      await Promise.all([eva.close(), olga.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'is not approved for what was not read, or does not match its digest',
     async () => {
       const { operation_id, url } = await start('patched unread')
@@ -198,7 +222,6 @@ describe('changing a running graph', () => {
       const keys = await people.eva.get<{ keys: JsonWebKey[] }>('/v1/evidence/keys')
       const verified = verifyEvidence(readFileSync(await download.path()), keys.keys)
       expect(verified).toMatchObject({ head: { operation_id } })
-      const { head } = verified as { head: { seq: number } }
 
       const reads = `**/api/v1/operations/${operation_id}/evidence?**`
       await page.route(reads, async (route) => {
@@ -210,19 +233,16 @@ describe('changing a running graph', () => {
       await press(page, 'Verify in this browser')
       await page.getByText('Record 2 fails verification.').waitFor()
       await page.getByText('Its content does not match its hash: it was changed.').waitFor()
-      for (const [lost, fault] of [
-        [2, 'Record 2 fails verification.'],
-        [-1, 'The chain does not end at its head.'],
+      type Records = { seq: number }[]
+      for (const [left, fault] of [
+        [(all: Records) => all.filter(({ seq }) => seq !== 2), 'Record 2 fails verification.'],
+        [(all: Records) => all.slice(0, -1), 'The chain does not end at its head.'],
       ] as const) {
         await page.unroute(reads)
         await page.route(reads, async (route) => {
           const answer = await route.fetch()
           const json = await answer.json()
-          const seq = lost < 0 ? head.seq : lost
-          await route.fulfill({
-            response: answer,
-            json: { ...json, records: json.records.filter((record: { seq: number }) => record.seq !== seq) },
-          })
+          await route.fulfill({ response: answer, json: { ...json, records: left(json.records) } })
         })
         await press(page, 'Verify in this browser')
         await page.getByText(fault).waitFor()

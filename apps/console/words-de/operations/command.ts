@@ -61,6 +61,7 @@ export const command: typeof en.command = {
     done: 'Abbruch aufgezeichnet.',
   },
   retry: {
+    moved: 'Dieser Schritt hat sich seit dem Öffnen des Dialogs geändert. Schließen und den Schritt neu ansehen.',
     title: 'Diesen Schritt wiederholen?',
     button: 'Schritt wiederholen',
     effect: (names: string[]) =>
@@ -79,6 +80,9 @@ export const command: typeof en.command = {
   start: {
     title: 'Diesen Plan starten?',
     button: 'Vorgang starten',
+    on_conflict: 'Solange andere Vorgänge seine Ressourcen belegen',
+    queue: 'Einreihen und warten',
+    reject: 'Nicht starten',
     first: (names: string[]) =>
       names.length === 0 ? 'Kein Schritt startet sofort.' : `Zuerst starten: ${list.format(names)}.`,
     gate: (question: string) => `Die erste Freigabe fragt: ${question}`,

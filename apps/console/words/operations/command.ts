@@ -57,6 +57,7 @@ export const command = {
     done: 'Cancel recorded.',
   },
   retry: {
+    moved: 'This node has changed since this dialog was opened. Close it and look at the node again.',
     title: 'Retry this node?',
     button: 'Retry node',
     effect: (names: string[]) =>
@@ -75,6 +76,9 @@ export const command = {
   start: {
     title: 'Start this plan?',
     button: 'Start operation',
+    on_conflict: 'While other operations hold its resources',
+    queue: 'Queue it until they are free',
+    reject: 'Do not start it',
     first: (names: string[]) =>
       names.length === 0 ? 'No node starts immediately.' : `First to start: ${list.format(names)}.`,
     gate: (question: string) => `The first gate asks: ${question}`,
