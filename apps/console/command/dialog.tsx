@@ -58,6 +58,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
     previewed && { path: previewed.path, body: { ...previewed.body, ...(text?.needed ? { [text.name]: '-' } : {}) } },
     asked,
   )
+  const askAgain = () => setAsked((before) => !before)
   if (phase === 'accepted') return <Accepted {...{ title, close, recorded }} at={accepted_at} words={props.accepted} />
   const unseen = props.consequences !== undefined && previewed !== null && preview.effect === null && !props.unseen
   // What is asked again was sent before.
@@ -95,7 +96,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
       }
     >
       {props.consequences && previewed ? (
-        <Consequences {...preview} hidden={needsPassword} draw={props.consequences} />
+        <Consequences {...preview} hidden={needsPassword} draw={props.consequences} again={askAgain} />
       ) : null}
       {props.children}
       {text === undefined ? null : (
@@ -124,7 +125,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
         needsPassword={needsPassword}
         confirmed={() => {
           tell({ type: 'password_confirmed' })
-          setAsked((before) => !before)
+          askAgain()
         }}
       />
       <Stopped why={why} offline={offline} />
@@ -193,11 +194,13 @@ const Consequences = <Effect,>({
   problem,
   hidden,
   draw,
+  again,
 }: {
   effect: Effect | null
   problem: Problem | null
   hidden: boolean
   draw: (effect: Effect) => React.ReactNode
+  again: () => void
 }) => (
   <div aria-live="polite">
     {effect !== null ? (
@@ -205,10 +208,17 @@ const Consequences = <Effect,>({
     ) : problem === null ? (
       <p className="text-muted">{tDecide.command.asking}</p>
     ) : hidden ? null : (
-      <Refusal
-        title={problem.status === 0 ? tDecide.command.no_dry_run : tDecide.command.not_possible}
-        problem={problem}
-      />
+      <>
+        <Refusal
+          title={problem.status === 0 ? tDecide.command.no_dry_run : tDecide.command.not_possible}
+          problem={problem}
+        />
+        {problem.status === 0 || problem.status >= 500 ? (
+          <button type="button" className="button" onClick={again}>
+            {t.retry}
+          </button>
+        ) : null}
+      </>
     )}
   </div>
 )

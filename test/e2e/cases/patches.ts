@@ -166,6 +166,7 @@ describe('changing a running graph', () => {
       await press(page, 'Approve')
       const button = dialogOf(page).getByRole('button', { name: 'Approve 1 change' })
       await button.waitFor()
+      await dialogOf(page).getByText('Yours is the last vote').waitFor()
       const digest = `sha256:${'0'.repeat(64)}`
       forging = { digest, reason: 'as it was forged' }
       await page.clock.fastForward(31_000)

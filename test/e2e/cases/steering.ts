@@ -73,7 +73,7 @@ describe('steering a running operation', () => {
       status = 'refused'
       await dialogOf(page).getByText('Recorded, then refused: pause.').waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      await confirm(page, 'Close')
+      await page.keyboard.press('Escape')
       await page.getByRole('link', { name: 'Nodes', exact: true }).click()
       await page.getByText('Recorded, then refused: pause.').waitFor()
       await page.getByText('It has already ended.').waitFor()
@@ -101,9 +101,18 @@ describe('steering a running operation', () => {
         await dialogOf(page).getByText('Not possible now').waitFor()
         const button = dialogOf(page).getByRole('button', { name: send })
         expect([send, await button.getAttribute('aria-disabled')]).toEqual([send, off])
+        expect(await accessibilityOf(page)).toEqual([])
         await page.keyboard.press('Escape')
       }
+      await press(page, 'Cancel')
+      await dialogOf(page).getByText('Not possible now').waitFor()
       await page.unrouteAll({ behavior: 'wait' })
+      await confirm(page, 'Retry')
+      await dialogOf(page).getByText('Not possible now').waitFor({ state: 'detached' })
+      await until(
+        async () => (await dialogOf(page).getByRole('button', { name: 'Cancel operation' }).getAttribute('aria-disabled')) !== 'true',
+        { what: 'the button' },
+      )
       await page.close()
     },
     PATIENCE_MS,
