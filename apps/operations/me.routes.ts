@@ -21,10 +21,7 @@ export const meRoutes = routes<Uses<'config' | 'db' | 'fence' | 'library' | 'nat
     handler: async (req) => {
       const { caller } = req
       const { OPERATIONS__TICKETS__URL: url, OPERATIONS__TICKETS__PATTERN: pattern } = deps.config
-      const [counts, { checks }] = await Promise.all([
-        countsFor(deps.db, caller),
-        readiness(),
-      ])
+      const [counts, { checks }] = await Promise.all([countsFor(deps.db, caller), readiness()])
       return {
         ...pick(caller, 'user_id', 'username', 'roles'),
         permissions: [...caller.permissions].sort(),

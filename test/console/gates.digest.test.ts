@@ -54,7 +54,13 @@ describe('the difference between two questions', () => {
   const released = { node_id: 'n', name: 'n', executor: 'opentofu', target_id: 'a', inputs: { slots: 1 } }
   const read: GateSubject = {
     ...{ v: 2, operation_id: 'o', gate_id: 'go', kind: 'approval', policy: { key: 'k', digest: 'd' } },
-    asked: { requester: { kind: 'user', id: 'u', name: 'olga' }, title: 't', reason: 'r', ticket: null, plan_hash: 'h' },
+    asked: {
+      requester: { kind: 'user', id: 'u', name: 'olga' },
+      title: 't',
+      reason: 'r',
+      ticket: null,
+      plan_hash: 'h',
+    },
     releases: [{ ...released, on_failure: 'pause' as never, spec_digest: 's', step: 'apply', batch: null }],
     changes: [{ resource_id: 'a', change: 'update', fields: [field(1, 2)] }],
     bound_outputs: [{ pointer: '/plan/preview', value: preview(2) }],
@@ -65,10 +71,22 @@ describe('the difference between two questions', () => {
   ]
 
   it.each<[part: string, now: Partial<GateSubject>, id: string, path: string, before: unknown, after: unknown]>([
-    ['a preview', { bound_outputs: [{ pointer: '/plan/preview', value: preview(3) }] }, '/plan/preview',
-      '/changes/disk/b/fields/size/after', 2, 3],
-    ['its binding', { bound_outputs: [{ pointer: '/plan/preview', value: preview(2, 'forecast') }] }, '/plan/preview',
-      '/binding', 'exact', 'forecast'],
+    [
+      'a preview',
+      { bound_outputs: [{ pointer: '/plan/preview', value: preview(3) }] },
+      '/plan/preview',
+      '/changes/disk/b/fields/size/after',
+      2,
+      3,
+    ],
+    [
+      'its binding',
+      { bound_outputs: [{ pointer: '/plan/preview', value: preview(2, 'forecast') }] },
+      '/plan/preview',
+      '/binding',
+      'exact',
+      'forecast',
+    ],
     ['an executor', { releases: [{ ...release, executor: 'git' }] }, 'n', '/executor', 'opentofu', 'git'],
     ['a step', { releases: [{ ...release, step: 'verify' }] }, 'n', '/step', 'apply', 'verify'],
     ['a batch', { releases: [{ ...release, batch: 'b' }] }, 'n', '/batch', null, 'b'],
@@ -76,8 +94,14 @@ describe('the difference between two questions', () => {
     ['an input', { releases: [{ ...release, inputs: { slots: 2 } }] }, 'n', '/inputs/slots', 1, 2],
     ['a kind of change', { changes: [{ ...change, change: 'replace' }] }, 'a', '/change', 'update', 'replace'],
     ['a value', { changes: [{ ...change, fields: [field(1, 3)] }] }, 'a', 'size', 2, 3],
-    ['who asks', { asked: { ...(read.asked as NonNullable<GateSubject['asked']>), ticket: 'C' } }, 'go',
-      '/asked/ticket', null, 'C'],
+    [
+      'who asks',
+      { asked: { ...(read.asked as NonNullable<GateSubject['asked']>), ticket: 'C' } },
+      'go',
+      '/asked/ticket',
+      null,
+      'C',
+    ],
   ])('names %s', (_, now, id, path, before, after) => {
     expect(differencesOf(read, { ...read, ...now })).toEqual([
       { resource_id: id, change: 'update', fields: [{ path, before, after }] },

@@ -99,7 +99,15 @@ it('names the zone in which the times of an intent are read', () => {
 })
 
 it('refuses a start whose year has too many digits, and keeps the rest of the form', () => {
-  const typed = { picked: true, ids: 'web-01', chips: [], when: '', values: {}, more: '{"release":"2"}', parameters: '' }
+  const typed = {
+    picked: true,
+    ids: 'web-01',
+    chips: [],
+    when: '',
+    values: {},
+    more: '{"release":"2"}',
+    parameters: '',
+  }
   const words = { title: 'a title', reason: 'a reason', ticket: '', take_over: false }
   const draft = (not_before: string) =>
     intentOf(

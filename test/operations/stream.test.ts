@@ -259,10 +259,7 @@ describe('the live stream', () => {
       refused: unknown.map((topic) => ({ topic, reason: 'malformed' })),
     })
     await stream.stop()
-    for (const topics of [
-      ',',
-      Array.from({ length: 51 }, (_, n) => `resource:r${n}`).join(),
-    ]) {
+    for (const topics of [',', Array.from({ length: 51 }, (_, n) => `resource:r${n}`).join()]) {
       const { response, stop } = await listen(p.people.vic, topics)
       expect([topics, response.status]).toEqual([topics, 400])
       await stop()

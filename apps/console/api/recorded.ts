@@ -27,6 +27,5 @@ export const keepRecorded = (path: string, reply: unknown): Recorded | undefined
   set([...recorded.filter(({ command_id }) => command_id !== one.command_id), one])
   return one
 }
-export const dropRecorded = (command_id: string): void =>
-  set(recorded.filter((one) => one.command_id !== command_id))
+export const dropRecorded = (command_id: string): void => set(recorded.filter((one) => one.command_id !== command_id))
 export const useRecorded = (): readonly Recorded[] => useSyncExternalStore(subscribe, () => recorded)

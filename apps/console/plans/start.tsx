@@ -5,11 +5,7 @@ import type { Plan } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { tDecide } from '../words/decide.ts'
 
-type Effect = {
-  conflicts?: { message?: string }[]
-  first_nodes?: unknown[]
-  first_gate?: { question?: string } | null
-}
+type Effect = { conflicts?: { message?: string }[]; first_nodes?: unknown[]; first_gate?: { question?: string } | null }
 const ON_CONFLICT = ['queue', 'reject'] as const
 
 /** Starts a plan; asks whether it waits while other operations hold its resources. */

@@ -16,15 +16,17 @@ const leavesOf = (value: unknown, path = ''): Leaf[] => {
 const partsOf = (subject: GateSubject | null): Map<string, Map<string, unknown>> => {
   if (subject === null) return new Map()
   const { v: _, operation_id, gate_id, changes, releases, bound_outputs, ...rest } = subject
-  return new Map([
-    ...changes.map(({ resource_id, fields, name: _name, ...change }): [string, Leaf[]] => [
-      resource_id,
-      [...leavesOf(change), ...fields.map(({ path, after }): Leaf => [path, after])],
-    ]),
-    ...releases.map(({ node_id, ...release }): [string, Leaf[]] => [node_id, leavesOf(release)]),
-    ...bound_outputs.map(({ pointer, value }): [string, Leaf[]] => [pointer, leavesOf(value)]),
-    [gate_id, leavesOf(rest)] as [string, Leaf[]],
-  ].map(([id, leaves]) => [id, new Map(leaves)]))
+  return new Map(
+    [
+      ...changes.map(({ resource_id, fields, name: _name, ...change }): [string, Leaf[]] => [
+        resource_id,
+        [...leavesOf(change), ...fields.map(({ path, after }): Leaf => [path, after])],
+      ]),
+      ...releases.map(({ node_id, ...release }): [string, Leaf[]] => [node_id, leavesOf(release)]),
+      ...bound_outputs.map(({ pointer, value }): [string, Leaf[]] => [pointer, leavesOf(value)]),
+      [gate_id, leavesOf(rest)] as [string, Leaf[]],
+    ].map(([id, leaves]) => [id, new Map(leaves)]),
+  )
 }
 
 /** Compares the question that was read with the current one: all that its digest covers, value by value. */

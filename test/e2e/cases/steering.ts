@@ -110,7 +110,9 @@ describe('steering a running operation', () => {
       await confirm(page, 'Retry')
       await dialogOf(page).getByText('Not possible now').waitFor({ state: 'detached' })
       await until(
-        async () => (await dialogOf(page).getByRole('button', { name: 'Cancel operation' }).getAttribute('aria-disabled')) !== 'true',
+        async () =>
+          (await dialogOf(page).getByRole('button', { name: 'Cancel operation' }).getAttribute('aria-disabled')) !==
+          'true',
         { what: 'the button' },
       )
       await page.close()
