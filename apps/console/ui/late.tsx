@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { dropRecorded, type Recorded, useRecorded } from '../api/recorded.ts'
 import { commandQuery } from '../queries/operations.ts'
-import { ProblemText } from '../ui/failure.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
+import { ProblemText } from './failure.tsx'
 
 /** No frame reports it while the stream is away. */
 const ASK_AGAIN_MS = 5000
