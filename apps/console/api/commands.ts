@@ -1,7 +1,6 @@
 import { answerOf, type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { sleep } from '../session/wait.ts'
 import { problemOf, withSession } from './client.ts'
-import { keepRecorded, type Recorded } from './recorded.ts'
 
 /** One command below /api: a POST unless it names another method. PUT and DELETE send no body. */
 export type Command = {
@@ -15,7 +14,7 @@ export type Command = {
 /** The outcome of a command (console.md section 6). */
 export type Outcome<Reply = unknown> =
   | { kind: 'applied'; reply: Reply }
-  | { kind: 'accepted'; reply: Reply; at: string; recorded: Recorded | undefined }
+  | { kind: 'accepted'; reply: Reply; at: string }
   /** It may have taken effect: only the same command follows, with the same key. */
   | { kind: 'unknown'; problem: Problem }
   /** Not judged: it had no effect yet, and keeps its key. */
@@ -50,10 +49,7 @@ const sendCommand = async <Reply>(command: Command, key: string): Promise<Outcom
     const { status, reply, problem } = await send<Reply>(command, key)
     const answer = answerOf(status, problem)
     if (answer === 'applied') return { kind: 'applied', reply: reply as Reply }
-    if (answer === 'accepted') {
-      const recorded = keepRecorded(command.path, reply)
-      return { kind: 'accepted', reply: reply as Reply, at: new Date().toISOString(), recorded }
-    }
+    if (answer === 'accepted') return { kind: 'accepted', reply: reply as Reply, at: new Date().toISOString() }
     if (problem === undefined || answer === 'unknown')
       return { kind: 'unknown', problem: problem ?? problemFrom(0, null) }
     if (answer === 'refused') return { kind: isUnjudged(problem) ? 'held' : 'refused', problem }

@@ -1,7 +1,7 @@
 import { useEffect, useReducer, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { type Command, commandSender, dryRun, type Outcome } from '../api/commands.ts'
-import type { Recorded } from '../api/recorded.ts'
+import { addRecorded, type Recorded } from '../api/recorded.ts'
 
 type Phase = 'open' | 'sending' | 'accepted' | 'unknown'
 type State = {
@@ -35,6 +35,16 @@ const step = (state: State, event: Step): State => {
   }
 }
 
+/** Keeps a recorded command until its outcome is known; undefined for a reply that names none. */
+const keepRecorded = (path: string, reply: unknown): Recorded | undefined => {
+  const { command, operation_id: own } = reply as { command?: { command_id?: string }; operation_id?: string }
+  const operation_id = /^\/v1\/operations\/([^/]+)\//.exec(path)?.[1] ?? own
+  if (!command?.command_id || operation_id === undefined) return undefined
+  const one = { operation_id, command_id: command.command_id }
+  addRecorded(one)
+  return one
+}
+
 /** Completes a command as it is sent; a problem is shown instead of an answer. */
 export type Complete = (command: Command) => Promise<Command | Problem>
 type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Problem) => void; close: () => void }
@@ -54,7 +64,7 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
     }
     if (outcome.kind === 'accepted') {
       done(outcome.reply)
-      return tell({ type: 'accepted', at: outcome.at, recorded: outcome.recorded })
+      return tell({ type: 'accepted', at: outcome.at, recorded: keepRecorded(sent.current?.path ?? '', outcome.reply) })
     }
     const { kind, problem } = outcome
     // The session dialog says that the session is over.

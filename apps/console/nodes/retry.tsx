@@ -9,6 +9,7 @@ import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
 
 type Effect = { reset_cone?: unknown[]; rearmed_gates?: unknown[] }
 type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
@@ -42,7 +43,9 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
       }}
       text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
       blocked={(unknown && finding === null) || overrides === undefined}
-      why={now.generation === node.generation && now.state === node.state ? undefined : tDecide.command.retry.moved}
+      why={
+        now.generation === node.generation && now.state === node.state ? undefined : tOperation.operation.retry_moved
+      }
       consequences={({ reset_cone = [], rearmed_gates = [] }) => (
         <>
           <p>{tDecide.command.retry.effect(cut(reset_cone, nameOf))}</p>

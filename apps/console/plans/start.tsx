@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { Plan } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { tDecide } from '../words/decide.ts'
+import { tPlan } from '../words/plan.ts'
 
 type Effect = { conflicts?: { message?: string }[]; first_nodes?: unknown[]; first_gate?: { question?: string } | null }
 const ON_CONFLICT = ['queue', 'reject'] as const
@@ -13,7 +14,7 @@ export const StartDialog = ({ plan, close }: { plan: Plan; close: () => void }) 
   const client = useQueryClient()
   const navigate = useNavigate()
   const [on_conflict, setOnConflict] = useState<(typeof ON_CONFLICT)[number]>('queue')
-  const words = tDecide.command.start
+  const words = tPlan.plan.starting
   const path = `/v1/plans/${encodeURIComponent(plan.plan_id)}/start`
   const body = { reviewed_plan_hash: plan.plan_hash }
   const refresh = () => void client.invalidateQueries({ queryKey: ['plan', plan.plan_id] })
@@ -34,7 +35,7 @@ export const StartDialog = ({ plan, close }: { plan: Plan; close: () => void }) 
       close={close}
     >
       <fieldset className="flex flex-col gap-2">
-        <legend className="label">{words.on_conflict}</legend>
+        <legend className="label">{words.held}</legend>
         {ON_CONFLICT.map((one) => (
           <label key={one} className="flex items-center gap-2">
             <input type="radio" name="on_conflict" checked={on_conflict === one} onChange={() => setOnConflict(one)} />
@@ -49,11 +50,11 @@ export const StartDialog = ({ plan, close }: { plan: Plan; close: () => void }) 
 const StartEffect = ({ effect }: { effect: Effect }) => (
   <>
     <p>
-      {tDecide.command.start.first(
+      {tPlan.plan.starting.first(
         effect.first_nodes?.map((node) => String((node as { name?: string }).name ?? node)) ?? [],
       )}
     </p>
-    {effect.first_gate?.question ? <p>{tDecide.command.start.gate(effect.first_gate.question)}</p> : null}
+    {effect.first_gate?.question ? <p>{tPlan.plan.starting.gate(effect.first_gate.question)}</p> : null}
     {effect.conflicts?.map((conflict) => (
       <p key={conflict.message} lang="en" className="text-wait">
         {conflict.message}

@@ -39,12 +39,6 @@ export const operationsPage = (tab: OperationsTab, q: string, span: EndedIn) =>
 export const operationQuery = (operation_id: string) =>
   queryOf(['operation', operation_id], '/v1/operations/{operation_id}', { path: { operation_id } })
 
-/** A command that was answered with 202, and its outcome once it is known. */
-export const commandQuery = (operation_id: string, command_id: string) =>
-  queryOf(['command', operation_id, command_id], '/v1/operations/{operation_id}/commands/{command_id}', {
-    path: { operation_id, command_id },
-  })
-
 /** Changes to its nodes are found by their states; comparing thousands of them member by member takes too long. */
 export const graphQuery = (operation_id: string) =>
   queryOf(

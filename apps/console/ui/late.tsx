@@ -1,12 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { dropRecorded, type Recorded, useRecorded } from '../api/recorded.ts'
-import { commandQuery } from '../queries/operations.ts'
+import { queryOf } from '../api/read.ts'
+import { dropRecorded, type Recorded } from '../api/recorded.ts'
 import { OperationLink } from '../values/links.tsx'
-import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { ProblemText } from './failure.tsx'
+
+/** A command that was answered with 202, and its outcome once it is known. */
+const commandQuery = (operation_id: string, command_id: string) =>
+  queryOf(['command', operation_id, command_id], '/v1/operations/{operation_id}/commands/{command_id}', {
+    path: { operation_id, command_id },
+  })
 
 /** No frame reports it while the stream is away. */
 const ASK_AGAIN_MS = 5000
@@ -19,16 +24,8 @@ const useOutcome = ({ operation_id, command_id }: Recorded) =>
   }).data
 
 /** Commands that were recorded and then refused or withdrawn: each stays until the person closes it. */
-export const LateRefusals = () => {
-  const recorded = useRecorded()
-  return (
-    <div role="status">
-      {recorded.map((one) => (
-        <LateRefusal key={one.command_id} {...one} />
-      ))}
-    </div>
-  )
-}
+export const LateRefusals = ({ recorded }: { recorded: readonly Recorded[] }) =>
+  recorded.map((one) => <LateRefusal key={one.command_id} {...one} />)
 
 const LateRefusal = (one: Recorded) => {
   const status = useOutcome(one)?.command.status
@@ -52,7 +49,7 @@ const LateRefusal = (one: Recorded) => {
 export const LateOutcome = (one: Recorded) => {
   const { command, outcome } = useOutcome(one) ?? {}
   if (command === undefined || command.status === 'accepted') return null
-  const words = tDecide.command.late[command.status]
+  const words = tOperation.operation.late[command.status]
   const { code, detail } = outcome ?? {}
   return (
     <div className="min-w-0">

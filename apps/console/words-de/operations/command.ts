@@ -10,16 +10,10 @@ export const command: typeof en.command = {
   reason: 'Begründung',
   reason_needed: 'Begründung eingeben.',
   sending: 'Wird gesendet …',
-  consequences: 'Wirkung',
   asking: 'Wirkung wird geprüft …',
   no_dry_run: 'Der Server konnte die Wirkung nicht vorab zeigen.',
   accepted_start: 'Aufgezeichnet um',
   accepted_end: 'Der Workflow hat es noch nicht bestätigt. Bis dahin gilt es hier als ausstehend.',
-  late: {
-    applied: () => 'Ausgeführt.',
-    refused: (kind: string) => `Aufgezeichnet, dann verweigert: ${kind}.`,
-    withdrawn: (kind: string) => `Aufgezeichnet, dann zurückgezogen: ${kind}.`,
-  },
   unknown: 'Ob dies gewirkt hat, ist unbekannt.',
   ask_again: 'Erneut nachfragen',
   not_possible: 'Jetzt nicht möglich',
@@ -32,7 +26,6 @@ export const command: typeof en.command = {
     button: 'Vorgang anhalten',
     effect: (running: number, rest: number) =>
       `${finishing(running)}; bis zum Fortsetzen ${count(rest, 'startet einer nicht', 'starten {n} nicht')}.`,
-    done: 'Anhalten aufgezeichnet.',
   },
   resume: {
     title: 'Diesen Vorgang fortsetzen?',
@@ -43,7 +36,6 @@ export const command: typeof en.command = {
         : `Als Nächstes starten: ${list.format(next)}.`,
     drifted: (names: string[]) => `Seit dem Plan im Katalog geändert: ${list.format(names)}.`,
     acknowledge: 'Geprüft. Die neuen Werte verwenden.',
-    done: 'Fortsetzen aufgezeichnet.',
   },
   cancel: {
     title: 'Diesen Vorgang abbrechen?',
@@ -58,17 +50,14 @@ export const command: typeof en.command = {
       n === 0
         ? 'Kein Schritt ist zurückzubauen.'
         : count(n, 'Ein Schritt wird zurückgebaut.', '{n} Schritte werden zurückgebaut.'),
-    done: 'Abbruch aufgezeichnet.',
   },
   retry: {
-    moved: 'Dieser Schritt hat sich seit dem Öffnen des Dialogs geändert. Schließen und den Schritt neu ansehen.',
     title: 'Diesen Schritt wiederholen?',
     button: 'Schritt wiederholen',
     effect: (names: string[]) =>
       `${count(names.length, 'Dieser Schritt läuft', 'Diese Schritte laufen')} erneut: ${list.format(names)}.`,
     gates: (names: string[]) =>
       `${count(names.length, 'Diese Freigabe ist', 'Diese Freigaben sind')} erneut nötig: ${list.format(names)}.`,
-    done: 'Wiederholung aufgezeichnet.',
     other_inputs: 'Mit anderen Eingaben',
     found: 'Das Ergebnis des letzten Versuchs ist unbekannt. Was ist am Ziel zu sehen?',
     findings: {
@@ -76,15 +65,5 @@ export const command: typeof en.command = {
       effect_present: 'Er hat vollständig gewirkt',
       effect_partial: 'Er hat teilweise gewirkt',
     },
-  },
-  start: {
-    title: 'Diesen Plan starten?',
-    button: 'Vorgang starten',
-    on_conflict: 'Solange andere Vorgänge seine Ressourcen belegen',
-    queue: 'Einreihen und warten',
-    reject: 'Nicht starten',
-    first: (names: string[]) =>
-      names.length === 0 ? 'Kein Schritt startet sofort.' : `Zuerst starten: ${list.format(names)}.`,
-    gate: (question: string) => `Die erste Freigabe fragt: ${question}`,
   },
 }

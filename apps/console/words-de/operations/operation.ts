@@ -115,6 +115,12 @@ export const operation: typeof en.operation = {
     engine_mismatch: 'Die Temporal-Engine kann den Vorgang so nicht fortsetzen.',
     start_withdrawn: 'Der Start kam zu spät und wurde zurückgezogen.',
   },
+  late: {
+    applied: () => 'Ausgeführt.',
+    refused: (kind: string) => `Aufgezeichnet, dann verweigert: ${kind}.`,
+    withdrawn: (kind: string) => `Aufgezeichnet, dann zurückgezogen: ${kind}.`,
+  },
+  retry_moved: 'Dieser Schritt hat sich seit dem Öffnen des Dialogs geändert. Schließen und den Schritt neu ansehen.',
   kind: (kind: string) => KINDS[kind.replaceAll('_', ' ')] ?? kind,
   pending: (kind: string) => `ausstehend: ${kind}`,
   open: 'Vorgang öffnen',

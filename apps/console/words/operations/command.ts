@@ -7,17 +7,10 @@ export const command = {
   reason: 'Reason',
   reason_needed: 'Enter a reason.',
   sending: 'Sending …',
-  consequences: 'Effect',
   asking: 'Checking the effect …',
   no_dry_run: 'The server could not preview the effect.',
   accepted_start: 'Recorded at',
   accepted_end: 'The workflow has not confirmed it yet. Until then, this page shows it as pending.',
-  /** The outcome of a command that was recorded before. */
-  late: {
-    applied: () => 'Carried out.',
-    refused: (kind: string) => `Recorded, then refused: ${kind}.`,
-    withdrawn: (kind: string) => `Recorded, then withdrawn: ${kind}.`,
-  },
   unknown: 'It is unknown whether this took effect.',
   ask_again: 'Ask again',
   not_possible: 'Not possible now',
@@ -30,7 +23,6 @@ export const command = {
     button: 'Pause operation',
     effect: (running: number, rest: number) =>
       `${finishing(running)}; ${count(rest, 'one will not start', '{n} will not start')} until it is resumed.`,
-    done: 'Pause recorded.',
   },
   resume: {
     title: 'Resume this operation?',
@@ -41,7 +33,6 @@ export const command = {
         : `Next to start: ${list.format(next)}.`,
     drifted: (names: string[]) => `Changed in the catalog since the plan: ${list.format(names)}.`,
     acknowledge: 'I have reviewed this. Use the new values.',
-    done: 'Resume recorded.',
   },
   cancel: {
     title: 'Cancel this operation?',
@@ -54,17 +45,14 @@ export const command = {
       `${finishing(running)}; ${count(rest, 'one will not start', '{n} will not start')}.`,
     compensations: (n: number) =>
       n === 0 ? 'No node needs to be undone.' : count(n, 'One node is undone.', '{n} nodes are undone.'),
-    done: 'Cancel recorded.',
   },
   retry: {
-    moved: 'This node has changed since this dialog was opened. Close it and look at the node again.',
     title: 'Retry this node?',
     button: 'Retry node',
     effect: (names: string[]) =>
       `${count(names.length, 'This node runs', 'These nodes run')} again: ${list.format(names)}.`,
     gates: (names: string[]) =>
       `${count(names.length, 'This gate asks', 'These gates ask')} again: ${list.format(names)}.`,
-    done: 'Retry recorded.',
     other_inputs: 'With other inputs',
     found: 'The outcome of the last attempt is unknown. What did you find at the target?',
     findings: {
@@ -72,15 +60,5 @@ export const command = {
       effect_present: 'It had its full effect',
       effect_partial: 'It had part of its effect',
     },
-  },
-  start: {
-    title: 'Start this plan?',
-    button: 'Start operation',
-    on_conflict: 'While other operations hold its resources',
-    queue: 'Queue it until they are free',
-    reject: 'Do not start it',
-    first: (names: string[]) =>
-      names.length === 0 ? 'No node starts immediately.' : `First to start: ${list.format(names)}.`,
-    gate: (question: string) => `The first gate asks: ${question}`,
   },
 }

@@ -91,6 +91,13 @@ export const operation = {
     engine_mismatch: 'The workflow engine cannot continue it as it is.',
     start_withdrawn: 'Its start was too late and was withdrawn.',
   } as Record<string, string>,
+  /** The outcome of a command that was recorded before. */
+  late: {
+    applied: () => 'Carried out.',
+    refused: (kind: string) => `Recorded, then refused: ${kind}.`,
+    withdrawn: (kind: string) => `Recorded, then withdrawn: ${kind}.`,
+  },
+  retry_moved: 'This node has changed since this dialog was opened. Close it and look at the node again.',
   kind: (kind: string) => kind.replaceAll('_', ' '),
   pending: (kind: string) => `pending: ${kind}`,
   open: 'Open the operation',
