@@ -9,6 +9,7 @@ import { useTyped } from '../session/typed.ts'
 import { statusWord } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
+import { tOperation } from '../words/operation.ts'
 import { fieldsOf, InterveneField, isAsked, payloadOf, placeholders, type Values } from './fields.tsx'
 import type { Intervened } from './offered.ts'
 
@@ -123,7 +124,7 @@ const Consequences = ({ effect, words }: { effect: Effect; words: string }) => {
         {from ? tChange.intervene.was(statusWord(from)) : null} {words}
       </p>
       {resources.length > 0 ? <p>{tChange.intervene.released(resources)}</p> : null}
-      {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(rearmed_gates)}</p> : null}
+      {rearmed_gates.length > 0 ? <p>{tOperation.operation.retry.gates(rearmed_gates)}</p> : null}
       {status === 'awaiting_second_person' ? <p className="font-medium">{tChange.intervene.second}</p> : null}
     </>
   )

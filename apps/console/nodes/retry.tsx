@@ -28,11 +28,11 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
   const [inputs, setInputs] = useTyped(`${path} inputs`, '')
   const overrides = objectIn(inputs)
   const reconciliation =
-    finding === null ? {} : { reconciliation: { finding, note: tDecide.command.retry.findings[finding] } }
+    finding === null ? {} : { reconciliation: { finding, note: tOperation.operation.retry.findings[finding] } }
   return (
     <CommandDialog<Effect, unknown>
-      title={tDecide.command.retry.title}
-      button={tDecide.command.retry.button}
+      title={tOperation.operation.retry.title}
+      button={tOperation.operation.retry.button}
       command={{
         path,
         body: {
@@ -44,12 +44,12 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
       text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
       blocked={(unknown && finding === null) || overrides === undefined}
       why={
-        now.generation === node.generation && now.state === node.state ? undefined : tOperation.operation.retry_moved
+        now.generation === node.generation && now.state === node.state ? undefined : tOperation.operation.retry.moved
       }
       consequences={({ reset_cone = [], rearmed_gates = [] }) => (
         <>
-          <p>{tDecide.command.retry.effect(cut(reset_cone, nameOf))}</p>
-          {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(cut(rearmed_gates))}</p> : null}
+          <p>{tOperation.operation.retry.effect(cut(reset_cone, nameOf))}</p>
+          {rearmed_gates.length > 0 ? <p>{tOperation.operation.retry.gates(cut(rearmed_gates))}</p> : null}
         </>
       )}
       done={() => {
@@ -60,17 +60,17 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
     >
       {unknown ? (
         <fieldset className="flex flex-col gap-2">
-          <legend className="label">{tDecide.command.retry.found}</legend>
+          <legend className="label">{tOperation.operation.retry.found}</legend>
           {FINDINGS.map((choice) => (
             <label key={choice} className="flex items-center gap-2">
               <input type="radio" name="finding" checked={finding === choice} onChange={() => setFinding(choice)} />
-              {tDecide.command.retry.findings[choice]}
+              {tOperation.operation.retry.findings[choice]}
             </label>
           ))}
         </fieldset>
       ) : null}
       <details>
-        <summary>{tDecide.command.retry.other_inputs}</summary>
+        <summary>{tOperation.operation.retry.other_inputs}</summary>
         <textarea
           className="input mono mt-2"
           rows={3}
