@@ -2869,7 +2869,7 @@ export interface paths {
         };
         /**
          * Follow changes
-         * @description Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.
+         * @description Server-sent events of the chosen topics. A topic that the caller may not see, or that is malformed, is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -5573,7 +5573,6 @@ export interface components {
                 gates_all: number;
                 patches_mine: number;
                 failures_mine: number;
-                failed_open: number;
             };
             tickets: {
                 url: string;

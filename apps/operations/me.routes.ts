@@ -1,5 +1,3 @@
-import { countFailedOpen } from '../../db/operations/operations/read.ts'
-import { operations } from '../../db/operations/tables/index.ts'
 import { allow } from '../shared/auth/http.ts'
 import { Me } from '../shared/contracts/operations/events.ts'
 import { pick } from '../shared/data/pick.ts'
@@ -7,7 +5,6 @@ import { createReadiness } from '../shared/http/health.ts'
 import { routes } from '../shared/http/routes.ts'
 import type { Uses } from './deps.ts'
 import { checksOf } from './health.ts'
-import { visibleSql } from './policies/authority.ts'
 import { countsFor } from './waiting/mine.ts'
 
 const VERSION = '0.1.0'
@@ -24,17 +21,12 @@ export const meRoutes = routes<Uses<'config' | 'db' | 'fence' | 'library' | 'nat
     handler: async (req) => {
       const { caller } = req
       const { OPERATIONS__TICKETS__URL: url, OPERATIONS__TICKETS__PATTERN: pattern } = deps.config
-      const visible = visibleSql(caller, operations)
-      const [counts, failed_open, { checks }] = await Promise.all([
-        countsFor(deps.db, caller),
-        countFailedOpen(deps.db, visible),
-        readiness(),
-      ])
+      const [counts, { checks }] = await Promise.all([countsFor(deps.db, caller), readiness()])
       return {
         ...pick(caller, 'user_id', 'username', 'roles'),
         permissions: [...caller.permissions].sort(),
         groups: [...caller.groups].sort(),
-        counts: { ...counts, failed_open },
+        counts,
         tickets: url === undefined ? null : { url, pattern },
         version: VERSION,
         degraded: Object.entries(checks).flatMap(([part, { ok }]) => (ok ? [] : [part])),

@@ -98,6 +98,36 @@ it('names the zone in which the times of an intent are read', () => {
   expect(when).toEqual({ at: new Date(2099, 0, 2, 3, 4).toISOString() })
 })
 
+it('refuses a start whose year has too many digits, and keeps the rest of the form', () => {
+  const typed = {
+    picked: true,
+    ids: 'web-01',
+    chips: [],
+    when: '',
+    values: {},
+    more: '{"release":"2"}',
+    parameters: '',
+  }
+  const words = { title: 'a title', reason: 'a reason', ticket: '', take_over: false }
+  const draft = (not_before: string) =>
+    intentOf(
+      { ...typed, ...words, limits: { not_before } },
+      { kind: 'change', type: 'fleet.host' },
+      { fields: FIELDS, now: {}, owners: [] },
+    )
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const fault = `Not before (${timeZone}): Enter the time.`
+  for (const year of ['12026', '202612']) {
+    const { unready, faults } = draft(`${year}-01-02T03:04`)
+    expect([unready, faults]).toEqual([[fault], [fault]])
+  }
+  expect(draft('2099-01-02T03:04').faults).toEqual([])
+  const markup = renderToStaticMarkup(
+    createElement(Limits, { limits: { not_before: '2099-01-02T03:04' }, change: () => undefined }),
+  )
+  expect(markup).toContain('max="9999-12-31T23:59"')
+})
+
 it('takes equal lists of several targets for one value', () => {
   const states = [
     ['a', 'b'],

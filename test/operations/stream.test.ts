@@ -251,15 +251,15 @@ describe('the live stream', () => {
     await nc.drain()
   })
 
-  it('refuses unknown topics', async () => {
-    for (const topics of [
-      'colours',
-      'operation:42',
-      'log:1/2',
-      `log:${randomUUID()}/a/0`,
-      ',',
-      Array.from({ length: 51 }, (_, n) => `resource:r${n}`).join(),
-    ]) {
+  it('refuses a topic of an unknown form alone, and a list without topics or with too many', async () => {
+    const unknown = ['colours', 'operation:42', 'log:1/2', `log:${randomUUID()}/a/0`, `resource:${'x'.repeat(400)}`]
+    const stream = await listen(p.people.vic, ['me', ...unknown].join())
+    expect((await stream.next('hello')).data).toMatchObject({
+      topics: ['me'],
+      refused: unknown.map((topic) => ({ topic, reason: 'malformed' })),
+    })
+    await stream.stop()
+    for (const topics of [',', Array.from({ length: 51 }, (_, n) => `resource:r${n}`).join()]) {
       const { response, stop } = await listen(p.people.vic, topics)
       expect([topics, response.status]).toEqual([topics, 400])
       await stop()

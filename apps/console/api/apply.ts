@@ -86,7 +86,12 @@ function applyFrame(client: QueryClient, known: WeakMap<Query, Known>, frame: Fr
   }
   switch (frame.event) {
     case 'command':
-      refetch(client, (key) => key[0] === 'operation' && key[1] === frame.data.operation_id)
+      refetch(
+        client,
+        ([noun, id, command_id]) =>
+          id === frame.data.operation_id &&
+          (noun === 'operation' || (noun === 'command' && command_id === frame.data.command_id)),
+      )
       return
     case 'inbox':
       client.setQueryData<Me>(['me'], (me) => {

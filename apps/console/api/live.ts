@@ -19,7 +19,7 @@ type Shared =
   | { kind: 'topics'; tab: string; topics: string[] }
   | { kind: 'gone'; tab: string }
   | { kind: 'frame'; frame: Frame; cursor: string | null }
-  | { kind: 'connection'; connection: Connection; served: string[] }
+  | { kind: 'connection'; connection: Connection; asked: string[]; served: string[] }
 
 const REST_MS = 250
 const MAX_TOPICS = 50
@@ -41,6 +41,8 @@ let connection: Connection = { mode: 'connecting', since: Date.now(), whole_at: 
 /** The connection as this tab sees it: a tab polls if one of its topics found no room. */
 let seen = connection
 let served: string[] = []
+/** The topics of the open connection, with those that the server refused: these are not asked for again. */
+let asked: string[] = []
 let cursor: string | null = null
 let leading = false
 let started = false
@@ -70,8 +72,12 @@ export const startLive = (): void => {
   void navigator.locks.request('signalbox-stream', lead)
 }
 
+/** The characters and the length of every topic; an address that was mistyped names none. */
+const TOPIC = /^[a-z0-9:._/-]{1,160}$/
+
 /** Keeps a topic live while it is held; returns a function that releases it. */
 export const holdTopic = (topic: string): (() => void) => {
+  if (!TOPIC.test(topic)) return () => undefined
   mine.set(topic, (mine.get(topic) ?? 0) + 1)
   topicsChanged()
   return () => {
@@ -87,7 +93,7 @@ export const onFrame = (listener: (frame: Frame) => void): (() => void) => {
   return () => void frameListeners.delete(listener)
 }
 
-/** Called with the topics that have just become live, since earlier reads of them may have missed a change. */
+/** Called with the topics that have just become live or refused: earlier reads of them may have missed a change. */
 export const onServed = (listener: (topics: string[]) => void): (() => void) => {
   servedListeners.add(listener)
   return () => void servedListeners.delete(listener)
@@ -135,7 +141,7 @@ function connectOnce(opened: () => void): Promise<StreamEnd> {
     onOpen: opened,
     onFrame: (frame, at) => {
       if (at !== null) cursor = at
-      if (frame.event === 'hello') greet(topics)
+      if (frame.event === 'hello') greet(topics, frame.data.topics)
       say({ kind: 'frame', frame, cursor: at })
       deliver(frame)
     },
@@ -155,7 +161,7 @@ async function afterEnd(end: StreamEnd, failures: number): Promise<number> {
     if (outcome === 'ok') return failed
     wait_ms = typeof outcome === 'object' ? outcome.retry_after_ms : nextDelay(failed)
   }
-  served = []
+  take([], [])
   const polls = end.cause === 'silent' || failed >= POLL_AFTER_FAILURES
   setConnection(polls ? 'polling' : 'reconnecting')
   await pause(polls ? TRY_AGAIN_MS : wait_ms)
@@ -172,11 +178,27 @@ async function pause(ms: number): Promise<void> {
   ])
 }
 
-function greet(topics: string[]): void {
-  const news = topics.filter((topic) => !served.includes(topic))
-  served = topics
+function greet(topics: string[], accepted: string[]): void {
+  const news = take(topics, accepted)
   setConnection('live')
-  if (news.length > 0) for (const listener of servedListeners) listener(news)
+  tellServed(news)
+}
+
+/**
+ * Returns the topics whose shown replies may be out of date: those that became live, and those that are refused from
+ * now on, because the server refuses their replies as well.
+ */
+function take(topics: string[], accepted: string[]): string[] {
+  const news = topics.filter((topic) =>
+    accepted.includes(topic) ? !served.includes(topic) : served.includes(topic) || !asked.includes(topic),
+  )
+  asked = topics
+  served = accepted
+  return news
+}
+
+function tellServed(topics: string[]): void {
+  if (topics.length > 0) for (const listener of servedListeners) listener(topics)
 }
 
 function wanted(): string[] {
@@ -185,14 +207,14 @@ function wanted(): string[] {
 
 function topicsChanged(): void {
   say({ kind: 'topics', tab, topics: [...mine.keys()] })
-  if (served.length >= MAX_TOPICS) tellListeners()
+  if (asked.length >= MAX_TOPICS) tellListeners()
   followTopics()
 }
 
 function followTopics(): void {
   clearTimeout(rest)
   rest = setTimeout(() => {
-    if (leading && wanted().some((topic) => !served.includes(topic))) reconnect()
+    if (leading && wanted().some((topic) => !asked.includes(topic))) reconnect()
   }, REST_MS)
 }
 
@@ -217,11 +239,10 @@ function hear(message: Shared): void {
     deliver(message.frame)
   } else if (message.kind === 'connection' && !leading) {
     expectLeader()
-    const news = message.served.filter((topic) => mine.has(topic) && !served.includes(topic))
-    served = message.served
+    const news = take(message.asked, message.served)
     connection = message.connection
     tellListeners()
-    if (news.length > 0) for (const listener of servedListeners) listener(news)
+    tellServed(news.filter((topic) => mine.has(topic)))
   }
 }
 
@@ -230,7 +251,7 @@ function expectLeader(): void {
   clearTimeout(quiet)
   quiet = setTimeout(() => {
     if (leading) return
-    served = []
+    take([], [])
     setConnection('polling')
   }, QUIET_MS)
 }
@@ -249,10 +270,10 @@ function setConnection(mode: Connection['mode']): void {
 }
 
 function tellListeners(): void {
-  const left_out = served.length >= MAX_TOPICS && [...mine.keys()].some((topic) => !served.includes(topic))
+  const left_out = asked.length >= MAX_TOPICS && [...mine.keys()].some((topic) => !asked.includes(topic))
   seen = left_out && connection.mode === 'live' ? { ...connection, mode: 'polling' } : connection
   for (const listener of connectionListeners) listener()
 }
 
-const tellFollowers = (): void => say({ kind: 'connection', connection, served })
+const tellFollowers = (): void => say({ kind: 'connection', connection, asked, served })
 const say = (message: Shared): void => channel.postMessage(message)

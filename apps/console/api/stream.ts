@@ -37,7 +37,7 @@ export const connectStream = async (options: {
   const lost = (): StreamEnd => ({ cause: options.signal.aborted ? 'stopped' : silent ? 'silent' : 'lost' })
   heard()
   try {
-    const answer = await fetch(`/api/v1/events?topics=${options.topics.map(encodeURIComponent).join(',')}`, {
+    const answer = await fetch(`/api/v1/events?topics=${options.topics.join(',')}`, {
       headers: {
         accept: 'text/event-stream',
         authorization: `Bearer ${options.token}`,

@@ -2,7 +2,9 @@ import { useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { Command } from '../api/commands.ts'
 import { useConnection } from '../api/hooks.ts'
+import type { Recorded } from '../api/recorded.ts'
 import { useTyped } from '../session/typed.ts'
+import { LateOutcome } from '../ui/late.tsx'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -28,6 +30,8 @@ export type CommandDialogProps<Effect, Reply> = {
   accepted?: string | undefined
   /** The effect, from the server's dry run. */
   consequences?: (effect: Effect) => React.ReactNode
+  /** It may be sent before its effect is shown, or without. */
+  unseen?: boolean
   children?: React.ReactNode
   /** A field other than the text is missing or out of date, so the button is disabled. */
   blocked?: boolean
@@ -43,19 +47,22 @@ export type CommandDialogProps<Effect, Reply> = {
 /** Opens, confirms, sends and answers every command (console.md 6). */
 export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, Reply>) => {
   const { title, button, danger = false, command, text, confirm, why, close } = props
-  const blocked = props.blocked === true || why !== undefined
   const [words, setWords] = useTyped(command.path, '')
   const [typed, setTyped] = useState('')
   const [asked, setAsked] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const offline = useConnection().mode === 'offline'
-  const { phase, problem, accepted_at, checked, send, tell } = useCommand<Reply>(props)
+  const { phase, problem, accepted_at, recorded, checked, send, tell } = useCommand<Reply>(props)
   const previewed = props.preview === undefined ? command : props.preview
   const preview = useDryRun<Effect>(
     previewed && { path: previewed.path, body: { ...previewed.body, ...(text?.needed ? { [text.name]: '-' } : {}) } },
     asked,
   )
-  if (phase === 'accepted') return <Accepted title={title} at={accepted_at} close={close} words={props.accepted} />
+  const askAgain = () => setAsked((before) => !before)
+  if (phase === 'accepted') return <Accepted {...{ title, close, recorded }} at={accepted_at} words={props.accepted} />
+  const unseen = props.consequences !== undefined && previewed !== null && preview.effect === null && !props.unseen
+  // What is asked again was sent before.
+  const blocked = phase !== 'unknown' && (props.blocked === true || why !== undefined || unseen)
   const needsPassword = (problem ?? preview.problem)?.code === 'reauth_required'
   const wordsMissing = text?.needed === true && words.trim() === ''
   const typedMissing = confirm !== undefined && typed.trim() !== confirm
@@ -89,7 +96,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
       }
     >
       {props.consequences && previewed ? (
-        <Consequences {...preview} hidden={needsPassword} draw={props.consequences} />
+        <Consequences {...preview} hidden={needsPassword} draw={props.consequences} again={askAgain} />
       ) : null}
       {props.children}
       {text === undefined ? null : (
@@ -118,7 +125,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
         needsPassword={needsPassword}
         confirmed={() => {
           tell({ type: 'password_confirmed' })
-          setAsked((before) => !before)
+          askAgain()
         }}
       />
       <Stopped why={why} offline={offline} />
@@ -154,10 +161,16 @@ const CloseButton = ({ close }: { close: () => void }) => (
   </button>
 )
 
-type AcceptedProps = { title: string; at: string; words: string | undefined; close: () => void }
+type AcceptedProps = {
+  title: string
+  at: string
+  words: string | undefined
+  recorded: Recorded | undefined
+  close: () => void
+}
 
-/** The command is recorded; the page will show its outcome. */
-const Accepted = ({ title, at, words, close }: AcceptedProps) => (
+/** The command is recorded; its outcome follows here and on the page. */
+const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
   <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
     <p className="flex items-start gap-2" role="status">
       <span className="mt-0.5">
@@ -167,6 +180,11 @@ const Accepted = ({ title, at, words, close }: AcceptedProps) => (
         {tDecide.command.accepted_start} <TimeText at={at} form="clock" />. {words ?? tDecide.command.accepted_end}
       </span>
     </p>
+    {recorded ? (
+      <div role="status">
+        <LateOutcome {...recorded} />
+      </div>
+    ) : null}
   </DialogFrame>
 )
 
@@ -176,11 +194,13 @@ const Consequences = <Effect,>({
   problem,
   hidden,
   draw,
+  again,
 }: {
   effect: Effect | null
   problem: Problem | null
   hidden: boolean
   draw: (effect: Effect) => React.ReactNode
+  again: () => void
 }) => (
   <div aria-live="polite">
     {effect !== null ? (
@@ -188,10 +208,17 @@ const Consequences = <Effect,>({
     ) : problem === null ? (
       <p className="text-muted">{tDecide.command.asking}</p>
     ) : hidden ? null : (
-      <Refusal
-        title={problem.status === 0 ? tDecide.command.no_dry_run : tDecide.command.not_possible}
-        problem={problem}
-      />
+      <>
+        <Refusal
+          title={problem.status === 0 ? tDecide.command.no_dry_run : tDecide.command.not_possible}
+          problem={problem}
+        />
+        {problem.status === 0 || problem.status >= 500 ? (
+          <button type="button" className="button" onClick={again}>
+            {t.retry}
+          </button>
+        ) : null}
+      </>
     )}
   </div>
 )

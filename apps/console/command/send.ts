@@ -1,14 +1,23 @@
 import { useEffect, useReducer, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { type Command, commandSender, dryRun, type Outcome } from '../api/commands.ts'
+import { addRecorded, type Recorded } from '../api/recorded.ts'
 import { sessionPhase } from '../session/token.ts'
 
 type Phase = 'open' | 'sending' | 'accepted' | 'unknown'
-type State = { phase: Phase; problem: Problem | null; accepted_at: string; checked: boolean }
+type State = {
+  phase: Phase
+  problem: Problem | null
+  accepted_at: string
+  recorded: Recorded | undefined
+  checked: boolean
+}
 type Step =
   | { type: 'checked' | 'sending' | 'password_confirmed' }
-  | { type: 'accepted'; at: string }
+  | { type: 'accepted'; at: string; recorded: Recorded | undefined }
   | { type: 'refused' | 'unknown'; problem: Problem | null }
+
+const OPEN: State = { phase: 'open', problem: null, accepted_at: '', recorded: undefined, checked: false }
 
 const step = (state: State, event: Step): State => {
   switch (event.type) {
@@ -19,12 +28,22 @@ const step = (state: State, event: Step): State => {
     case 'password_confirmed':
       return { ...state, problem: null }
     case 'accepted':
-      return { ...state, phase: 'accepted', accepted_at: event.at }
+      return { ...state, phase: 'accepted', accepted_at: event.at, recorded: event.recorded }
     case 'refused':
       return { ...state, phase: 'open', problem: event.problem }
     case 'unknown':
       return { ...state, phase: 'unknown', problem: event.problem }
   }
+}
+
+/** Keeps a recorded command until its outcome is known; undefined for a reply that names none. */
+const keepRecorded = (path: string, reply: unknown): Recorded | undefined => {
+  const { command, operation_id: own } = reply as { command?: { command_id?: string }; operation_id?: string }
+  const operation_id = /^\/v1\/operations\/([^/]+)\//.exec(path)?.[1] ?? own
+  if (!command?.command_id || operation_id === undefined) return undefined
+  const one = { operation_id, command_id: command.command_id }
+  addRecorded(one)
+  return one
 }
 
 /** Completes a command as it is sent; a problem is shown instead of an answer. */
@@ -33,7 +52,7 @@ type Answers<Reply> = { done: (reply: Reply) => void; refused?: (problem: Proble
 
 /** Sends a dialog's command, keeps its outcome. */
 export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
-  const [state, tell] = useReducer(step, { phase: 'open', problem: null, accepted_at: '', checked: false })
+  const [state, tell] = useReducer(step, OPEN)
   const [sendOnce] = useState(commandSender)
   const sent = useRef<Command>(undefined)
   /** A second press before the dialog redraws must not send again. */
@@ -46,7 +65,7 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
     }
     if (outcome.kind === 'accepted') {
       done(outcome.reply)
-      return tell({ type: 'accepted', at: outcome.at })
+      return tell({ type: 'accepted', at: outcome.at, recorded: keepRecorded(sent.current?.path ?? '', outcome.reply) })
     }
     const { kind, problem } = outcome
     // The session dialog says that the session is over, once it is open.

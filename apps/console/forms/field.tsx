@@ -41,6 +41,8 @@ export const TextField = ({ id: given, label, note, error, change, ...input }: T
     <Field id={id} label={label} note={note} error={error}>
       <input
         className="input"
+        // Without it, browsers take years of six digits.
+        max={input.type === 'datetime-local' ? '9999-12-31T23:59' : undefined}
         {...input}
         id={id}
         onChange={(event) => change(event.target.value)}

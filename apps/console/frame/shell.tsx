@@ -3,6 +3,7 @@ import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Ellipsis } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
 import { usePhase, useTopic } from '../api/hooks.ts'
+import { useRecorded } from '../api/recorded.ts'
 import { clockTime, fullTime, zoneWord } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { meQuery, waitingFor } from '../queries/me.ts'
@@ -18,11 +19,14 @@ import { UserMenu } from './user-menu.tsx'
 
 const SessionDialog = lazyPart(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
 
+const LateRefusals = lazyPart(() => import('../ui/late.tsx').then((part) => ({ default: part.LateRefusals })))
+
 /** The frame of every signed-in page: skip link, top bar, navigation, banner, and the dialog for an ended session. */
 export const Shell = ({ Palette }: { Palette: PaletteList }) => {
   useTopic('me')
   useTopic('inbox')
   const phase = usePhase()
+  const recorded = useRecorded()
   return (
     <>
       <a href="#main" className="skip button main">
@@ -33,6 +37,13 @@ export const Shell = ({ Palette }: { Palette: PaletteList }) => {
         <Navigation />
         <main id="main" tabIndex={-1} className="min-w-0 flex-1 max-sm:pb-16">
           <ConnectionBanner />
+          <div role="status">
+            {recorded.length > 0 ? (
+              <Suspense fallback={null}>
+                <LateRefusals recorded={recorded} />
+              </Suspense>
+            ) : null}
+          </div>
           <Outlet />
         </main>
       </div>

@@ -23,7 +23,10 @@ export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
       <ul className="flex flex-col gap-1">
         {context.policy_results.map(({ policy_id, level, result }) => (
           <li key={policy_id}>
-            <code>{policy_id}</code> ({level}): {result}
+            <code>{policy_id}</code>{' '}
+            <span lang="en">
+              ({level}): {result}
+            </span>
           </li>
         ))}
       </ul>

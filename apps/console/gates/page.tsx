@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Gate } from '../api/types.ts'
 import { Brief } from '../briefs/gate.tsx'
+import { useDeciding } from '../command/deciding.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
-import { UnreadPage } from '../ui/failure.tsx'
+import { readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
@@ -27,18 +27,9 @@ export const GatePage = () => {
     ...gateQuery(operation_id, gate_id),
     refetchInterval: ({ state }) => (state.data?.status === 'waiting' ? CONTEXT_AGES_MS : false),
   })
-  const gate = query.data
-  const [deciding, setDeciding] = useState<Verdict | 'late' | null>(null)
+  const gate = readOf(query)
   const waiting = gate?.status === 'waiting'
-  const outcome = useRef<HTMLElement>(null)
-  const waited = useRef(false)
-  useEffect(() => {
-    // A dialog that the end of the gate closed does not open again with its next round.
-    setDeciding((before) => (waiting ? (before === 'late' ? null : before) : before && 'late'))
-    // The button that had the focus no longer exists.
-    if (waited.current && !waiting && document.activeElement === document.body) outcome.current?.focus()
-    waited.current = waiting
-  }, [waiting])
+  const { open, setOpen, late, outcome } = useDeciding<Verdict>(waiting)
   if (gate === undefined) return <UnreadPage title={tDecide.gate.page} query={query} noun="gate" />
   return (
     <Page>
@@ -71,9 +62,9 @@ export const GatePage = () => {
         </div>
         <div className="decide-column">
           {waiting ? (
-            <DecidePanel gate={gate} open={deciding === 'late' ? null : deciding} setOpen={setDeciding} />
+            <DecidePanel gate={gate} open={open} setOpen={setOpen} />
           ) : (
-            <Outcome gate={gate} late={deciding === 'late'} ref={outcome} />
+            <Outcome gate={gate} late={late} ref={outcome} />
           )}
         </div>
       </div>

@@ -4,6 +4,7 @@ import type { ResourceType } from '../api/types.ts'
 import { objectIn } from '../forms/object-in.ts'
 import { type SchemaField, typedValue } from '../forms/schema.tsx'
 import { ticketOf } from '../forms/ticket.tsx'
+import { HERE, timeOf } from '../kit/format.ts'
 import type { Chip } from '../values/conditions.tsx'
 import { tChange } from '../words/change.ts'
 import { tPlan } from '../words/plan.ts'
@@ -81,7 +82,7 @@ const limitsOf = ({
   ...waves
 }: Record<string, string | undefined>) => ({
   ...(window_id && { window_id }),
-  ...(not_before && { not_before: new Date(not_before).toISOString() }),
+  ...(not_before && { not_before: timeOf(not_before) }),
   ...(deadline && { deadline_s: Math.round(Number(deadline) * 3600) }),
   ...(max_parallel && { max_parallel: Number(max_parallel) }),
   ...(risk_ceiling && { risk_ceiling }),
@@ -139,6 +140,9 @@ export const intentOf = (typed: Typed, what: What, { fields, now, owners }: Know
     ...(objectIn(typed.parameters) === undefined ? [`${words.parameters}: ${tChange.intervene.an_object}`] : []),
     ...(what.kind === 'change' && !what.fixed && Object.keys(values).length === 0 ? [words.missing.change] : []),
   ]
+  const { not_before = '' } = typed.limits
+  if (not_before !== '' && timeOf(not_before) === undefined)
+    unready.push(`${words.limits.not_before(HERE)}: ${words.timing.missing.at}`)
   const managers = what.kind === 'change' ? managersOf(owners, Object.keys(values)) : []
   const faults = [
     ...unready,

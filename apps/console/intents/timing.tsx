@@ -1,7 +1,7 @@
 import type { When } from '../../shared/contracts/operations/schedules.ts'
 import { Choices } from '../forms/choices.tsx'
 import { SelectField } from '../forms/select.tsx'
-import { HERE } from '../kit/format.ts'
+import { HERE, timeOf } from '../kit/format.ts'
 import { tPlan } from '../words/plan.ts'
 import type { Typed } from './draft.ts'
 import { Text } from './parts.tsx'
@@ -35,8 +35,10 @@ export const scheduleOf = (
   { picked, when }: Pick<Typed, 'picked' | 'when'>,
   type: string,
 ): { when?: When; fault?: string } => {
-  if (kind === 'at')
-    return Number.isNaN(Date.parse(at)) ? { fault: words.missing.at } : { when: { at: new Date(at).toISOString() } }
+  if (kind === 'at') {
+    const time = timeOf(at)
+    return time === undefined ? { fault: words.missing.at } : { when: { at: time } }
+  }
   if (kind === 'every')
     return secondsIn(every_h) >= 60 ? { when: { every_s: secondsIn(every_h) } } : { fault: words.missing.every }
   if (kind === 'cron')

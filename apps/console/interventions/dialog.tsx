@@ -4,10 +4,12 @@ import { useId, useState } from 'react'
 import { mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
+import { confirmInProd } from '../kit/environment.ts'
 import { useTyped } from '../session/typed.ts'
 import { statusWord } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
+import { tOperation } from '../words/operation.ts'
 import { fieldsOf, InterveneField, isAsked, payloadOf, placeholders, type Values } from './fields.tsx'
 import type { Intervened } from './offered.ts'
 
@@ -46,6 +48,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       title={tChange.intervene.title(subject.name)}
       button={words?.button ?? tChange.intervene.button}
       danger
+      {...(type === 'trigger_compensation' ? confirmInProd(operation_id) : {})}
       command={{ path, body: bodyWith(payload) }}
       // An empty field does not block the preview of the effect.
       preview={isAsked(faults) ? { path, body: bodyWith({ ...placeholders(fields), ...payload }) } : null}
@@ -121,7 +124,7 @@ const Consequences = ({ effect, words }: { effect: Effect; words: string }) => {
         {from ? tChange.intervene.was(statusWord(from)) : null} {words}
       </p>
       {resources.length > 0 ? <p>{tChange.intervene.released(resources)}</p> : null}
-      {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(rearmed_gates)}</p> : null}
+      {rearmed_gates.length > 0 ? <p>{tOperation.operation.retry.gates(rearmed_gates)}</p> : null}
       {status === 'awaiting_second_person' ? <p className="font-medium">{tChange.intervene.second}</p> : null}
     </>
   )

@@ -5,6 +5,10 @@ export type Zone = 'utc' | 'local' | (string & {})
 /** The zone of this browser: that of its date fields, whose labels name it. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
+/** A typed date and time as RFC 3339; none if it is no time, such as one whose year has five digits. */
+export const timeOf = (typed: string): string | undefined =>
+  Number.isNaN(Date.parse(typed)) ? undefined : new Date(typed).toISOString()
+
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /** If this browser does not know the zone, times are in UTC and say so. */

@@ -11,7 +11,7 @@ import { interventionsOfNode } from '../interventions/offered.ts'
 import { useWishes } from '../kit/wish.ts'
 import { ArtifactTable } from '../proof/list.tsx'
 import { nodeQuery, operationQuery } from '../queries/operations.ts'
-import { UnreadPage } from '../ui/failure.tsx'
+import { readOf, UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -39,7 +39,7 @@ export const NodePage = () => {
   useTopic(`operation:${operation_id}`)
   const operation = useQuery(operationQuery(operation_id)).data
   const query = useQuery({ ...nodeQuery(operation_id, node_id), refetchInterval: whileAtWork })
-  const node = query.data
+  const node = readOf(query)
   if (node === undefined) return <UnreadPage title={node_id} query={query} noun="node" />
   return <Shown node={node} operation={operation} {...search} />
 }

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { objectIn } from '../forms/object-in.ts'
@@ -8,6 +9,7 @@ import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
 
 type Effect = { reset_cone?: unknown[]; rearmed_gates?: unknown[] }
 type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
@@ -15,7 +17,9 @@ const FINDINGS: Finding[] = ['effect_absent', 'effect_present', 'effect_partial'
 const NAMED = 6
 
 /** Retries a node: shows which nodes and gates follow. After an unknown outcome, asks what was found at the target. */
-export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => void }) => {
+export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () => void }) => {
+  /** What the person looked at: a finding about one outcome must not be sent for the next. */
+  const [node] = useState(now)
   const client = useQueryClient()
   const nameOf = nodeNames(useQuery(graphQuery(node.operation_id)).data?.nodes)
   const unknown = node.state === 'outcome_unknown'
@@ -24,11 +28,11 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
   const [inputs, setInputs] = useTyped(`${path} inputs`, '')
   const overrides = objectIn(inputs)
   const reconciliation =
-    finding === null ? {} : { reconciliation: { finding, note: tDecide.command.retry.findings[finding] } }
+    finding === null ? {} : { reconciliation: { finding, note: tOperation.operation.retry.findings[finding] } }
   return (
     <CommandDialog<Effect, unknown>
-      title={tDecide.command.retry.title}
-      button={tDecide.command.retry.button}
+      title={tOperation.operation.retry.title}
+      button={tOperation.operation.retry.button}
       command={{
         path,
         body: {
@@ -39,10 +43,13 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
       }}
       text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
       blocked={(unknown && finding === null) || overrides === undefined}
+      why={
+        now.generation === node.generation && now.state === node.state ? undefined : tOperation.operation.retry.moved
+      }
       consequences={({ reset_cone = [], rearmed_gates = [] }) => (
         <>
-          <p>{tDecide.command.retry.effect(cut(reset_cone, nameOf))}</p>
-          {rearmed_gates.length > 0 ? <p>{tDecide.command.retry.gates(cut(rearmed_gates))}</p> : null}
+          <p>{tOperation.operation.retry.effect(cut(reset_cone, nameOf))}</p>
+          {rearmed_gates.length > 0 ? <p>{tOperation.operation.retry.gates(cut(rearmed_gates))}</p> : null}
         </>
       )}
       done={() => {
@@ -53,17 +60,17 @@ export const RetryDialog = ({ node, close }: { node: NodeDetail; close: () => vo
     >
       {unknown ? (
         <fieldset className="flex flex-col gap-2">
-          <legend className="label">{tDecide.command.retry.found}</legend>
+          <legend className="label">{tOperation.operation.retry.found}</legend>
           {FINDINGS.map((choice) => (
             <label key={choice} className="flex items-center gap-2">
               <input type="radio" name="finding" checked={finding === choice} onChange={() => setFinding(choice)} />
-              {tDecide.command.retry.findings[choice]}
+              {tOperation.operation.retry.findings[choice]}
             </label>
           ))}
         </fieldset>
       ) : null}
       <details>
-        <summary>{tDecide.command.retry.other_inputs}</summary>
+        <summary>{tOperation.operation.retry.other_inputs}</summary>
         <textarea
           className="input mono mt-2"
           rows={3}

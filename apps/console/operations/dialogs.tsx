@@ -3,10 +3,10 @@ import { useState } from 'react'
 import type { Operation } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
-import { environment } from '../kit/environment.ts'
-import { shortId } from '../kit/format.ts'
+import { confirmInProd } from '../kit/environment.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { tOperation } from '../words/operation.ts'
 
 export type OperationCommand = 'pause' | 'resume' | 'cancel'
 
@@ -30,7 +30,7 @@ export const OperationDialog = ({ command, ...props }: Props & { command: Operat
 /** The state and handlers that the three dialogs share. */
 const useCommon = ({ operation, close }: Props, command: OperationCommand) => {
   const client = useQueryClient()
-  const { title, button } = tDecide.command[command]
+  const { title, button } = tOperation.operation[command]
   const refresh = () => {
     for (const noun of ['operation', 'graph', 'nodes', 'timeline'])
       void client.invalidateQueries({ queryKey: [noun, operation.operation_id] })
@@ -51,8 +51,9 @@ const Pause = (props: Props) => {
     <CommandDialog<PauseEffect, unknown>
       {...common}
       command={{ path, body: {} }}
+      unseen
       consequences={({ running = [], not_started = 0 }) => (
-        <p>{tDecide.command.pause.effect(running.length, not_started)}</p>
+        <p>{tOperation.operation.pause.effect(running.length, not_started)}</p>
       )}
     />
   )
@@ -67,15 +68,15 @@ const Resume = (props: Props) => {
       command={{ path, body: acknowledged ? { acknowledge_drift: true } : {} }}
       consequences={({ drifted = [], next_nodes = [] }) => (
         <>
-          <p>{tDecide.command.resume.effect(names(next_nodes))}</p>
-          {drifted.length > 0 ? <p>{tDecide.command.resume.drifted(names(drifted))}</p> : null}
+          <p>{tOperation.operation.resume.effect(names(next_nodes))}</p>
+          {drifted.length > 0 ? <p>{tOperation.operation.resume.drifted(names(drifted))}</p> : null}
         </>
       )}
     >
       {props.operation.pause_reason === 'catalog_drift' ? (
         <label className="flex items-center gap-2">
           <input type="checkbox" checked={acknowledged} onChange={(event) => setAcknowledged(event.target.checked)} />
-          {tDecide.command.resume.acknowledge}
+          {tOperation.operation.resume.acknowledge}
         </label>
       ) : null}
     </CommandDialog>
@@ -91,16 +92,16 @@ const Cancel = (props: Props) => {
       {...common}
       danger
       command={{ path, body: { mode } }}
-      {...(environment.tier === 'prod' ? { confirm: shortId(operation.operation_id) } : {})}
+      {...confirmInProd(operation.operation_id)}
       consequences={({ running = [], not_started = 0, compensations = [] }) => (
         <>
-          <p>{tDecide.command.cancel.effect(running.length, not_started)}</p>
-          {mode === 'compensate' ? <p>{tDecide.command.cancel.compensations(compensations.length)}</p> : null}
+          <p>{tOperation.operation.cancel.effect(running.length, not_started)}</p>
+          {mode === 'compensate' ? <p>{tOperation.operation.cancel.compensations(compensations.length)}</p> : null}
         </>
       )}
     >
       <fieldset className="flex flex-col gap-2">
-        <legend className="label">{tDecide.command.cancel.mode}</legend>
+        <legend className="label">{tOperation.operation.cancel.mode}</legend>
         {MODES.filter((choice) => choice !== 'force' || mayPress(cancelOf(operation, choice))).map((choice) => (
           <label key={choice} className="flex items-start gap-2">
             <input
@@ -111,7 +112,7 @@ const Cancel = (props: Props) => {
               disabled={!mayPress(cancelOf(operation, choice))}
               onChange={() => setMode(choice)}
             />
-            {tDecide.command.cancel[choice]}
+            {tOperation.operation.cancel[choice]}
           </label>
         ))}
       </fieldset>

@@ -6,7 +6,7 @@ import type { Operation } from '../api/types.ts'
 import { coarse, shortId } from '../kit/format.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Failure, isRefusal, UnreadPage } from '../ui/failure.tsx'
+import { Failure, isRefusal, readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -25,7 +25,7 @@ export const OperationPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   useTopic(`operation:${operation_id}`)
   const query = useQuery(operationQuery(operation_id))
-  const operation = query.data
+  const operation = readOf(query)
   const heading = `${t.noun.operation} ${shortId(operation_id)}`
   // A server fault replaces the head of the page; the views below read on their own.
   const fault = query.isError && !isRefusal(query.error)

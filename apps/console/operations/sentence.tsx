@@ -18,7 +18,7 @@ export const OperationSentence = ({ operation }: { operation: Operation }) => (
     {operation.pending_commands.map((command) => (
       <p key={command.command_id} className="flex items-center gap-1.5 text-table text-muted">
         <ShapeIcon shape="clock" tone="idle" size={14} />
-        {tOperation.operation.pending(command.kind.replaceAll('_', ' '))},{' '}
+        {tOperation.operation.pending(tOperation.operation.kind(command.kind))},{' '}
         <TimeText at={command.accepted_at} form="clock" />
       </p>
     ))}

@@ -37,7 +37,7 @@ export const useActions = (me: Me | undefined): Item[] => {
   const dialog = (what: string, of: string) => ({ wish: { what, of } })
   const onOperation = (['pause', 'resume', 'cancel'] as const)
     .filter((what) => may(operation, what) || (what === 'cancel' && CANCELS.some((more) => may(operation, more))))
-    .map((what) => action(tDecide.command[what].button, { link: graph, ...dialog(what, operation_id) }))
+    .map((what) => action(tOperation.operation[what].button, { link: graph, ...dialog(what, operation_id) }))
   const intervenes = (offered: AllowedAction[] = []) => offered.some(mayPress)
   return [
     ...(['approve', 'reject'] as const)

@@ -16,13 +16,19 @@ import { tDecide } from '../words/decide.ts'
 const loadDialog = () => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog }))
 const CommandDialog = lazyPart(loadDialog)
 
-type Verdict = 'approve' | 'reject'
+export type PatchVerdict = 'approve' | 'reject'
 const LISTED = 3
 type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[] }
 
+type PatchDecideProps = {
+  patch: Patch
+  nodeName: (id: string) => string
+  open: PatchVerdict | null
+  setOpen: (open: PatchVerdict | null) => void
+}
+
 /** Approves or rejects a patch, bound to the digest that this browser computes; its proposer may withdraw it. */
-export const PatchDecide = ({ patch, nodeName }: { patch: Patch; nodeName: (id: string) => string }) => {
-  const [open, setOpen] = useState<Verdict | null>(null)
+export const PatchDecide = ({ patch, nodeName, open, setOpen }: PatchDecideProps) => {
   const check = useDigestCheck(
     useMemo(() => patchSubject(patch), [patch]),
     patch.digest,
@@ -71,7 +77,7 @@ type DialogProps = {
   patch: Patch
   check: DigestCheck
   nodeName: (id: string) => string
-  verdict: Verdict
+  verdict: PatchVerdict
   own: boolean
   close: () => void
 }

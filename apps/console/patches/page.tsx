@@ -4,14 +4,15 @@ import { useTopic } from '../api/hooks.ts'
 import type { Patch } from '../api/types.ts'
 import { PatchBrief } from '../briefs/patch.tsx'
 import { actionOf, mayPress } from '../command/allowed.tsx'
+import { useDeciding } from '../command/deciding.ts'
 import { shortId } from '../kit/format.ts'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
-import { UnreadPage } from '../ui/failure.tsx'
+import { readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
-import { nameOf } from '../values/person.tsx'
+import { isMe, nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
@@ -19,7 +20,7 @@ import { VoteList } from '../votes/votes.tsx'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { PatchDecide } from './decide.tsx'
+import { PatchDecide, type PatchVerdict } from './decide.tsx'
 import { PatchDiff } from './diff.tsx'
 import { PatchGraph } from './graph.tsx'
 
@@ -31,7 +32,9 @@ export const PatchPage = () => {
     ...patchQuery(operation_id, patch_id),
     refetchInterval: ({ state }) => (state.data?.status === 'awaiting_approval' ? CONTEXT_AGES_MS : false),
   })
-  const patch = query.data
+  const patch = readOf(query)
+  const waiting = patch?.status === 'awaiting_approval'
+  const { open, setOpen, late, outcome } = useDeciding<PatchVerdict>(waiting)
   const operation = useQuery(operationQuery(operation_id)).data
   const graph = useQuery(graphQuery(operation_id)).data
   const title = tChange.patch.title(shortId(patch_id))
@@ -51,7 +54,7 @@ export const PatchPage = () => {
         <Status state={patch.status} badge />
       </div>
       <div className="max-w-text" aria-live="polite">
-        {patch.status === 'awaiting_approval' ? null : <p>{statusWords(patch, at)}</p>}
+        {waiting ? null : <p>{statusWords(patch, at)}</p>}
       </div>
       <div className="gate-columns">
         <div className="flex min-w-0 flex-col gap-4">
@@ -72,10 +75,14 @@ export const PatchPage = () => {
           ) : null}
         </div>
         <div className="decide-column">
-          {patch.status === 'awaiting_approval' ? (
-            <PatchDecide patch={patch} nodeName={nodeName} />
+          {waiting ? (
+            <PatchDecide {...{ patch, nodeName, open, setOpen }} />
           ) : (
-            <Outcome patch={patch} mayPropose={mayPress(operation && actionOf(operation, 'propose_patch'))} />
+            <Outcome
+              {...{ patch, late }}
+              mayPropose={mayPress(operation && actionOf(operation, 'propose_patch'))}
+              ref={outcome}
+            />
           )}
         </div>
       </div>
@@ -111,16 +118,23 @@ const statusWords = (patch: Patch, words: (at: string) => string): string => {
 }
 
 /** The outcome and the next step; if the base has moved, a link leads to the same changes on the current graph. */
-const Outcome = ({ patch, mayPropose }: { patch: Patch; mayPropose: boolean }) => {
+type OutcomeProps = { patch: Patch; mayPropose: boolean; late: boolean; ref: React.Ref<HTMLElement> }
+const Outcome = ({ patch, mayPropose, late, ref }: OutcomeProps) => {
   const { operation_id, patch_id, status, rebase, decided } = patch
   return (
-    <section className="card flex flex-col items-start gap-3 p-4" aria-label={tChange.patch.panel}>
+    <section
+      ref={ref}
+      tabIndex={-1}
+      className="card flex flex-col items-start gap-3 p-4"
+      aria-label={tChange.patch.panel}
+    >
       <Status state={status} badge />
       {decided ? (
         <p>
           {nameOf(decided.by)}, <TimeText at={decided.at} form="both" />
         </p>
       ) : null}
+      {late && decided && !isMe(decided.by) ? <p role="alert">{tDecide.gate.too_late(nameOf(decided.by))}</p> : null}
       {status === 'not_applicable' ? (
         rebase === null ? (
           <p className="flex gap-2 text-muted">

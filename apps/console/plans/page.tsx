@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
@@ -9,7 +9,7 @@ import { duration } from '../kit/format.ts'
 import { useWishes } from '../kit/wish.ts'
 import { planQuery } from '../queries/changes.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Refused, UnreadPage } from '../ui/failure.tsx'
+import { Refused, readOf, UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -25,15 +25,21 @@ import { PlanChecks } from './checks.tsx'
 import { PlanGraph } from './graph.tsx'
 import { PlanRehearsal } from './rehearsal.tsx'
 
-const CommandDialog = lazyPart(() => import('../command/dialog.tsx').then((part) => ({ default: part.CommandDialog })))
+const StartDialog = lazyPart(() => import('./start.tsx').then((part) => ({ default: part.StartDialog })))
 const TABS = ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const
+
+const PLAN_AGES_MS = 5000
 
 /** One plan: its changes, its graph, its gates, its checks, its rehearsal. */
 export const PlanPage = () => {
   const { plan_id } = useParams({ from: '/shell/plans/$plan_id' })
   const { tab } = useSearch({ from: '/shell/plans/$plan_id' })
-  const query = useQuery(planQuery(plan_id))
-  const plan = query.data
+  const query = useQuery({
+    ...planQuery(plan_id),
+    // No frame reports a plan.
+    refetchInterval: ({ state }) => (state.data?.operation_id ? false : PLAN_AGES_MS),
+  })
+  const plan = readOf(query)
   const navigate = useNavigate()
   if (plan === undefined) return <UnreadPage title={tPlan.plan.title} query={query} noun="plan" />
   return (
@@ -133,7 +139,6 @@ const expected = ({ estimates }: Plan): string => {
 
 const Next = ({ plan }: { plan: Plan }) => {
   const [open, setOpen] = useState(false)
-  const client = useQueryClient()
   const navigate = useNavigate()
   const preview = usePreview(
     plan.intent_id,
@@ -180,49 +185,12 @@ const Next = ({ plan }: { plan: Plan }) => {
       <WhyNot actions={[actionOf(plan, 'start')]} />
       {open ? (
         <Suspense fallback={null}>
-          <CommandDialog
-            title={tDecide.command.start.title}
-            button={tDecide.command.start.button}
-            command={{
-              path: `/v1/plans/${encodeURIComponent(plan.plan_id)}/start`,
-              body: { reviewed_plan_hash: plan.plan_hash },
-            }}
-            text={{ name: 'comment', label: tDecide.gate.comment_optional, needed: false, missing: '' }}
-            consequences={(effect) => <StartEffect effect={effect as StartPreview} />}
-            done={(reply) => {
-              void client.invalidateQueries({ queryKey: ['plan', plan.plan_id] })
-              const { operation_id } = reply as { operation_id?: string }
-              if (operation_id) void navigate({ to: '/operations/$operation_id/graph', params: { operation_id } })
-            }}
-            close={() => setOpen(false)}
-          />
+          <StartDialog plan={plan} close={() => setOpen(false)} />
         </Suspense>
       ) : null}
     </>
   )
 }
-
-type StartPreview = {
-  conflicts?: { message?: string }[]
-  first_nodes?: unknown[]
-  first_gate?: { question?: string } | null
-}
-
-const StartEffect = ({ effect }: { effect: StartPreview }) => (
-  <>
-    <p>
-      {tDecide.command.start.first(
-        effect.first_nodes?.map((node) => String((node as { name?: string }).name ?? node)) ?? [],
-      )}
-    </p>
-    {effect.first_gate?.question ? <p>{tDecide.command.start.gate(effect.first_gate.question)}</p> : null}
-    {effect.conflicts?.map((conflict) => (
-      <p key={conflict.message} lang="en" className="text-wait">
-        {conflict.message}
-      </p>
-    ))}
-  </>
-)
 
 const Gates = ({ plan }: { plan: Plan }) =>
   plan.gates.length === 0 ? (

@@ -1,5 +1,5 @@
-import { keepPreviousData } from '@tanstack/react-query'
-import { pageOf, pagesOf, queryOf } from '../api/read.ts'
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { pageOf, pagesOf, queryOf, reading } from '../api/read.ts'
 
 /** Reads of resources and their parts. The key's first word is the noun; live frames find the cached reply by it. */
 export const resourceTypeQuery = (type_key: string) =>
@@ -43,14 +43,24 @@ export const resourcesQuery = (find: ResourceFind) =>
   )
 export const resourcesPage = (find: ResourceFind) => pageOf('/v1/resources', matching(find))
 
-/** Resources with states and field managers: only the first 100, because the length of a URL is limited. */
+/** How many resources one read names, because the length of a URL is limited. */
+const NAMED = 100
+/** All these resources, with states and field managers. */
 export const targetsQuery = (ids: readonly string[]) =>
-  queryOf(
-    ['resources', 'of', ids],
-    '/v1/resources',
-    { query: { ids: ids.slice(0, 100), page_size: 100, include: ['state', 'owners'] } },
-    { placeholderData: keepPreviousData },
-  )
+  queryOptions({
+    queryKey: ['resources', 'of', ids],
+    queryFn: async ({ signal }) => {
+      const blocks = Array.from({ length: Math.ceil(ids.length / NAMED) }, (_, n) =>
+        ids.slice(n * NAMED, (n + 1) * NAMED),
+      )
+      const items: Awaited<ReturnType<typeof readBlock>>['items'] = []
+      for (const block of blocks) items.push(...(await readBlock(block, signal)).items)
+      return { items }
+    },
+    placeholderData: keepPreviousData,
+  })
+const readBlock = (ids: string[], signal: AbortSignal) =>
+  reading('/v1/resources', { query: { ids, page_size: NAMED, include: ['state', 'owners'] } })({ signal })
 
 export const resourceQuery = (resource_id: string) =>
   queryOf(['resource', resource_id], '/v1/resources/{resource_id}', { path: { resource_id } })

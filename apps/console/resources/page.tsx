@@ -7,7 +7,7 @@ import { meQuery } from '../queries/me.ts'
 import { healthQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { Failure, isRefusal, UnreadPage } from '../ui/failure.tsx'
+import { Failure, isRefusal, readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -36,7 +36,7 @@ export const ResourcePage = () => {
   const { tab, view, version, against } = useSearch({ from: '/shell/resources/$resource_id' })
   useTopic(`resource:${resource_id}`)
   const query = useQuery(resourceQuery(resource_id))
-  const resource = query.data
+  const resource = readOf(query)
   const me = useQuery(meQuery()).data
   if (resource === undefined) return <UnreadPage title={resource_id} query={query} noun="resource" />
   return (

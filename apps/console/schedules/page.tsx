@@ -6,7 +6,7 @@ import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { scheduleQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
-import { UnreadPage } from '../ui/failure.tsx'
+import { readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { OperationLink } from '../values/links.tsx'
@@ -26,7 +26,7 @@ export const SchedulePage = () => {
   const { schedule_id } = useParams({ from: '/shell/schedules/$schedule_id' })
   const query = useQuery(scheduleQuery(schedule_id))
   const [act, setAct] = useState<Act>()
-  const schedule = query.data
+  const schedule = readOf(query)
   if (schedule === undefined) return <UnreadPage title={tPlan.schedule.title} query={query} noun="schedule" />
   const offered = ACTS.filter((one) =>
     one === 'pause' ? schedule.status === 'active' : one !== 'resume' || schedule.status === 'paused',

@@ -111,6 +111,11 @@ export const isRefusal = (error: unknown): boolean => {
   return status >= 400 && status < 500
 }
 
+type Read<T> = { data: T | undefined; error: unknown }
+/** The object as last read; none once the server says that it is gone, or hidden from this person. */
+export const readOf = <T,>({ data, error }: Read<T>): T | undefined =>
+  error !== null && [403, 404].includes(problemOf(error).status) ? undefined : data
+
 type UnreadPageProps = {
   title: string
   heading?: string

@@ -1,14 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
-import type { FieldChange, Gate, GateSubject } from '../api/types.ts'
+import type { Gate } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
+import { confirmInProd } from '../kit/environment.ts'
 import { ChangeList } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { useNow } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { approveWords, BriefLine, ChangeLine } from './brief.tsx'
 import { backLine, gravest, newsOf } from './context.ts'
+import { differencesOf } from './differences.ts'
 import { type DigestCheck, unchecked } from './digest.ts'
 import { signed } from './sign.ts'
 import { ruleOf } from './votes.tsx'
@@ -104,7 +106,7 @@ const useReviewed = ({ digest, round, subject }: Gate) => {
           <ShapeIcon shape="diamond" tone="wait" />
           {tDecide.gate.moved}
         </p>
-        <ChangeList changes={differences(reviewed.subject, subject)} />
+        <ChangeList changes={differencesOf(reviewed.subject, subject)} />
         <p>
           <button type="button" className="button" onClick={() => setReviewed({ digest, round, subject })}>
             {tDecide.gate.read_it}
@@ -136,6 +138,7 @@ export const BreakDialog = ({ gate, check, close }: { gate: Gate; check: DigestC
       title={tDecide.gate.break_title}
       button={tDecide.gate.break_button}
       danger
+      {...confirmInProd(gate.operation_id)}
       command={{ path: pathOf(gate, 'approve'), body: { round: reviewed.round, reviewed_digest: reviewed.digest } }}
       preview={null}
       complete={async ({ path, body: { reason, ...body } }) => ({ path, body: { ...body, break_glass: { reason } } })}
@@ -156,36 +159,4 @@ export const BreakDialog = ({ gate, check, close }: { gate: Gate; check: DigestC
       {moved}
     </CommandDialog>
   )
-}
-
-/** Compares the question that was read with the current one: values after the change, field by field. */
-function differences(before: GateSubject | null, now: GateSubject | null): GateSubject['changes'] {
-  const was = afters(before)
-  const is = afters(now)
-  const result: GateSubject['changes'] = []
-  for (const resource_id of new Set([...was.keys(), ...is.keys()])) {
-    const [old, fresh] = [was.get(resource_id), is.get(resource_id)]
-    const fields: FieldChange[] = []
-    for (const path of new Set([...(old?.keys() ?? []), ...(fresh?.keys() ?? [])])) {
-      const [a, b] = [old?.get(path), fresh?.get(path)]
-      if (JSON.stringify(a) !== JSON.stringify(b)) fields.push({ path, before: a ?? null, after: b ?? null })
-    }
-    if (fields.length > 0) result.push({ resource_id, change: !old ? 'create' : !fresh ? 'delete' : 'update', fields })
-  }
-  return result
-}
-
-function afters(subject: GateSubject | null): Map<string, Map<string, unknown>> {
-  const map = new Map<string, Map<string, unknown>>()
-  for (const change of subject?.changes ?? [])
-    map.set(change.resource_id, new Map(change.fields.map((field) => [field.path, field.after])))
-  for (const release of subject?.releases ?? [])
-    map.set(
-      release.node_id,
-      new Map([
-        ['inputs', release.inputs],
-        ['on_failure', release.on_failure],
-      ]),
-    )
-  return map
 }

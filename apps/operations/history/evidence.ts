@@ -29,7 +29,7 @@ export const exportOf = async (
   const { records, row } = await db.transaction(async (tx) => {
     const found: Awaited<ReturnType<typeof listEvidence>> = []
     for (let page = found; page === found || page.length === PAGE; found.push(...page))
-      page = await listEvidence(tx, operation_id, found.length, PAGE)
+      page = await listEvidence(tx, operation_id, found.at(-1)?.seq ?? 0, PAGE)
     return { records: found, row: await getOperation(tx, operation_id) }
   }, SNAPSHOT)
   if (!row) throw notFound('operation', operation_id)

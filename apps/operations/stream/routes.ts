@@ -18,7 +18,7 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
     operationId: 'streamEvents',
     summary: 'Follow changes',
     description:
-      'Server-sent events of the chosen topics. A topic that the caller may not see is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
+      'Server-sent events of the chosen topics. A topic that the caller may not see, or that is malformed, is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
     querystring: EventsQuery,
     headers: EventsHeaders,
     produces: ['text/event-stream'],

@@ -22,11 +22,13 @@ export type Opened = { topics: Topics; accepted: string[]; refused: { topic: str
 
 const MAX_TOPICS = 50
 
-/** Parses topics; refuses only those that the caller may not see. Throws validation_error on an unknown form. */
+/** Parses topics; refuses only those that the caller may not see or that have an unknown form. */
 export const openTopics = async (deps: Uses<'db'>, caller: Caller, text: string): Promise<Opened> => {
   const wanted = [...new Set(text.split(',').filter((topic) => topic !== ''))]
-  if (wanted.length === 0 || wanted.length > MAX_TOPICS)
-    throw invalid(`A stream follows between 1 and ${MAX_TOPICS} topics.`)
+  if (wanted.length === 0 || wanted.length > MAX_TOPICS) {
+    const detail = `A stream follows between 1 and ${MAX_TOPICS} topics.`
+    throw wrongAt('/querystring/topics', detail, { as: 'topic', detail })
+  }
   const accepted: string[] = []
   const refused: { topic: string; reason: string }[] = []
   const found = {
@@ -40,6 +42,10 @@ export const openTopics = async (deps: Uses<'db'>, caller: Caller, text: string)
   }
   for (const topic of wanted) {
     const parsed = parseTopic(topic)
+    if (parsed === undefined) {
+      refused.push({ topic, reason: 'malformed' })
+      continue
+    }
     const reason = await refuseTopic(deps, caller, parsed)
     if (reason !== undefined) {
       refused.push({ topic, reason })
@@ -59,9 +65,7 @@ type Parsed =
   | { kind: 'operation' | 'resource'; id: string }
   | { kind: 'log'; ref: LogRef }
 
-const invalid = (detail: string) => wrongAt('/querystring/topics', detail, { as: 'topic', detail })
-
-const parseTopic = (topic: string): Parsed => {
+const parseTopic = (topic: string): Parsed | undefined => {
   if (topic === 'me' || topic === 'inbox' || topic === 'operations' || topic === 'resources') return { kind: topic }
   const at = topic.indexOf(':')
   const [kind, rest] = [topic.slice(0, at), topic.slice(at + 1)]
@@ -70,7 +74,7 @@ const parseTopic = (topic: string): Parsed => {
   const [operation_id = '', node_id = '', attempt = '', ...more] = kind === 'log' ? rest.split('/') : []
   if (isUuid(operation_id) && node_id !== '' && /^[1-9]\d{0,8}$/.test(attempt) && more.length === 0)
     return { kind: 'log', ref: { operation_id, node_id, role: 'run', attempt: Number(attempt) } }
-  throw invalid(`"${topic.slice(0, 200)}" is not a topic.`)
+  return undefined
 }
 
 /** Returns why the caller may not follow this topic, or `undefined`. */

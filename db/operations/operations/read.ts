@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { BlockedOn, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationListQuery } from '../../../apps/shared/contracts/operations/operations.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
@@ -129,10 +129,6 @@ const labelled = (label: string): SQL => {
   return sql`${operations.labels} @> ${JSON.stringify({ [label.slice(0, at)]: label.slice(at + 1) })}::jsonb`
 }
 const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
-
-/** How many open operations matching `where` have a failed node or an unknown outcome. */
-export const countFailedOpen = (db: Queryable, where: SQL | undefined): Promise<number> =>
-  db.$count(operations, and(isNull(operations.ended_at), gt(operations.failed, 0), where))
 
 /** One operation with everything that its page and its `allowed_actions` need. */
 export const getOperation = (db: Queryable, operation_id: string) =>

@@ -230,6 +230,7 @@ describe('an object that does not exist', () => {
         // Within the open console, because the edge itself refuses such a path.
         await page.evaluate(`history.pushState({}, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`)
         await page.getByRole('alert').getByText(`No ${noun} with this id, or you may not see it.`).waitFor()
+        await page.getByText('Live', { exact: true }).waitFor()
         expect(await accessibilityOf(page)).toEqual([])
         await page.getByRole('alert').getByRole('link', { name: list }).click()
         await page.getByRole('alert').waitFor({ state: 'detached' })

@@ -119,6 +119,27 @@ describe('changing a running graph', () => {
   )
 
   it(
+    'tells a person whose dialog was open that someone else decided first',
+    async () => {
+      const { operation_id, url } = await start('patched twice')
+      const { body: proposed } = await people.olga.post<Proposed>(`/v1/operations/${operation_id}/patches`, {
+        ...{ base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 1 }], reason: 'too late' },
+      })
+      const [eva, olga] = await Promise.all([tabOf('eva'), tabOf('olga')])
+      await Promise.all([eva, olga].map((page) => page.goto(`${url}/patches/${proposed.patch_id}`)))
+      await press(eva, 'Reject')
+      await dialogOf(eva).getByLabel('Comment').fill('not now')
+      await press(olga, 'Withdraw')
+      await dialogOf(olga).getByLabel('Comment').fill('not needed')
+      await confirm(olga, 'Withdraw')
+      await eva.getByRole('alert').getByText('olga decided first. Your decision was not recorded.').waitFor()
+      expect(await accessibilityOf(eva)).toEqual([])
+      await Promise.all([eva.close(), olga.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'is not approved for what was not read, or does not match its digest',
     async () => {
       const { operation_id, url } = await start('patched unread')
@@ -142,6 +163,7 @@ describe('changing a running graph', () => {
       await press(page, 'Approve')
       const button = dialogOf(page).getByRole('button', { name: 'Approve 1 change' })
       await button.waitFor()
+      await dialogOf(page).getByText('Yours is the last vote').waitFor()
       const digest = `sha256:${'0'.repeat(64)}`
       forging = { digest, reason: 'as it was forged' }
       await page.clock.fastForward(31_000)
@@ -186,7 +208,7 @@ describe('changing a running graph', () => {
   )
 
   it(
-    'verifies the record in the browser as in the signed file, and names a changed record',
+    'verifies the record in the browser as in the signed file, and names a changed and a missing record',
     async () => {
       const page = await tabOf('olga')
       await page.goto(`${url}/evidence`)
@@ -199,7 +221,8 @@ describe('changing a running graph', () => {
       const verified = verifyEvidence(readFileSync(await download.path()), keys.keys)
       expect(verified).toMatchObject({ head: { operation_id } })
 
-      await page.route(`**/api/v1/operations/${operation_id}/evidence?**`, async (route) => {
+      const reads = `**/api/v1/operations/${operation_id}/evidence?**`
+      await page.route(reads, async (route) => {
         const answer = await route.fetch()
         const json = await answer.json()
         json.records[1].statement = 'olga did nothing'
@@ -208,6 +231,20 @@ describe('changing a running graph', () => {
       await press(page, 'Verify in this browser')
       await page.getByText('Record 2 fails verification.').waitFor()
       await page.getByText('Its content does not match its hash: it was changed.').waitFor()
+      type Records = { seq: number }[]
+      for (const [left, fault] of [
+        [(all: Records) => all.filter(({ seq }) => seq !== 2), 'Record 2 fails verification.'],
+        [(all: Records) => all.slice(0, -1), 'The chain does not end at its head.'],
+      ] as const) {
+        await page.unroute(reads)
+        await page.route(reads, async (route) => {
+          const answer = await route.fetch()
+          const json = await answer.json()
+          await route.fulfill({ response: answer, json: { ...json, records: left(json.records) } })
+        })
+        await press(page, 'Verify in this browser')
+        await page.getByText(fault).waitFor()
+      }
       await page.close()
       const eva = await tabOf('eva')
       await eva.goto(`${url}/evidence`)

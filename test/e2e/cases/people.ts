@@ -75,6 +75,30 @@ describe('the administration', () => {
   )
 
   it(
+    'takes a page away from a person whose grant is removed',
+    async () => {
+      const uwe = { username: 'uwe', password: 'kR5tw-xM9qc-jD2nb-gL8ss', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, uwe, 'netops')
+      accounts.set('uwe', uwe)
+      const { gate } = await start('hidden from uwe')
+      const { context, page } = await sitDown('uwe')
+      await page.goto(gate)
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      const ada = await tabOf('ada')
+      await ada.goto(`${stack.gateway_url}/admin/users?q=uwe`)
+      await ada.getByRole('link', { name: 'uwe' }).click()
+      await press(ada, 'Remove viewer from uwe')
+      await confirm(ada, 'Remove')
+      await page.getByText(/^Not (allowed|found)$/).waitFor()
+      expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+      expect(await accessibilityOf(page)).toEqual([])
+      await Promise.all([ada.close(), context.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'creates a service account, and shows its key once',
     async () => {
       const page = await tabOf('ada')

@@ -45,6 +45,82 @@ describe('steering a running operation', () => {
   )
 
   it(
+    'reports that a recorded command was refused later, in its dialog and until the person closes it',
+    async () => {
+      const page = await tabOf('olga')
+      const { url } = await start('refuse me later')
+      const command_id = '0195f0c2-0000-7000-8000-0000000000aa'
+      const command = { command_id, kind: 'pause', code: null, seq: 9, accepted_at: new Date().toISOString() }
+      await page.route('**/pause', (route) =>
+        route.request().postDataJSON().dry_run
+          ? route.continue()
+          : route.fulfill({ status: 202, json: { command: { ...command, status: 'accepted', not_after: null } } }),
+      )
+      let status = 'accepted'
+      const outcome = { category: 'invalid_state_transition', code: 'already_ended', detail: 'It has already ended.' }
+      await page.route(`**/commands/${command_id}`, (route) =>
+        route.fulfill({
+          json: { command: { ...command, status, not_after: null }, outcome: status === 'refused' ? outcome : null },
+        }),
+      )
+      await page.goto(url)
+      await press(page, 'Pause')
+      await dialogOf(page).getByLabel('Reason').fill('lunch')
+      await confirm(page, 'Pause operation')
+      await dialogOf(page)
+        .getByText(/^Recorded at/)
+        .waitFor()
+      status = 'refused'
+      await dialogOf(page).getByText('Recorded, then refused: pause.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.keyboard.press('Escape')
+      await page.getByRole('link', { name: 'Nodes', exact: true }).click()
+      await page.getByText('Recorded, then refused: pause.').waitFor()
+      await page.getByText('It has already ended.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await press(page, 'Close')
+      await page.getByText('Recorded, then refused: pause.').waitFor({ state: 'detached' })
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'sends no command whose effect could not be shown, except a pause',
+    async () => {
+      const page = await tabOf('olga')
+      const { url } = await start('unseen')
+      await page.route(/\/(pause|cancel)$/, (route) => route.fulfill({ status: 500, json: {} }))
+      await page.goto(url)
+      for (const [open, send, off] of [
+        ['Cancel', 'Cancel operation', 'true'],
+        ['Pause', 'Pause operation', 'false'],
+      ] as const) {
+        await press(page, open)
+        await dialogOf(page).getByText('Not possible now').waitFor()
+        const button = dialogOf(page).getByRole('button', { name: send })
+        expect([send, await button.getAttribute('aria-disabled')]).toEqual([send, off])
+        expect(await accessibilityOf(page)).toEqual([])
+        await page.keyboard.press('Escape')
+      }
+      await press(page, 'Cancel')
+      await dialogOf(page).getByText('Not possible now').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
+      await confirm(page, 'Retry')
+      await dialogOf(page).getByText('Not possible now').waitFor({ state: 'detached' })
+      await until(
+        async () =>
+          (await dialogOf(page).getByRole('button', { name: 'Cancel operation' }).getAttribute('aria-disabled')) !==
+          'true',
+        { what: 'the button' },
+      )
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'cancels gracefully: running nodes finish, the rest is canceled, and the page says who and why',
     async () => {
       const page = await tabOf('olga')

@@ -1,6 +1,10 @@
 import type * as en from '../../words/operations/operation.ts'
-import { count, number } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
+const finishing = (running: number): string =>
+  running === 0
+    ? 'Kein Schritt läuft'
+    : count(running, 'Ein laufender Schritt endet noch', '{n} laufende Schritte enden noch')
 /** Commands that have not taken effect yet. */
 const KINDS: Record<string, string> = {
   start: 'starten',
@@ -115,7 +119,60 @@ export const operation: typeof en.operation = {
     engine_mismatch: 'Die Temporal-Engine kann den Vorgang so nicht fortsetzen.',
     start_withdrawn: 'Der Start kam zu spät und wurde zurückgezogen.',
   },
-  pending: (kind: string) => `ausstehend: ${KINDS[kind] ?? kind}`,
+  late: {
+    applied: () => 'Ausgeführt.',
+    refused: (kind: string) => `Aufgezeichnet, dann verweigert: ${kind}.`,
+    withdrawn: (kind: string) => `Aufgezeichnet, dann zurückgezogen: ${kind}.`,
+  },
+  pause: {
+    title: 'Diesen Vorgang anhalten?',
+    button: 'Vorgang anhalten',
+    effect: (running: number, rest: number) =>
+      `${finishing(running)}; bis zum Fortsetzen ${count(rest, 'startet einer nicht', 'starten {n} nicht')}.`,
+  },
+  resume: {
+    title: 'Diesen Vorgang fortsetzen?',
+    button: 'Vorgang fortsetzen',
+    effect: (next: string[]) =>
+      next.length === 0
+        ? 'Kein Schritt startet sofort: Freigaben und Fehlschläge warten noch.'
+        : `Als Nächstes starten: ${list.format(next)}.`,
+    drifted: (names: string[]) => `Seit dem Plan im Katalog geändert: ${list.format(names)}.`,
+    acknowledge: 'Geprüft. Die neuen Werte verwenden.',
+  },
+  cancel: {
+    title: 'Diesen Vorgang abbrechen?',
+    button: 'Vorgang abbrechen',
+    mode: 'Art',
+    graceful: 'Stoppen: Laufende Schritte enden noch, nichts startet neu, nichts wird zurückgebaut',
+    force: 'Sofort stoppen: Laufende Schritte werden aufgegeben, ihr Ergebnis ist unbekannt',
+    compensate: 'Stoppen und zurückbauen: erfolgreiche Schritte in umgekehrter Reihenfolge',
+    effect: (running: number, rest: number) =>
+      `${finishing(running)}; ${count(rest, 'einer startet nicht mehr', '{n} starten nicht mehr')}.`,
+    compensations: (n: number) =>
+      n === 0
+        ? 'Kein Schritt ist zurückzubauen.'
+        : count(n, 'Ein Schritt wird zurückgebaut.', '{n} Schritte werden zurückgebaut.'),
+  },
+  retry: {
+    moved: 'Dieser Schritt hat sich seit dem Öffnen des Dialogs geändert. Schließen und den Schritt neu ansehen.',
+    title: 'Diesen Schritt wiederholen?',
+    button: 'Schritt wiederholen',
+    effect: (names: string[]) =>
+      `${count(names.length, 'Dieser Schritt läuft', 'Diese Schritte laufen')} erneut: ${list.format(names)}.`,
+    gates: (names: string[]) =>
+      `${count(names.length, 'Diese Freigabe ist', 'Diese Freigaben sind')} erneut nötig: ${list.format(names)}.`,
+    other_inputs: 'Mit anderen Eingaben',
+    found: 'Das Ergebnis des letzten Versuchs ist unbekannt. Was ist am Ziel zu sehen?',
+    findings: {
+      effect_absent: 'Er hat nicht gewirkt',
+      effect_present: 'Er hat vollständig gewirkt',
+      effect_partial: 'Er hat teilweise gewirkt',
+    },
+  },
+  kind: (kind: string) => KINDS[kind.replaceAll('_', ' ')] ?? kind,
+  pending: (kind: string) => `ausstehend: ${kind}`,
+  open: 'Vorgang öffnen',
   actions: 'Aktionen',
   action: { pause: 'Anhalten', resume: 'Fortsetzen', cancel: 'Abbrechen', again: 'Noch einmal ausführen' },
   review_gate: 'Freigabe prüfen',

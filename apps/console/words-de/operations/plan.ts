@@ -42,6 +42,16 @@ const counted = (values: Values, one: string, many: string) => count(Number(valu
 
 /** The German texts for plans: the changes of an intent, and how they are carried out. */
 export const plan: typeof en.plan = {
+  starting: {
+    title: 'Diesen Plan starten?',
+    button: 'Vorgang starten',
+    first: (names: string[]) =>
+      names.length === 0 ? 'Kein Schritt startet sofort.' : `Zuerst starten: ${list.format(names)}.`,
+    gate: (question: string) => `Die erste Freigabe fragt: ${question}`,
+    held: 'Solange andere Vorgänge seine Ressourcen belegen',
+    queue: 'Einreihen und warten',
+    reject: 'Nicht starten',
+  },
   title: 'Plan',
   digest: 'Prüfsumme des Plans',
   tabs: { changes: 'Änderungen', graph: 'Graph', gates: 'Freigaben', checks: 'Prüfungen', rehearsal: 'Probelauf' },

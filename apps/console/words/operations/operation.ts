@@ -1,5 +1,7 @@
-import { count, number } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
+const finishing = (running: number): string =>
+  running === 0 ? 'No node is running' : count(running, 'One running node finishes', '{n} running nodes finish')
 /** Texts for operations and their list. */
 export const operations = {
   title: 'Operations',
@@ -91,7 +93,59 @@ export const operation = {
     engine_mismatch: 'The workflow engine cannot continue it as it is.',
     start_withdrawn: 'Its start was too late and was withdrawn.',
   } as Record<string, string>,
+  /** The outcome of a command that was recorded before. */
+  late: {
+    applied: () => 'Carried out.',
+    refused: (kind: string) => `Recorded, then refused: ${kind}.`,
+    withdrawn: (kind: string) => `Recorded, then withdrawn: ${kind}.`,
+  },
+  pause: {
+    title: 'Pause this operation?',
+    button: 'Pause operation',
+    effect: (running: number, rest: number) =>
+      `${finishing(running)}; ${count(rest, 'one will not start', '{n} will not start')} until it is resumed.`,
+  },
+  resume: {
+    title: 'Resume this operation?',
+    button: 'Resume operation',
+    effect: (next: string[]) =>
+      next.length === 0
+        ? 'No node starts immediately: gates and failures are still waiting.'
+        : `Next to start: ${list.format(next)}.`,
+    drifted: (names: string[]) => `Changed in the catalog since the plan: ${list.format(names)}.`,
+    acknowledge: 'I have reviewed this. Use the new values.',
+  },
+  cancel: {
+    title: 'Cancel this operation?',
+    button: 'Cancel operation',
+    mode: 'Mode',
+    graceful: 'Stop: running nodes finish, no new node starts, no change is undone',
+    force: 'Stop immediately: running nodes are abandoned, and their outcome is unknown',
+    compensate: 'Stop and undo: succeeded nodes are compensated in reverse order',
+    effect: (running: number, rest: number) =>
+      `${finishing(running)}; ${count(rest, 'one will not start', '{n} will not start')}.`,
+    compensations: (n: number) =>
+      n === 0 ? 'No node needs to be undone.' : count(n, 'One node is undone.', '{n} nodes are undone.'),
+  },
+  retry: {
+    moved: 'This node has changed since this dialog was opened. Close it and look at the node again.',
+    title: 'Retry this node?',
+    button: 'Retry node',
+    effect: (names: string[]) =>
+      `${count(names.length, 'This node runs', 'These nodes run')} again: ${list.format(names)}.`,
+    gates: (names: string[]) =>
+      `${count(names.length, 'This gate asks', 'These gates ask')} again: ${list.format(names)}.`,
+    other_inputs: 'With other inputs',
+    found: 'The outcome of the last attempt is unknown. What did you find at the target?',
+    findings: {
+      effect_absent: 'It had no effect',
+      effect_present: 'It had its full effect',
+      effect_partial: 'It had part of its effect',
+    },
+  },
+  kind: (kind: string) => kind.replaceAll('_', ' '),
   pending: (kind: string) => `pending: ${kind}`,
+  open: 'Open the operation',
   actions: 'Actions',
   action: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel', again: 'Run again' },
   review_gate: 'Review the gate',

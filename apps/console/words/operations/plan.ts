@@ -2,6 +2,16 @@ import { count, list, number } from '../frame/plural.ts'
 
 /** Texts for plans: the changes of an intent, and how they are carried out. */
 export const plan = {
+  starting: {
+    title: 'Start this plan?',
+    button: 'Start operation',
+    first: (names: string[]) =>
+      names.length === 0 ? 'No node starts immediately.' : `First to start: ${list.format(names)}.`,
+    gate: (question: string) => `The first gate asks: ${question}`,
+    held: 'While other operations hold its resources',
+    queue: 'Queue it until they are free',
+    reject: 'Do not start it',
+  },
   title: 'Plan',
   digest: 'Plan hash',
   tabs: { changes: 'Changes', graph: 'Graph', gates: 'Gates', checks: 'Checks', rehearsal: 'Rehearsal' },

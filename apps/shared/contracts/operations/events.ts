@@ -24,7 +24,6 @@ export const Me = Type.Object({
     gates_all: Type.Integer(),
     patches_mine: Type.Integer(),
     failures_mine: Type.Integer(),
-    failed_open: Type.Integer(),
   }),
   tickets: Nullable(
     Type.Object(
