@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { isAbout } from '../../apps/console/api/nouns.ts'
+import { isAbout } from '../../apps/console/api/gather.ts'
 import { calendarQuery } from '../../apps/console/queries/overview.ts'
 import {
   contentsQuery,

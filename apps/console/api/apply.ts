@@ -1,9 +1,8 @@
 import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
 import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
 import { sessionPhase } from '../session/token.ts'
-import { createGather } from './gather.ts'
+import { createGather, isAbout } from './gather.ts'
 import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
-import { isAbout } from './nouns.ts'
 import type { Gate, Graph, Me, NodeRow, Operation, OperationRow, Page, PatchDetail } from './types.ts'
 
 /** A cached reply: the change contained in its last full read, and the newest one applied to it. */

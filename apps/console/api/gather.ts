@@ -1,3 +1,15 @@
+/** The nouns of the reads that a topic's news changes, besides the topic's own name. */
+const MORE: Record<string, readonly string[]> = {
+  inbox: ['me'],
+  resources: ['places', 'gaps', 'definitions', 'providers'],
+}
+
+/** Whether the read of this key changes with the news of a topic. */
+export const isAbout =
+  (topic: string | undefined) =>
+  ([noun]: readonly unknown[]): boolean =>
+    noun === topic || MORE[topic ?? '']?.includes(String(noun)) === true
+
 const GATHER_MS = 400
 /** A list is read again page by page: it takes as long for each, so that a long one uses up no one's limit of reads. */
 const PAGE_MS = 2000
