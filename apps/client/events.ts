@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser'
 import { type Frame, frameFrom } from '../shared/contracts/client/frames.ts'
 import { problemFrom } from '../shared/contracts/client/problem.ts'
 import { ProblemError, problemOf } from './problem.ts'
-import { pause, type Send } from './send.ts'
+import { isOfTokens, pause, type Send } from './send.ts'
 
 export type EventsOptions = {
   /** The topics to follow, as in GET /api/v1/events: `inbox`, `operations`, `operation:{id}` and others. */
@@ -58,9 +58,8 @@ export async function* events(
   }
 }
 
-/** A connection that was refused or broken, or ended by our own clock. */
-const isLost = (error: unknown): boolean =>
-  error instanceof TypeError || ['AbortError', 'TimeoutError'].includes((error as Error | undefined)?.name ?? '')
+/** A connection that was refused or broken, or ended by our own clock; a given `fetch` names such errors as it likes. */
+const isLost = (error: unknown): boolean => !isOfTokens(error)
 
 const REVOKED = new ProblemError(
   problemFrom(401, {

@@ -927,7 +927,7 @@ export interface paths {
         put?: never;
         /**
          * Recover a user who lost every passkey
-         * @description Ends passkeys, app, identities at providers, sessions and password, and gives a one-time link. An account of a provider loses passkeys, app and sessions, and gets no link (200). 202 if another administrator must confirm it.
+         * @description Ends passkeys, identities at providers, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.
          */
         post: operations["recoverUser"];
         delete?: never;
@@ -1000,7 +1000,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a member from a group
-         * @description Removes a user from a group; refused while a provider gives the membership, which ends there or by disabling the account.
+         * @description Removes a user from a group.
          */
         delete: operations["removeGroupMember"];
         options?: never;
@@ -1044,7 +1044,7 @@ export interface paths {
         post?: never;
         /**
          * Withdraw a grant
-         * @description Withdraws a grant; refused while a provider gives it, which ends there or by disabling the account.
+         * @description Withdraws a grant.
          */
         delete: operations["deleteGrant"];
         options?: never;
@@ -1230,11 +1230,7 @@ export interface paths {
          */
         put: operations["addMachineOwner"];
         post?: never;
-        /**
-         * Remove an owner from a machine
-         * @description Another active owner must remain: a machine without one gets no tokens.
-         */
-        delete: operations["removeMachineOwner"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -4009,7 +4005,6 @@ export interface components {
                 role?: string;
                 scope?: components["schemas"]["GrantScope"];
                 expires_at?: string;
-                expires_in_days?: number;
                 reason?: string;
                 machine_id?: string;
                 credential_id?: string;
@@ -10262,19 +10257,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; the answer. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        user: components["schemas"]["UserDetail"];
-                    };
-                };
-            };
             /** @description Created. */
             201: {
                 headers: {
@@ -11075,47 +11057,6 @@ export interface operations {
         };
     };
     addMachineOwner: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description New and random for each new command; unchanged in a retry. */
-                "idempotency-key"?: string;
-            };
-            path: {
-                machine_id: string;
-                user_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done, without a body. */
-            204: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["ContentTooLarge"];
-            414: components["responses"]["UriTooLong"];
-            415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["UnprocessableContent"];
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["InternalError"];
-            502: components["responses"]["BadGateway"];
-            503: components["responses"]["Unavailable"];
-            504: components["responses"]["GatewayTimeout"];
-        };
-    };
-    removeMachineOwner: {
         parameters: {
             query?: never;
             header?: {

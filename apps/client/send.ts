@@ -23,15 +23,27 @@ export type Tokens = {
   renew?: (refused: Token) => Promise<Token>
 }
 
+const ofTokens = new WeakSet<object>()
+/** Whether `token` or `renew` threw it; a TypeError of theirs is one of the network. */
+export const isOfTokens = (error: unknown): boolean => typeof error === 'object' && error !== null && ofTokens.has(error)
+const noting = async (asked: Token | Promise<Token>): Promise<Token> => {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof Error && !(error instanceof TypeError)) ofTokens.add(error)
+    throw error
+  }
+}
+
 /** Sends with the access token, and once more with a renewed one after a 401. */
 export const withToken =
   (send: Send, { token, renew }: Tokens): Send =>
   async (request) => {
     const again = request.clone()
-    const used = await token()
+    const used = await noting(token())
     const answer = await send(bearing(request, used))
     if (answer.status !== 401 || !renew) return answer
-    const other = await renew(used)
+    const other = await noting(renew(used))
     return other ? send(bearing(again, other)) : answer
   }
 

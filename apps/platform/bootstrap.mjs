@@ -67,9 +67,9 @@ async function lockInstall() {
   let touching
   let touched
   let since = 0
-  mkdirSync(dirname(LOCK), { recursive: true })
   for (;;) {
     try {
+      mkdirSync(dirname(LOCK), { recursive: true })
       writeFileSync(LOCK, mine, { flag: 'wx' })
       // Two processes may have found the same dead holder: the later one has removed the lock of the other.
       if (touched !== undefined) await delay(PASS_ON_MS)

@@ -58,9 +58,12 @@ const owners = (): Finding => {
   const places = [
     join(ROOT, 'node_modules'),
     dir,
-    ...(existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []),
   ]
-  const foreign = places.find((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
+  const isForeign = (path: string) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me
+  // A foreign folder may not even be listed.
+  const foreign =
+    places.find(isForeign) ??
+    (existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []).find(isForeign)
   return me === 0 || foreign === undefined
     ? good('the files of this checkout and its data may be written')
     : bad(`${foreign} belongs to another account`, `Give it back: sudo chown -R "$(id -u)" ${foreign}`)

@@ -289,11 +289,6 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
 
   'POST /v1/admin/machines': async (_world, token) => ({ body: { owners: [claimsOf(token).sub] } }),
   'PUT /v1/admin/machines/{machine_id}/owners/{user_id}': forMachine,
-  'DELETE /v1/admin/machines/{machine_id}/owners/{user_id}': async (world, token) => {
-    const ids = { machine_id: await machine(world, token), user_id: (await newcomer(world)).user_id }
-    await world.ada.put(`/v1/admin/machines/${ids.machine_id}/owners/${ids.user_id}`, undefined)
-    return { ids }
-  },
   'POST /v1/admin/machines/{machine_id}/credentials': forMachine,
   'POST /v1/admin/machines/{machine_id}/credentials/{credential_id}/rotate': forKey,
   'DELETE /v1/admin/machines/{machine_id}/credentials/{credential_id}': forKey,

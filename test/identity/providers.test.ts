@@ -20,6 +20,9 @@ import { bearer, PASSWORD, send } from '../session/support/auth.ts'
 import { type Sso, startSso } from '../session/support/sso.ts'
 import { until } from '../support/until.ts'
 
+/** Her record in the directory. */
+const MIA = { provider: 'corp', type: 'User', external_id: 's-mia', name: 'mia', folded: 'mia' } as const
+
 let sso: Sso
 let ada: Record<string, string>
 const tokenOf = async (username: string) =>
@@ -146,8 +149,9 @@ describe('rights that a provider gave', () => {
     await db().delete(grants).where(eq(grants.id, role.id))
   })
 
-  it('cannot be taken away by hand while the file gives them: they would come back', async () => {
+  it('cannot be taken away by hand while a directory states them: they would come back', async () => {
     const id = await signedIn()
+    await db().insert(scim_resources).values({ id, ...MIA })
     const [grant] = await db().select().from(grants).where(eq(grants.subject_id, id))
     const paths = [`/groups/netops/members/${id}`, `/grants/${grant?.id}`]
     const remove = (path: string) =>
@@ -162,6 +166,10 @@ describe('rights that a provider gave', () => {
     await db().update(group_members).set(gone).where(eq(group_members.user_id, id))
     expect((await remove(`/groups/netops/members/${id}`)).status).toBe(204)
     expect(await held(id)).toEqual({ groups: [], roles: ['approver'] })
+    // No directory: only a sign-in gives them.
+    await db().delete(scim_resources).where(eq(scim_resources.id, id))
+    expect((await remove(`/grants/${grant?.id}`)).status).toBe(204)
+    expect(await held(id)).toEqual({ groups: [], roles: [] })
   })
 
   it('end at the start if the file lost its provider while this app was down', async () => {
@@ -179,15 +187,7 @@ describe('rights that a provider gave', () => {
     const id = await signedIn()
     const ago = new Date(Date.now() - 31 * 86_400_000).toISOString()
     await db().update(external_identities).set({ proved_at: ago }).where(eq(external_identities.user_id, id))
-    const kept = {
-      id,
-      provider: 'corp',
-      type: 'User' as const,
-      external_id: 's-mia',
-      name: 'mia',
-      folded: 'mia',
-    } as const
-    await db().insert(scim_resources).values(kept)
+    await db().insert(scim_resources).values({ id, ...MIA })
     await revokeUngiven(sso.identity_deps)
     expect(await held(id)).toEqual({ groups: ['netops'], roles: ['approver'] })
     await db().delete(scim_resources).where(eq(scim_resources.id, id))

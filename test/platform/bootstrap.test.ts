@@ -17,7 +17,7 @@ const NPM = `#!/bin/sh
 echo "$@" >> npm.calls
 test -f npm.fails && exit 3
 test -f npm.hangs && echo $$ > npm.pid && exec sleep 300
-test -f npm.slow && sleep 3
+test -f npm.slow && until test -f npm.goes; do sleep 0.1; done
 mkdir -p node_modules && cp package-lock.json node_modules/.package-lock.json
 `
 const VERB = `
@@ -88,9 +88,12 @@ describe('the entry of every npm script', () => {
   it('of two at once, one installs and the other waits for it', async () => {
     writeFileSync(inRoot('npm.slow'), '')
     const both = [call('echo', 'a'), call('echo', 'b')]
+    const said = () => both.map((one) => one.text()).join('')
+    await until(() => said().includes('waiting for another npm ci'), { timeout_ms: 30_000 })
+    writeFileSync(inRoot('npm.goes'), '')
     expect(await Promise.all(both.map((one) => one.ended))).toEqual([0, 0])
     expect(installs()).toHaveLength(1)
-    expect(both.map((one) => one.text()).join('')).toMatch(/waiting for another npm ci \(process \d+\)/)
+    expect(said()).toMatch(/waiting for another npm ci \(process \d+\)/)
     expect(existsSync(inRoot('.signalbox/npm-ci.lock'))).toBe(false)
   })
 

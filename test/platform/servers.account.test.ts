@@ -23,7 +23,6 @@ describe.runIf(nobody && reachable(ROOT, nobody))('a normal user', () => {
   it('learns from the doctor that files belong to another account, as after sudo', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'signalbox-foreign-'))
     try {
-      chmodSync(dir, 0o755)
       const doctor = runVerb('doctor', [], { env: { SIGNALBOX_DIR: dir }, ...nobody })
       expect(await doctor.ended).toBe(1)
       expect(doctor.text()).toMatch(/^wrong .* belongs to another account\. Give it back: sudo chown -R/m)

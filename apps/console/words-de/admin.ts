@@ -40,7 +40,7 @@ export const tAdmin: typeof en.tAdmin = {
     link_effect: 'Ein Einmal-Link legt ein neues Passwort fest.',
     recover: 'Wiederherstellen',
     recover_effect:
-      'Passkeys, Anbieter-Verknüpfungen, Sitzungen und Passwort enden. Ein Einmal-Link legt ein neues Passwort fest.',
+      'Passkeys, Anbieter-Verknüpfungen, Sitzungen und Passwort enden. Ein Einmal-Link legt ein neues Passwort fest. Wer sich über einen Anbieter anmeldet, verliert nur die Faktoren und richtet neue ein.',
     unlock: 'Entsperren',
     unlock_effect: 'Fehlversuche verzögern die nächste Anmeldung nicht mehr.',
     link_shown: 'Diesen Link jetzt übergeben. Er wird nur einmal gezeigt.',

@@ -173,7 +173,6 @@ const identity = table('identity', '/api/v1', [
   ['GET', '/admin/machines', 'R', 'identity:read'],
   ['POST', '/admin/machines', 'A', 'identity:admin'],
   ['PUT', '/admin/machines/{machine_id}/owners/{user_id}', 'A', 'identity:admin'],
-  ['DELETE', '/admin/machines/{machine_id}/owners/{user_id}', 'S', 'identity:admin'],
   ['POST', '/admin/machines/{machine_id}/credentials', 'A', 'identity:admin'],
   ['POST', '/admin/machines/{machine_id}/credentials/{credential_id}/rotate', 'A', 'identity:admin'],
   ['DELETE', '/admin/machines/{machine_id}/credentials/{credential_id}', 'S', 'identity:admin'],

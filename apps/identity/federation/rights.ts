@@ -2,6 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { type AuditEntry, appendAuditTo, listAudit } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { listUngiven, rightsAtSignIn, type Ungiven } from '../../../db/identity/external.ts'
+import { countPeople } from '../../../db/identity/scim.ts'
 import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
@@ -106,16 +107,21 @@ export const revokeUngiven = async (deps: Uses<'db' | 'keys' | 'providers'>): Pr
     })
 }
 
-/** Refuses to take a right away by hand while the file gives it. */
+/**
+ * Refuses to take a right away by hand while a directory states the group that gives it: it would come back. A right of
+ * the last sign-in alone may be taken away; the next one may give it again.
+ */
 export const keepGiven = async (
   deps: Uses<'providers'>,
   tx: Tx,
   { giver, user_id, group_key, id }: { giver: string | null; user_id: string; group_key?: string; id?: string },
 ): Promise<void> => {
   if (!giver?.startsWith(giverOf(''))) return
+  const provider = giver.slice(giverOf('').length)
+  if ((await countPeople(tx, provider, [user_id])) === 0) return
   const ungiven = await listUngiven(tx, deps.providers.list(), [user_id])
   if (!ungiven.some((one) => one.giver === giver && (id ? one.id === id : one.group_key === group_key)))
-    throw refuseGivenRight(giver.slice(giverOf('').length))
+    throw refuseGivenRight(provider)
 }
 
 const lossOf = (rights: Ungiven[]): Difference => ({

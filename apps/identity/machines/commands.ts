@@ -1,4 +1,3 @@
-import { and, eq } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type Type from 'typebox'
 import type { Db, Queryable, Tx } from '../../../db/client.ts'
@@ -50,8 +49,9 @@ const addOwners = async (tx: Tx, machine_id: string, owners: readonly string[]) 
       throw ownerInvalid(`The owner "${user_id}" is not an active person.`)
     await tx.insert(machine_owners).values({ machine_id, user_id }).onConflictDoNothing()
   }
-  if ((await ownersOf(tx, [machine_id])).length > MOST_OWNERS)
-    throw ownerInvalid(`A machine can have at most ${MOST_OWNERS} owners.`)
+  // Who left takes no place.
+  const active = (await ownersOf(tx, [machine_id])).filter(({ status }) => status === 'ACTIVE')
+  if (active.length > MOST_OWNERS) throw ownerInvalid(`A machine can have at most ${MOST_OWNERS} owners.`)
 }
 
 /** POST adm/machines: an account without password, rights or credentials; these follow under dual control. */
@@ -89,29 +89,6 @@ export const addOwner = (deps: IdentityDeps, req: FastifyRequest, machine_id: st
       action: 'machine.owner_added',
       object: `user:${machine.id}`,
       after: { user_id },
-      details: { user_id },
-    }
-  })
-
-/** DELETE adm/machines/{machine_id}/owners/{user_id}: an active owner must remain, or the machine stops. */
-export const removeOwner = (deps: IdentityDeps, req: FastifyRequest, machine_id: string, user_id: string) =>
-  changeOnce(deps, req, { arming: false }, async (tx) => {
-    await lockControl(deps, tx)
-    const machine = await lockMachine(tx, machine_id)
-    const owners = await ownersOf(tx, [machine.id])
-    if (!owners.some((owner) => owner.user_id === user_id)) throw notFound('user', user_id, 'not_found')
-    if (!owners.some((owner) => owner.user_id !== user_id && owner.status === 'ACTIVE'))
-      throw ownerInvalid('A machine needs an owner who can sign in. Add another one first, or disable the machine.')
-    await tx
-      .delete(machine_owners)
-      .where(and(eq(machine_owners.machine_id, machine.id), eq(machine_owners.user_id, user_id)))
-    await rolesChanged(tx, req, [machine.id])
-    return {
-      status: 204,
-      body: undefined,
-      action: 'machine.owner_removed',
-      object: `user:${machine.id}`,
-      before: { user_id },
       details: { user_id },
     }
   })

@@ -14,7 +14,7 @@ import { text } from '../../shared/contracts/shapes.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes, sendStored } from '../../shared/http/routes.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { addOwner, createMachine, pageOfMachines, removeOwner } from './commands.ts'
+import { addOwner, createMachine, pageOfMachines } from './commands.ts'
 import { createCredential, revokeCredential, rotateKey } from './credentials.ts'
 
 const uuid = (n: number) => text(`0195f0c2-0000-7000-8000-00000000000${n}`, { maxLength: 64 })
@@ -63,17 +63,6 @@ export const machinesRoutes = routes<IdentityDeps>('machines', (app, { deps }) =
     preHandler: arm,
     handler: async (req, reply) =>
       sendStored(reply, await addOwner(deps, req, req.params.machine_id, req.params.user_id)),
-  })
-  app.delete('/v1/admin/machines/:machine_id/owners/:user_id', {
-    ...command,
-    operationId: 'removeMachineOwner',
-    summary: 'Remove an owner from a machine',
-    description: 'Another active owner must remain: a machine without one gets no tokens.',
-    params: OwnerParams,
-    response: { 204: Type.Null() },
-    preHandler: allow('identity:admin', { kind: 'S' }),
-    handler: async (req, reply) =>
-      sendStored(reply, await removeOwner(deps, req, req.params.machine_id, req.params.user_id)),
   })
 })
 

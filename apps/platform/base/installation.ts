@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfThere, writeWhole } from './record.ts'
 
@@ -30,6 +30,9 @@ const write = (dir: string, installation: Installation): void =>
 export const ensureInstallation = (dir: string): Installation => {
   const known = readIfThere<Installation>(fileOf(dir))
   if (known) return known
+  // Other names would hide all operations, so only a file that was never filled is made anew.
+  if ((statSync(fileOf(dir), { throwIfNoEntry: false })?.size ?? 0) > 0)
+    throw new Error(`${fileOf(dir)} cannot be read: restore it from a backup, or make it readable for this account.`)
   const id = randomUUID()
   const older = existsSync(join(dir, 'keys/secrets.json'))
   const made = {

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  accessSync,
   chmodSync,
+  constants,
   cpSync,
   createWriteStream,
   mkdirSync,
@@ -57,13 +59,16 @@ const sweep = () => {
   const dir = cacheDir()
   try {
     mkdirSync(dir, { recursive: true })
-    for (const name of readdirSync(dir).filter((name) => name.startsWith(SCRATCH))) {
-      const age = Date.now() - (statSync(join(dir, name), { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
-      if (age > SCRATCH_LIFE_MS) rmSync(join(dir, name), { recursive: true, force: true })
-    }
+    accessSync(dir, constants.W_OK)
   } catch (error) {
     throw new Error(`the cache cannot be written (${(error as Error).message}): set SIGNALBOX_CACHE to another folder`)
   }
+  for (const name of readdirSync(dir).filter((name) => name.startsWith(SCRATCH)))
+    try {
+      if (Date.now() - statSync(join(dir, name)).mtimeMs > SCRATCH_LIFE_MS) rmSync(join(dir, name), { recursive: true })
+    } catch {
+      // It belongs to another account, or another process was faster.
+    }
 }
 
 const CONNECT_MS = 6_000

@@ -1,5 +1,6 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { FastifyRequest } from 'fastify'
-import { factorRequired } from '../../shared/auth/caller.ts'
+import { factorRequired, REAUTH_HINT } from '../../shared/auth/caller.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
@@ -72,12 +73,21 @@ const prove = async (
 
 /**
  * Refuses to change a way in for a session that proved one factor alone, if a sign-in by password now also takes a
- * second one: a thief of the password may still have a session from before. The first factor needs no other.
+ * second one: a thief of the password may still have a session from before. The first factor needs no other. Factors
+ * that were proved before the account was reset count no more, also until the relay has ended the session.
  */
 export const refuseHalfProved = async (deps: SessionDeps, { caller, id }: Pick<FastifyRequest, 'caller' | 'id'>) => {
   const { user_id, session_id } = caller
   const proved = await deps.store.get(user_id, session_id)
-  if (proved && !isSingleFactor(proved.amr)) return
+  if (proved && !isSingleFactor(proved.amr)) {
+    const asked = deps.identity.getPrincipal({ userId: user_id }, withRequestId(String(id)))
+    const { principal } = await asked.catch(throwFromRpc('identity'))
+    const reset_at = principal?.reset?.at
+    if (!reset_at || timestampDate(reset_at).getTime() < caller.auth_time * 1000) return
+    throw new AppError('policy_denied', 'reauth_required', 'The account was reset after this sign-in.', {
+      hint: REAUTH_HINT,
+    })
+  }
   const request = { userId: user_id }
   const { totp } = await deps.credential.getTotp(request, withRequestId(String(id))).catch(throwFromRpc('credential'))
   if ((await factorsOf(deps, user_id, totp !== undefined, String(id))).length > 0) throw factorRequired()

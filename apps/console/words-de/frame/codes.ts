@@ -140,7 +140,7 @@ const CODES: Codes = {
   view_exists: ['Eine Ansicht dieses Namens gibt es bereits.', 'Anders benennen oder jene ändern.'],
   group_exists: ['Die Gruppe gibt es bereits.', 'Einen anderen Schlüssel wählen.'],
   group_managed: [
-    'Ein Anbieter gibt dieses Recht über seine Gruppen; es käme wieder.',
+    'Ein Verzeichnis nennt die Gruppe, die dieses Recht gibt; es käme wieder.',
     'Person dort aus der Gruppe nehmen oder das Konto sperren.',
   ],
   provider_account: ['Das Konto meldet sich über einen Anbieter an.', 'Über den Anbieter anmelden.'],

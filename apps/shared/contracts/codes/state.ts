@@ -60,7 +60,7 @@ export const STATE = {
     identity_linked: ['This identity belongs to another account.', 'Sign in with it, or link another.'],
     last_way_in: ['This is the only way in that the account has.', 'Add a passkey or link another provider first.'],
     group_managed: [
-      'A provider gives this right by its groups, so it would come back.',
+      'A directory states the group that gives this right, so it would come back.',
       'Remove the person from the group at the provider, or disable the account.',
     ],
     provider_account: ['The account signs in through a provider and has no password.', 'Sign in through the provider.'],
