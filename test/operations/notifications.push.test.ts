@@ -163,6 +163,27 @@ describe('a push', () => {
     expect(of(failed)).toHaveLength(2)
   })
 
+  it('is not replaced while a failure still holds the operation, whatever becomes of a patch', async () => {
+    const phone = await subscribed(p.people.olga)
+    const operation_id = await opened('patched')
+    await holdUp(p, operation_id)
+    await notify(p)
+    const changes = [{ op: 'add_node', node: { node_id: 'repair', executor: 'noop', with: {} } }]
+    const body = { base_revision: 1, reason: 'to see', changes }
+    must(await p.as('olga').post(`/v1/operations/${operation_id}/patches`, body), 201)
+    await notify(p)
+    await p.query(`update operations.patches set status = 'rejected' where operation_id = $1`, [operation_id])
+    await notify(p)
+    const tag = `${operation_id}/operation`
+    const titles = () => phone.got.filter(({ payload }) => payload.tag === tag).map(({ payload }) => payload.title)
+    expect(titles()).toEqual(['A failure holds up an operation.'])
+    await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'behind'`, [
+      operation_id,
+    ])
+    await notify(p)
+    expect(titles().slice(1)).toEqual(['An operation is no longer held up.'])
+  })
+
   it('is one for many decisions at once', async () => {
     const phone = await subscribed()
     for (let n = 0; n < 6; n++) await opened(`many ${n}`)

@@ -12,8 +12,8 @@ import {
   lockDestination,
 } from '../../../db/operations/notifications/destinations.ts'
 import {
-  among,
   anyWaits,
+  listOpen,
   listWaiting,
   untold,
   type View,
@@ -75,7 +75,7 @@ const afterOf = ({ steps }: NotifyRules, { destination_id, kind }: Destination, 
 /** Once a shown decision or hold is over, its outcome replaces it; the next round or the failure does without that. */
 const closeShown = async ({ db }: Deps, destination: Destination, view: View | undefined): Promise<void> => {
   const all = await listShown(db, destination.destination_id)
-  const waiting = view && all.length > 0 ? await listWaiting(db, view, among(all)) : []
+  const waiting = view && all.length > 0 ? await listOpen(db, view, all) : []
   for (const shown of all) {
     const now = waiting.find((one) => one.operation_id === shown.operation_id && one.object === shown.object)
     if (now?.round !== shown.round)

@@ -9,7 +9,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
-import { HAS_FAILURE, HELD_SINCE, OPEN_PATCH } from '../operations/waiting.ts'
+import { HAS_FAILURE, HELD_SINCE, IS_HELD, OPEN_PATCH } from '../operations/waiting.ts'
 import { type DecisionKey, gates, notify_destinations, notify_notices, operations, patches } from '../tables/index.ts'
 
 /** Conditions for the decisions that a person may see and make, and for the operations whose failure concerns them. */
@@ -134,7 +134,7 @@ export const untold =
 const RISK_ORDER = sql`${sql.param(RISKS)}::text[]`
 
 /** The decisions that wait for a person, the riskiest first, then by deadline; then the operations that stopped. */
-export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => {
+export const listWaiting = async (db: Queryable, view: View, narrow: Narrow, held = HAS_FAILURE) => {
   const byRisk = sql`array_position(${RISK_ORDER}, ${operations.risk_level}) desc nulls last`
   const stopped = (how: SQL | undefined) =>
     db
@@ -143,7 +143,7 @@ export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => 
       .where(and(how, view.visible, view.operations, narrow({ ...operationColumns, since: stopped_at })))
       .orderBy(byRisk, asc(operations.created_at))
       .limit(MOST)
-  const [asked, proposed, held, failed] = await Promise.all([
+  const [asked, proposed, holds, failed] = await Promise.all([
     db
       .select(gateColumns)
       .from(gates)
@@ -158,8 +158,12 @@ export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => 
       .where(and(OPEN_PATCH, view.visible, view.patches, narrow({ ...patchColumns, since: patches.created_at })))
       .orderBy(byRisk, asc(patches.expires_at), asc(patches.created_at))
       .limit(MOST),
-    stopped(HAS_FAILURE),
+    stopped(held),
     stopped(FAILED),
   ])
-  return [...asked, ...proposed, ...held, ...failed]
+  return [...asked, ...proposed, ...holds, ...failed]
 }
+
+/** Those of these operations that are not over yet: a hold lasts while a patch that may end it is open. */
+export const listOpen = (db: Queryable, view: View, rows: readonly { operation_id: string }[]) =>
+  listWaiting(db, view, among(rows), IS_HELD)
