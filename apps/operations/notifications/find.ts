@@ -12,7 +12,9 @@ import {
   lockDestination,
 } from '../../../db/operations/notifications/destinations.ts'
 import {
+  anyHold,
   anyWaits,
+  endHolds,
   listOpen,
   listWaiting,
   untold,
@@ -31,7 +33,7 @@ const BATCH = 100
 
 /** Finds the decisions and failures of people who want notices, and queues the notices not sent yet. */
 export const findNotices = async (deps: Deps): Promise<void> => {
-  if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db))) return
+  if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db)) && !(await anyHold(deps.db))) return
   for (const { owner, rules } of await claimOwners(deps.db, EVERY_S, BATCH))
     await findFor(deps, owner, rules).catch((err: unknown) =>
       deps.telemetry.log.warn({ err, owner }, 'a person could not be looked for'),
@@ -45,6 +47,7 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   const silent_until = quietUntil(rules.quiet, deps.clock.now().getTime())
   for (const destination of destinations) {
     if (destination.kind === 'push') await closeShown(deps, destination, view)
+    await endHolds(deps.db, destination.destination_id)
     const after_s = afterOf(rules, destination, destinations)
     if (!view || after_s === undefined) continue
     const waiting = await listWaiting(deps.db, view, untold(destination.destination_id, rules, after_s))
