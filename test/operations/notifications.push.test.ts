@@ -184,6 +184,26 @@ describe('a push', () => {
     expect(titles().slice(1)).toEqual(['An operation is no longer held up.'])
   })
 
+  it('is replaced once the operation has failed, even if the rules leave failures out', async () => {
+    const phone = await subscribed(p.people.olga)
+    const { body: rules } = must(await p.as('olga').get(`${NOTIFY}/rules`), 200)
+    must(await p.as('olga').put(`${NOTIFY}/rules`, { ...rules, events: ['operation.held'] }), 200)
+    const operation_id = await opened('left out')
+    await holdUp(p, operation_id)
+    await notify(p)
+    await p.query(
+      `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`,
+      [operation_id],
+    )
+    await notify(p)
+    await notify(p)
+    const tag = `${operation_id}/operation`
+    expect(phone.got.filter(({ payload }) => payload.tag === tag).map(({ payload }) => payload.title)).toEqual([
+      'A failure holds up an operation.',
+      'An operation is no longer held up.',
+    ])
+  })
+
   it('is one for many decisions at once', async () => {
     const phone = await subscribed()
     for (let n = 0; n < 6; n++) await opened(`many ${n}`)
