@@ -204,6 +204,33 @@ describe('a push', () => {
     ])
   })
 
+  it('does not say that a hold is over if the operation is held again, or its failure is told instead', async () => {
+    const phone = await subscribed(p.people.olga)
+    const [again, failed] = [await opened('held again'), await opened('then failed')]
+    const both = [again, failed]
+    for (const operation_id of both) await holdUp(p, operation_id)
+    await notify(p)
+    for (const operation_id of both)
+      await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'behind'`, [
+        operation_id,
+      ])
+    await find(p)
+    const queued = await p.query(`select 1 from operations.notify_deliveries where purpose = 'outcome'`)
+    expect(queued).toHaveLength(2)
+    await holdUp(p, again)
+    await p.query(
+      `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`,
+      [failed],
+    )
+    await send(p)
+    await notify(p)
+    await notify(p)
+    const titles = (operation_id: string) =>
+      phone.got.filter(({ payload }) => payload.tag === `${operation_id}/operation`).map(({ payload }) => payload.title)
+    expect(titles(again)).not.toContain('An operation is no longer held up.')
+    expect(titles(failed)).toEqual(['A failure holds up an operation.', 'An operation failed.'])
+  })
+
   it('is one for many decisions at once', async () => {
     const phone = await subscribed()
     for (let n = 0; n < 6; n++) await opened(`many ${n}`)
