@@ -163,6 +163,74 @@ describe('a push', () => {
     expect(of(failed)).toHaveLength(2)
   })
 
+  it('is not replaced while a failure still holds the operation, whatever becomes of a patch', async () => {
+    const phone = await subscribed(p.people.olga)
+    const operation_id = await opened('patched')
+    await holdUp(p, operation_id)
+    await notify(p)
+    const changes = [{ op: 'add_node', node: { node_id: 'repair', executor: 'noop', with: {} } }]
+    const body = { base_revision: 1, reason: 'to see', changes }
+    must(await p.as('olga').post(`/v1/operations/${operation_id}/patches`, body), 201)
+    await notify(p)
+    await p.query(`update operations.patches set status = 'rejected' where operation_id = $1`, [operation_id])
+    await notify(p)
+    const tag = `${operation_id}/operation`
+    const titles = () => phone.got.filter(({ payload }) => payload.tag === tag).map(({ payload }) => payload.title)
+    expect(titles()).toEqual(['A failure holds up an operation.'])
+    await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'behind'`, [
+      operation_id,
+    ])
+    await notify(p)
+    expect(titles().slice(1)).toEqual(['An operation is no longer held up.'])
+  })
+
+  it('is replaced once the operation has failed, even if the rules leave failures out', async () => {
+    const phone = await subscribed(p.people.olga)
+    const { body: rules } = must(await p.as('olga').get(`${NOTIFY}/rules`), 200)
+    must(await p.as('olga').put(`${NOTIFY}/rules`, { ...rules, events: ['operation.held'] }), 200)
+    const operation_id = await opened('left out')
+    await holdUp(p, operation_id)
+    await notify(p)
+    await p.query(
+      `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`,
+      [operation_id],
+    )
+    await notify(p)
+    await notify(p)
+    const tag = `${operation_id}/operation`
+    expect(phone.got.filter(({ payload }) => payload.tag === tag).map(({ payload }) => payload.title)).toEqual([
+      'A failure holds up an operation.',
+      'An operation is no longer held up.',
+    ])
+  })
+
+  it('does not say that a hold is over if the operation is held again, or its failure is told instead', async () => {
+    const phone = await subscribed(p.people.olga)
+    const [again, failed] = [await opened('held again'), await opened('then failed')]
+    const both = [again, failed]
+    for (const operation_id of both) await holdUp(p, operation_id)
+    await notify(p)
+    for (const operation_id of both)
+      await p.query(`update operations.nodes set state = 'running' where operation_id = $1 and node_id = 'behind'`, [
+        operation_id,
+      ])
+    await find(p)
+    const queued = await p.query(`select 1 from operations.notify_deliveries where purpose = 'outcome'`)
+    expect(queued).toHaveLength(2)
+    await holdUp(p, again)
+    await p.query(
+      `update operations.operations set engine_status = 'failed', ended_at = clock_timestamp() where operation_id = $1`,
+      [failed],
+    )
+    await send(p)
+    await notify(p)
+    await notify(p)
+    const titles = (operation_id: string) =>
+      phone.got.filter(({ payload }) => payload.tag === `${operation_id}/operation`).map(({ payload }) => payload.title)
+    expect(titles(again)).not.toContain('An operation is no longer held up.')
+    expect(titles(failed)).toEqual(['A failure holds up an operation.', 'An operation failed.'])
+  })
+
   it('is one for many decisions at once', async () => {
     const phone = await subscribed()
     for (let n = 0; n < 6; n++) await opened(`many ${n}`)

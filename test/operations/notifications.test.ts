@@ -426,6 +426,24 @@ describe('an operation that stops', () => {
     ])
   })
 
+  it('is announced once for a hold, however many nodes hold it and whichever of them is retried', async () => {
+    await olgas()
+    await state({}, p.people.olga)
+    const operation_id = await started()
+    await hold(operation_id, -60)
+    await p.query(
+      `update operations.nodes set state = 'failed', ended_at = clock_timestamp() - interval '30 s'
+       where operation_id = $1 and node_id = 'before'`,
+      [operation_id],
+    )
+    await notify(p)
+    await retried(operation_id)
+    await notify(p)
+    await hold(operation_id)
+    await notify(p)
+    expect(messages()).toMatchObject([{ to: '/olga', data: { items: [{ operation_id, event: 'operation.held' }] } }])
+  })
+
   it('is not announced if the rules leave it out, if it has moved since, or if it failed before', async () => {
     const early = await started()
     await fail(early)

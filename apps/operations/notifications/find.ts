@@ -12,8 +12,10 @@ import {
   lockDestination,
 } from '../../../db/operations/notifications/destinations.ts'
 import {
-  among,
+  anyHold,
   anyWaits,
+  endHolds,
+  listOpen,
   listWaiting,
   untold,
   type View,
@@ -31,7 +33,7 @@ const BATCH = 100
 
 /** Finds the decisions and failures of people who want notices, and queues the notices not sent yet. */
 export const findNotices = async (deps: Deps): Promise<void> => {
-  if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db))) return
+  if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db)) && !(await anyHold(deps.db))) return
   for (const { owner, rules } of await claimOwners(deps.db, EVERY_S, BATCH))
     await findFor(deps, owner, rules).catch((err: unknown) =>
       deps.telemetry.log.warn({ err, owner }, 'a person could not be looked for'),
@@ -44,7 +46,8 @@ const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<v
   const view = await viewOf(owner, (user_id) => deps.trust.principals.get(user_id))
   const silent_until = quietUntil(rules.quiet, deps.clock.now().getTime())
   for (const destination of destinations) {
-    if (destination.kind === 'push') await closeShown(deps, destination, view)
+    if (destination.kind === 'push') await closeShown(deps, destination, view, rules)
+    await endHolds(deps.db, destination.destination_id)
     const after_s = afterOf(rules, destination, destinations)
     if (!view || after_s === undefined) continue
     const waiting = await listWaiting(deps.db, view, untold(destination.destination_id, rules, after_s))
@@ -72,14 +75,22 @@ const afterOf = ({ steps }: NotifyRules, { destination_id, kind }: Destination, 
   return own.length > 0 ? Math.min(...own.map(({ after_s }) => after_s)) : undefined
 }
 
-/** Once a shown decision or hold is over, its outcome replaces it; the next round or the failure does without that. */
-const closeShown = async ({ db }: Deps, destination: Destination, view: View | undefined): Promise<void> => {
+/**
+ * Once a shown decision or hold is over, its outcome replaces it. The next round or the failure does so itself, unless
+ * the rules leave it out.
+ */
+const closeShown = async (
+  { db }: Deps,
+  destination: Destination,
+  view: View | undefined,
+  { events }: NotifyRules,
+): Promise<void> => {
   const all = await listShown(db, destination.destination_id)
-  const waiting = view && all.length > 0 ? await listWaiting(db, view, among(all)) : []
+  const waiting = view && all.length > 0 ? await listOpen(db, view, all) : []
   for (const shown of all) {
     const now = waiting.find((one) => one.operation_id === shown.operation_id && one.object === shown.object)
-    if (now?.round !== shown.round)
-      await db.transaction((tx) => queueOutcome(tx, destination, shown, now === undefined))
+    const told = now === undefined || !events.includes(now.event)
+    if (now?.round !== shown.round) await db.transaction((tx) => queueOutcome(tx, destination, shown, told))
   }
 }
 

@@ -14,7 +14,7 @@ import {
   getRules,
   moveDestination,
 } from '../../../db/operations/notifications/destinations.ts'
-import { among, getDecision, listWaiting } from '../../../db/operations/notifications/waiting.ts'
+import { among, getDecision, listOpen, listWaiting } from '../../../db/operations/notifications/waiting.ts'
 import type { DecisionKey } from '../../../db/operations/tables/index.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import type { Uses } from '../deps.ts'
@@ -24,6 +24,7 @@ import { isUrgent } from './find.ts'
 import {
   codeMessage,
   decisionsMessage,
+  isStop,
   type Message,
   outcomeMessage,
   type Style,
@@ -162,7 +163,7 @@ const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | 
   return decisionsMessage(told, style)
 }
 
-/** Returns how a decision or hold ended; `undefined` if it is gone or waits again, which ends the message. */
+/** Returns how a decision or hold ended; `undefined` if it is gone, waits again or has a newer notice: that ends it. */
 const outcomeOf = async (
   { db, trust }: SendDeps,
   { delivery_id, owner }: Delivery,
@@ -171,9 +172,15 @@ const outcomeOf = async (
 ): Promise<Message | undefined> => {
   const view = await viewOf(owner, trust.principals.ask)
   const decided = await getDecision(db, decision, view?.visible)
-  const waiting = view && decided?.status === 'waiting' ? await listWaiting(db, view, among([decision])) : []
+  const mayWait = decided && (decided.status === 'waiting' || isStop(decided))
+  const waiting = view && mayWait ? await listOpen(db, view, [decision]) : []
+  const { events } = await getRules(db, owner)
   const again = waiting.some(
-    ({ operation_id, object }) => operation_id === decision.operation_id && object === decision.object,
+    ({ operation_id, object, event }) =>
+      operation_id === decision.operation_id &&
+      object === decision.object &&
+      // A failure that the rules leave out has no notice of its own.
+      (event !== 'operation.failed' || events.includes(event)),
   )
   if (decided && !again) return outcomeMessage(decided, style, view !== undefined && decided.readable)
   await db.transaction((tx) => endDelivery(tx, delivery_id, 'obsolete'))

@@ -6,10 +6,10 @@ import {
 } from '../../../apps/shared/contracts/notifications/notifications.ts'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { first, type Queryable } from '../../client.ts'
+import { type Db, equals, first, type Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
-import { HAS_FAILURE, HELD_SINCE, OPEN_PATCH } from '../operations/waiting.ts'
+import { HAS_FAILURE, HELD_SINCE, IS_HELD, OPEN_PATCH } from '../operations/waiting.ts'
 import { type DecisionKey, gates, notify_destinations, notify_notices, operations, patches } from '../tables/index.ts'
 
 /** Conditions for the decisions that a person may see and make, and for the operations whose failure concerns them. */
@@ -68,17 +68,42 @@ const patchColumns = {
   deadline_at: sql<string | null>`${iso(patches.expires_at)}`,
 }
 const stopped_at = sql`coalesce(${operations.ended_at}, ${HELD_SINCE})`
-/** Each hold is a round of its own: the second in which it began. */
+/** An operation is in round 1 while it is held, whichever of its nodes hold it, and in round 0 once it has ended. */
 const operationColumns = {
   ...operation,
   object: sql<string>`'operation:' || ${operations.operation_id}`,
   question: sql<string | null>`null`,
-  round: sql<number>`case when ${operations.ended_at} is null then 1 + extract(epoch from ${HELD_SINCE} - ${operations.created_at})::int else 0 end`,
+  round: sql<number>`case when ${operations.ended_at} is null then 1 else 0 end`,
   escalation: sql<number>`0`,
   event: sql<NotifyEvent>`case when ${operations.ended_at} is null then 'operation.held' else 'operation.failed' end`,
   waiting_since: sql<string>`operations.iso(${stopped_at})`,
   deadline_at: sql<string | null>`null`,
 }
+
+/** A notice of a hold that lasts, or was not yet seen to be over. */
+const HOLD = { event: 'operation.held', round: 1 } as const
+
+/** Whether any hold is announced that was not yet seen to be over. */
+export const anyHold = async (db: Queryable): Promise<boolean> =>
+  (await db.select({ one: sql`1` }).from(notify_notices).where(equals(notify_notices, HOLD)).limit(1)).length > 0
+
+/**
+ * Moves this destination's notices of holds that are over to a round of their own, so that the next hold of the same
+ * operation is announced. Those that a device shows wait for their outcome.
+ */
+export const endHolds = (db: Db, destination_id: string) =>
+  db
+    .update(notify_notices)
+    .set({
+      round: sql`1 + (select max(n.round) from operations.notify_notices n where n.destination_id = ${notify_notices.destination_id}
+        and n.operation_id = ${notify_notices.operation_id} and n.object = ${notify_notices.object})`,
+    })
+    .where(
+      and(
+        equals(notify_notices, { ...HOLD, destination_id, shown: false }),
+        sql`not exists (select 1 from ${operations} where ${operations.operation_id} = ${notify_notices.operation_id} and ${IS_HELD})`,
+      ),
+    )
 
 /** The current state of a decision, whether it waits or not; `readable`: whether this reader may see it. */
 export const getDecision = async (db: Queryable, { operation_id, object }: DecisionKey, visible: SQL | undefined) => {
@@ -134,7 +159,7 @@ export const untold =
 const RISK_ORDER = sql`${sql.param(RISKS)}::text[]`
 
 /** The decisions that wait for a person, the riskiest first, then by deadline; then the operations that stopped. */
-export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => {
+export const listWaiting = async (db: Queryable, view: View, narrow: Narrow, held = HAS_FAILURE) => {
   const byRisk = sql`array_position(${RISK_ORDER}, ${operations.risk_level}) desc nulls last`
   const stopped = (how: SQL | undefined) =>
     db
@@ -143,7 +168,7 @@ export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => 
       .where(and(how, view.visible, view.operations, narrow({ ...operationColumns, since: stopped_at })))
       .orderBy(byRisk, asc(operations.created_at))
       .limit(MOST)
-  const [asked, proposed, held, failed] = await Promise.all([
+  const [asked, proposed, holds, failed] = await Promise.all([
     db
       .select(gateColumns)
       .from(gates)
@@ -158,8 +183,12 @@ export const listWaiting = async (db: Queryable, view: View, narrow: Narrow) => 
       .where(and(OPEN_PATCH, view.visible, view.patches, narrow({ ...patchColumns, since: patches.created_at })))
       .orderBy(byRisk, asc(patches.expires_at), asc(patches.created_at))
       .limit(MOST),
-    stopped(HAS_FAILURE),
+    stopped(held),
     stopped(FAILED),
   ])
-  return [...asked, ...proposed, ...held, ...failed]
+  return [...asked, ...proposed, ...holds, ...failed]
 }
+
+/** Those of these operations that are not over yet: a hold lasts while a patch that may end it is open. */
+export const listOpen = (db: Queryable, view: View, rows: readonly { operation_id: string }[]) =>
+  listWaiting(db, view, among(rows), IS_HELD)

@@ -54,12 +54,16 @@ export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: 
 /** Nodes whose failure holds up their operation. */
 const HOLDING = sql`${nodes.operation_id} = ${operations.operation_id} and not ${nodes.removed}
   and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed' and ${nodes.spec} ->> 'on_failure' = 'hold'))`
-/** An open patch of the operation counts as the answer to its failure: the patch then waits instead. */
-export const HAS_FAILURE = and(
+/** Whether the operation has such nodes. */
+export const IS_HELD = and(
   isNull(operations.ended_at),
   // As the engine reported it: this spares most operations the search among their nodes.
   gt(operations.failed, 0),
   sql`exists (select 1 from ${nodes} where ${HOLDING})`,
+)
+/** An open patch of the operation counts as the answer to its failure: the patch then waits instead. */
+export const HAS_FAILURE = and(
+  IS_HELD,
   sql`not exists (select 1 from ${patches} where ${patches.operation_id} = ${operations.operation_id} and ${OPEN_PATCH})`,
 )
 
