@@ -67,11 +67,16 @@ export const takeResult = async (
     const known = await knownAnswer(tx, token_sha256, message.result_id)
     if (known && known.fingerprint !== fingerprint)
       return { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
-    if (known) return repeated(tx, token_sha256, known.answer as Kept, handed, message)
-    const outcome = await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
-    const keep = (answer: Kept) => keepAnswer(tx, token_sha256, message.result_id, fingerprint, answer)
-    if ('reply' in outcome) await keep(outcome.reply)
-    else {
+    const answer = known?.answer as Kept | undefined
+    // It has its line in the history already.
+    if (answer && 'refusal' in answer) return answer
+    const outcome = answer
+      ? await repeated(tx, token_sha256, answer, handed, message)
+      : await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
+    const keep = (made: Kept) => keepAnswer(tx, token_sha256, message.result_id, fingerprint, made)
+    if ('reply' in outcome) {
+      if (!answer) await keep(outcome.reply)
+    } else {
       await noteRefusal(tx, handed, message, outcome.refusal, request_id)
       if (outcome.ended) await keep({ refusal: outcome.refusal })
     }
@@ -100,11 +105,10 @@ type Kept = ExecutionReply | { refusal: RefusalCode }
 const repeated = async (
   tx: Tx,
   token_sha256: string,
-  answer: Kept,
+  answer: ExecutionReply,
   handed: Handed,
   message: ExecutionResult,
 ): Promise<Outcome> => {
-  if ('refusal' in answer) return answer
   if (TERMINAL.has(message.phase)) return { reply: { ...answer, duplicate: true, left_s: handed.left_s } }
   const refusal = refuseStale(handed, message) ?? refuseClosed(handed)
   if (refusal) return { refusal }
