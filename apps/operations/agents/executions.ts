@@ -7,6 +7,7 @@ import {
   endExecution,
   type Handed,
   keepAnswer,
+  keepExecuted,
   knownAnswer,
   lockExecution,
   noteMessage,
@@ -286,14 +287,15 @@ const end = async (
   const status = message.phase === 'unknown' ? 'unknown' : error ? 'failed' : 'succeeded'
   const { operation_id, node_id, role, attempt, fence } = handed
   const result = { node_id, role, attempt, fence, status, ...(error && { ...error }) }
+  const executed = message.executed ? { ...message.executed, ...(handed.agent && { agent: handed.agent }) } : null
   if (status === 'unknown' && mayRepeat(handed)) {
+    if (executed) await keepExecuted(tx, handed, executed)
     await closeHandover(tx, token_sha256)
     await tellEngine(tx, operation_id, 'node_result', { ...result, status: 'again' }, { actor: agentOf(handed) })
     return { reply: { ...replyOf(handed, handed.node_state), next_before: null } }
   }
   const phase = status === 'unknown' ? 'outcome_unknown' : status
   const outputs = taken && !error ? taken.outputs : null
-  const executed = message.executed ? { ...message.executed, ...(handed.agent && { agent: handed.agent }) } : null
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error, executed })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
