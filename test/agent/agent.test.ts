@@ -316,6 +316,7 @@ it('if an agent is killed half way, the tool dies with it, the outcome is unknow
   expect(folders()).not.toContain(left[0])
   expect(existsSync(half)).toBe(false)
   expect(readFileSync(join(lab.place('state'), `unsaved/${left[0]}.tfstate`), 'utf8')).toBe('{"serial": 7}')
+  expect(other.said()).toContain(`unsaved/${left[0]}.tfstate. Push it`)
   await ends(other)
 }, 90_000)
 
