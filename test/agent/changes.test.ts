@@ -21,8 +21,9 @@ import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { fetchSealed, keyWords, seal, sealedWith, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
-import { Ended, type Job } from '../../apps/cli/agent/tools/types.ts'
+import { Ended, type Job, runTool } from '../../apps/cli/agent/tools/types.ts'
 import { seal as sealBy } from '../../apps/shared/codec/seal.ts'
+import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 import { removeTree } from '../../apps/shared/run/remove.ts'
 
@@ -233,6 +234,24 @@ it('what an earlier agent saved for its operation alone opens for the undo of it
   for (const job of [apply, jobOf('kubernetes.undo', 'one:go:1'), jobOf('opentofu.apply', 'one:go:c1')])
     await expect(fetchSealed(job, 'objects', made)).rejects.toMatchObject({ verdict: { class: 'agent_refused' } })
   rmSync(state_dir, { recursive: true })
+})
+
+it('evidence of a job states its last acting run, without anything of the run before', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'runs-'))
+  const job = {
+    ...{ file: {}, folder, env: { PATH: process.env.PATH ?? '' }, executed: {}, signal: new AbortController().signal },
+    ...{ log: () => {}, stored: async () => {}, began: () => {}, left_ms: () => 20_000, own_ms: () => Infinity },
+  } as never as Job
+  const run = async (path: string, args: string[], aside = false) => {
+    await runTool(job, { path, args, cwd: folder, grace_s: 1, aside })
+    return { ...job.executed }
+  }
+  const tool_sha256 = sha256Hex(readFileSync('/bin/sh'))
+  expect(await run('/bin/sh', ['-c', 'exit 3'])).toEqual({ tool: 'sh', tool_sha256, exit: 3 })
+  expect(await run('/bin/sh', ['-c', 'exit 4'], true)).toEqual({ tool: 'sh', tool_sha256, exit: 3 })
+  expect(await run('/bin/sh', ['-c', 'kill -KILL $$'])).toEqual({ tool: 'sh', tool_sha256 })
+  expect(await run(join(folder, 'missing'), [])).toEqual({ tool: 'missing', exit: 127 })
+  rmSync(folder, { recursive: true })
 })
 
 it('a key that was only half written is refused with what to do, and is not replaced', () => {
