@@ -80,6 +80,7 @@ const isRunning = (pid: number): boolean => {
     return false
   }
 }
+const endOf = (pid: number) => until(() => !isRunning(pid), { timeout_ms: 20_000, what: `the end of process ${pid}` })
 
 afterEach(() => expect(foldersLeft()).toEqual([]))
 
@@ -163,8 +164,7 @@ describe('a program that does harm', () => {
     const pids = join(folder, 'pids')
     const { result } = await run(`sleep 300 & echo $! > ${pids}; echo $$ >> ${pids}; wait`, { timeout_s: 1 })
     expect(result).toMatchObject({ status: 'unknown', class: 'timeout' })
-    for (const pid of readFileSync(pids, 'utf8').trim().split('\n').map(Number))
-      await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+    for (const pid of readFileSync(pids, 'utf8').trim().split('\n').map(Number)) await endOf(pid)
   })
 
   it('is killed if it ignores the signal', { timeout: 30_000 }, async () => {
@@ -189,7 +189,7 @@ describe('a program that does harm', () => {
     expect(result).toMatchObject({ status: 'succeeded' })
     expect(Date.now() - began).toBeLessThan(10_000)
     const pid = Number(readFileSync(file, 'utf8'))
-    await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+    await endOf(pid)
   })
 
   it('leaves no process behind that has left its group', async () => {
@@ -197,7 +197,7 @@ describe('a program that does harm', () => {
     const { result } = await run(`setsid sh -c 'echo $$ > ${file}; exec sleep 60' </dev/null >/dev/null 2>&1 & sleep 1`)
     expect(result).toMatchObject({ status: 'succeeded' })
     const pid = Number(readFileSync(file, 'utf8'))
-    await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+    await endOf(pid)
   })
 
   it.each([
@@ -226,7 +226,7 @@ describe('a program that does harm', () => {
       await until(() => existsSync(`${file}.asked`), { what: 'the request to end' })
     }
     dying.kill('SIGKILL')
-    for (const pid of pids) await until(() => !isRunning(pid), { what: `the end of process ${pid}` })
+    for (const pid of pids) await endOf(pid)
   })
 
   it("cannot pass on other users' files or invalid outputs", async () => {

@@ -316,6 +316,7 @@ it('if an agent is killed half way, the tool dies with it, the outcome is unknow
   expect(folders()).not.toContain(left[0])
   expect(existsSync(half)).toBe(false)
   expect(readFileSync(join(lab.place('state'), `unsaved/${left[0]}.tfstate`), 'utf8')).toBe('{"serial": 7}')
+  expect(other.said()).toContain(`unsaved/${left[0]}.tfstate. Push it`)
   await ends(other)
 }, 90_000)
 
@@ -377,7 +378,7 @@ it('the sandbox of work that waits to begin does not count as left', async () =>
   const [name = ''] = readdirSync(lab.place('waiting'))
   const folder = join(lab.place('waiting'), name)
   utimesSync(folder, 0, 0)
-  await until(() => Date.now() - statSync(folder).mtimeMs < 60_000, { what: 'a recent time' })
+  await until(() => Date.now() - statSync(folder).mtimeMs < 60_000, { timeout_ms: 20_000, what: 'a recent time' })
   away = false
   await done
   expect([said, existsSync(folder)]).toEqual([['job: not started, attempt_closed'], false])

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -18,9 +19,11 @@ import { expect, it } from 'vitest'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
-import { keyWords, seal, unseal } from '../../apps/cli/agent/tools/seal.ts'
+import { fetchSealed, keyWords, seal, sealedWith, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
-import { Ended, type Job } from '../../apps/cli/agent/tools/types.ts'
+import { Ended, type Job, runTool } from '../../apps/cli/agent/tools/types.ts'
+import { seal as sealBy } from '../../apps/shared/codec/seal.ts'
+import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 import { removeTree } from '../../apps/shared/run/remove.ts'
 
@@ -202,6 +205,53 @@ it('a sealed plan opens for its operation and its key alone, and only unchanged'
   ] as const)
     expect(unseal(folder, operation, given)).toBeUndefined()
   for (const folder of folders) rmSync(folder, { recursive: true })
+})
+
+it('what an earlier agent saved for its operation alone opens for the undo of its objects only', async () => {
+  const state_dir = mkdtempSync(join(tmpdir(), 'seal-'))
+  const bytes = Buffer.from('objects')
+  let kept = seal(state_dir, 'one', bytes)
+  const jobOf = (job: string, key: string) =>
+    ({
+      file: { state_dir },
+      work: { operation_id: 'one', job, key },
+      mask: (text: string) => text,
+      keep: async (_about: object, sealed: Buffer) => {
+        kept = sealed
+        return { sha256: 'of-the-sealed' }
+      },
+      fetch: async () => kept,
+    }) as never as Job
+  const made = await sealedWith(jobOf('kubernetes.preview', 'one:see:1'), 'objects', { changes: 1 }, bytes)
+  const [apply, undo] = [jobOf('kubernetes.apply', 'one:go:1'), jobOf('kubernetes.undo', 'one:go:c1')]
+  for (const job of [apply, undo]) expect(await fetchSealed(job, 'objects', made)).toEqual(bytes)
+  const other = { ...made, changes: 2 }
+  for (const job of [apply, undo])
+    await expect(fetchSealed(job, 'objects', other)).rejects.toMatchObject({ verdict: { class: 'agent_refused' } })
+
+  kept = Buffer.concat([Buffer.from('sbx1'), sealBy(readFileSync(join(state_dir, 'seal.key')), 'one', bytes)])
+  expect(await fetchSealed(undo, 'objects', made)).toEqual(bytes)
+  for (const job of [apply, jobOf('kubernetes.undo', 'one:go:1'), jobOf('opentofu.apply', 'one:go:c1')])
+    await expect(fetchSealed(job, 'objects', made)).rejects.toMatchObject({ verdict: { class: 'agent_refused' } })
+  rmSync(state_dir, { recursive: true })
+})
+
+it('evidence of a job states its last acting run, without anything of the run before', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'runs-'))
+  const job = {
+    ...{ file: {}, folder, env: { PATH: process.env.PATH ?? '' }, executed: {}, signal: new AbortController().signal },
+    ...{ log: () => {}, stored: async () => {}, began: () => {}, left_ms: () => 20_000, own_ms: () => Infinity },
+  } as never as Job
+  const run = async (path: string, args: string[], aside = false) => {
+    await runTool(job, { path, args, cwd: folder, grace_s: 1, aside })
+    return { ...job.executed }
+  }
+  const tool_sha256 = sha256Hex(readFileSync('/bin/sh'))
+  expect(await run('/bin/sh', ['-c', 'exit 3'])).toEqual({ tool: 'sh', tool_sha256, exit: 3 })
+  expect(await run('/bin/sh', ['-c', 'exit 4'], true)).toEqual({ tool: 'sh', tool_sha256, exit: 3 })
+  expect(await run('/bin/sh', ['-c', 'kill -KILL $$'])).toEqual({ tool: 'sh', tool_sha256 })
+  expect(await run(join(folder, 'missing'), [])).toEqual({ tool: 'missing', exit: 127 })
+  rmSync(folder, { recursive: true })
 })
 
 it('a key that was only half written is refused with what to do, and is not replaced', () => {

@@ -88,9 +88,12 @@ export const partitions = (cluster: Cluster): Fault[] => [
 
 /** Stops processes for a while: their kernel accepts connections and bytes, and no one is answered. */
 const stallFor = async (ms: number, nodes: readonly Managed[]): Promise<void> => {
-  for (const one of nodes) one.kill('SIGSTOP')
-  await delay(ms)
-  for (const one of nodes) one.kill('SIGCONT')
+  try {
+    for (const one of nodes) one.kill('SIGSTOP')
+    await delay(ms)
+  } finally {
+    for (const one of nodes) one.kill('SIGCONT')
+  }
 }
 
 /** A network that drops everything, one that is slow, and stopped processes: one of the two relays leads. */

@@ -187,10 +187,16 @@ it('a step that may not be repeated waits for a person, and one that is never kn
   for (const number of [1, 2, 3, 4, 5]) {
     const report = createReporter(await ever.handed(number))
     await report('started')
-    expect((await report('unknown', unknown)).status).toBe(200)
+    const ran = { ...unknown, ...(number === 1 && { executed: { tool: 'greet' } }) }
+    expect((await report('unknown', ran)).status).toBe(200)
   }
   await ends(ever, 'outcome_unknown')
   expect(given.filter(({ operation_id }) => ever.path.endsWith(operation_id))).toHaveLength(5)
+  const [attempt] = await p.query<{ executed: unknown }>(
+    'select executed from operations.node_attempts where operation_id = $1',
+    [ever.path.split('/').at(-1)],
+  )
+  expect(attempt?.executed).toMatchObject({ tool: 'greet' })
 }, 120_000)
 
 it('the work of a lost agent is never said to have had no effect', async () => {

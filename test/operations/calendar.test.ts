@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Freeze, Target } from '../../apps/operations/graph/types.ts'
+import type { Freeze, Target, Window } from '../../apps/operations/graph/types.ts'
 import { askCovers } from '../../apps/operations/planner/gates.ts'
-import { calendarFor } from '../../apps/operations/targets/windows.ts'
+import { askCalendar, calendarFor } from '../../apps/operations/targets/windows.ts'
 import {
   closureOf,
   nextOpening,
@@ -142,8 +142,25 @@ describe('a calendar of many targets', () => {
     expect(calendar?.targets['host-499']).toEqual({ windows: [], freezes: ['slow'] })
   })
 
+  it('is asked about each condition once: those of freezes that have not ended, then those of windows', async () => {
+    const asked: string[] = []
+    const applies = (name: string) => ({ test: () => asked.push(name) > 0 }) as never as Freeze['applies']
+    const freeze = (name: string, to: string, condition = applies(name)) =>
+      ({ freeze_id: name, to, applies: condition }) as never as Freeze
+    const same = applies('same')
+    const windows = [{ window_id: 'night', applies: applies('night') }] as never as Window[]
+    const freezes = [
+      freeze('ended', '2026-05-01T00:00:00Z'),
+      freeze('one', '2026-07-01T00:00:00Z', same),
+      freeze('two', '2026-08-01T00:00:00Z', same),
+      freeze('last', '2026-09-01T00:00:00Z'),
+    ]
+    await askCalendar({ windows, freezes }, [{ name: 'host' } as never as Target], at('2026-06-01T00:00:00Z'))
+    expect(asked).toEqual(['same', 'last', 'night'])
+  })
+
   it('is asked with turns for others in between, and gives the same answers', async () => {
-    const names = Array.from({ length: 250 }, (_, i) => `name-${i}`)
+    const names = Array.from({ length: 100 }, (_, i) => `name-${i}`)
     const targets = Array.from({ length: 20 }, (_, i) => ({ even: i % 2 === 0, names }) as never as Target)
     const slow = "target.names.exists(a, target.names.exists(b, a == b + '!'))"
     const entry = { applies: compileCel(`${slow} || target.even`, ['target']) }

@@ -552,6 +552,18 @@ it('a refusal that ends an attempt is given again to the same message', async ()
   expect(await says([], [], { ...done, result_id: randomUUID() })).toMatchObject(refused('attempt_closed'))
 })
 
+it('a repeat that is refused is in the history, and the answer to the end is given again', async () => {
+  const { operation_id, says } = await atWork()
+  const beat = { result_id: randomUUID(), phase: 'heartbeat', sequence: 1 }
+  expect(await says([], [], beat)).toMatchObject({ status: 200 })
+  const done = { result_id: randomUUID(), phase: 'succeeded', sequence: 2, outputs: {} }
+  for (const duplicate of [false, true])
+    expect(await says([], [], done)).toMatchObject({ status: 200, body: { duplicate } })
+  expect(await says([], [], beat)).toMatchObject({ status: 409, body: { code: 'attempt_closed' } })
+  const { events } = (await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=node.result_refused`)).body
+  expect(events).toMatchObject([{ node_id: 'behind', data: { code: 'attempt_closed', phase: 'heartbeat' } }])
+})
+
 it('answers to messages of agents are kept as long as a message can be repeated', async () => {
   const [ended, open] = [await atWork(), await atWork()]
   for (const { says } of [ended, ended, open]) expect(await says([])).toMatchObject({ status: 200 })

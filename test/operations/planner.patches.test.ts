@@ -247,6 +247,23 @@ describe('a patch of any graph', () => {
     expect(patched({ op: 'add_node', node: node('f', ['d']) } as PatchChange).guards).toEqual([['a'], ['d', 'f']])
   })
 
+  it('is not refused for the inputs of a node that began under other rules', () => {
+    const nodes: GraphNode[] = ['a', 'b'].map((node_id) => ({ node_id, executor: 'noop', with: {}, depends_on: [] }))
+    const input = inputOf(targets, { kind: 'graph', graph: { nodes, gates: [] } })
+    const running = runningOf(makePlan(input))
+    for (const node of running.nodes)
+      if (node.node_id === 'a')
+        Object.assign(node, { executor: 'external', with: { job: 'x', inputs: { preview: { changes: [] } } } })
+    const change = { op: 'update_node', node_id: 'b', set: { name: 'other' } } as PatchChange
+    const codesOf = (begun: string[]) => {
+      const context = { ...input, diff: [], procedure_risk: 0 }
+      const { violations } = applyPatch({ ...running, begun: new Set(begun) }, [change], context)
+      return violations.map(({ code, pointer }) => `${code} ${pointer}`)
+    }
+    expect(codesOf(['a'])).toEqual([])
+    expect(codesOf([])).toEqual(['inputs_invalid /nodes/a/with/inputs/preview'])
+  })
+
   it('cannot let nodes pass the gate of a policy by a condition, whoever wrote that gate', () => {
     const node = (node_id: string, depends_on: string[], more: Partial<GraphNode> = {}): GraphNode => ({
       node_id,

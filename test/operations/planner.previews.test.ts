@@ -49,11 +49,14 @@ it('a preview is bound whatever its output is called', () => {
 it('a preview comes whole from one output: a gate would show no other', () => {
   const faultsOf = (inputs: unknown) => EXECUTORS.get('external')?.check({ job: 'x', inputs })
   const from = { $from: 'nodes/plan/outputs/saved' }
-  for (const inputs of [undefined, {}, { preview: from }, { plan: { deep: from } }])
+  const shown = { $from: 'params/inputs' }
+  const plain = ['text', false, null].map((preview) => ({ preview }))
+  for (const inputs of [undefined, {}, { preview: from }, { plan: { deep: from } }, shown, ...plain])
     expect(faultsOf(inputs)).toEqual([])
-  const parts = [{ changes: [], plan: from }, { ...from, default: {} }, { $concat: [from] }, [from], 'text', null, {}]
+  const parts = [{ changes: [], plan: from }, { ...from, default: {} }, { $concat: [from] }, [from], { $$: from }, {}]
   for (const preview of parts) expect(faultsOf({ preview })).toMatchObject([{ pointer: '/inputs/preview' }])
-  expect(faultsOf(from)).toMatchObject([{ pointer: '/inputs' }])
+  for (const inputs of [from, { ...shown, default: {} }, { $$: { preview: {} } }])
+    expect(faultsOf(inputs)).toMatchObject([{ pointer: '/inputs' }])
 })
 
 it('a gate before the preview, or behind the change, binds none, and the plan warns', () => {

@@ -78,6 +78,16 @@ describe('values of a plan', () => {
       })
     })
 
+    it('are limited in number, for all values of one plan together', () => {
+      const shared = { ...scope, targets: Array.from({ length: 1000 }, (_, i) => web(`h${i}`)), count: { members: 0 } }
+      const one = (count = shared.count) =>
+        expandValue({ $each: { key: 'target/name', value: 1 } }, { ...shared, count })
+      for (let i = 0; i < 50; i += 1) expect(one()).toHaveProperty('h999', 1)
+      expect(() => one()).toThrow(/more than 50000 members in this plan\. Select fewer targets/)
+      expect(codeOf(one)).toBe('malformed ')
+      expect(one({ members: 0 })).toHaveProperty('h999', 1)
+    })
+
     it('name the target at fault, a key that two share, and a plan without targets', () => {
       const faultOf = (body: unknown, of?: readonly Record<string, unknown>[]) => {
         try {

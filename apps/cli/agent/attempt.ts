@@ -21,7 +21,7 @@ import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
-import { rescueUnsaved } from './tofu/unsaved.ts'
+import { PUSH, rescueUnsaved } from './tofu/unsaved.ts'
 import { type AgentFile, environmentOf, named } from './tools/file.ts'
 import { letIn } from './tools/host.ts'
 import { fitting } from './tools/picture.ts'
@@ -69,16 +69,19 @@ const keepFresh = (folder: string): NodeJS.Timeout =>
  * Removes what agents left when they were killed: keys and variables of their jobs, and half a copy of a provider. A state
  * that could not be written is kept: it may be the only record of new objects.
  */
-export const removeLeft = ({ uids, state_dir }: AgentFile): void => {
+export const removeLeft = ({ uids, state_dir }: AgentFile, say: (line: string) => void): void => {
   for (const path of [...namesIn(tmpdir(), FOLDER), ...namesIn(state_dir, `providers.${FOLDER}`)]) {
     try {
       const { uid: owner, mtimeMs } = lstatSync(path)
       if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS) {
-        rescueUnsaved(state_dir, path)
+        const kept = rescueUnsaved(state_dir, path)
+        if (kept !== undefined) say(`A killed apply left a state that was not written: ${kept}. ${PUSH}`)
         removeTree(path)
       }
-    } catch {
-      // Another agent was faster, or its owner took the right away.
+    } catch (error) {
+      // Another agent may have been faster.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        say(`${path} is left, with the files of a killed job: ${(error as Error).message}`)
     }
   }
 }

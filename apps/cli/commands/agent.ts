@@ -68,8 +68,9 @@ export const agentCommands: Command[] = [
         context.out.note(kill.signal.aborted ? 'Stopping the work.' : 'Taking no more work; finishing current work.')
       }
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
-      removeLeft(file)
-      const sweep = setInterval(() => removeLeft(file), SWEEP_MS)
+      const sweepLeft = () => removeLeft(file, (line) => context.out.note(line))
+      sweepLeft()
+      const sweep = setInterval(sweepLeft, SWEEP_MS)
       if (file.tofu || file.kubernetes) context.out.note(keyWords(file))
       context.out.note(`Asking for work of ${file.pools.join(', ')}.`)
       try {

@@ -39,7 +39,7 @@ export const executionsRoutes = routes<Deps, { base: AgentBase }>('agents', (app
     operationId: 'reportExecution',
     summary: 'Report on work that was handed over',
     description:
-      'Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.',
+      'Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. The message that ended the attempt gets the same answer again; any other repeat is answered as of now. A late or stale message is refused without effect.',
     body: ExecutionResult,
     response: { 200: ExecutionReply },
     handler: async (req) => {

@@ -7,6 +7,7 @@ import {
   endExecution,
   type Handed,
   keepAnswer,
+  keepExecuted,
   knownAnswer,
   lockExecution,
   noteMessage,
@@ -67,11 +68,16 @@ export const takeResult = async (
     const known = await knownAnswer(tx, token_sha256, message.result_id)
     if (known && known.fingerprint !== fingerprint)
       return { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
-    if (known) return repeated(tx, token_sha256, known.answer as Kept, handed, message)
-    const outcome = await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
-    const keep = (answer: Kept) => keepAnswer(tx, token_sha256, message.result_id, fingerprint, answer)
-    if ('reply' in outcome) await keep(outcome.reply)
-    else {
+    const answer = known?.answer as Kept | undefined
+    // It has its line in the history already.
+    if (answer && 'refusal' in answer) return answer
+    const outcome = answer
+      ? await repeated(tx, token_sha256, answer, handed, message)
+      : await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
+    const keep = (made: Kept) => keepAnswer(tx, token_sha256, message.result_id, fingerprint, made)
+    if ('reply' in outcome) {
+      if (!answer) await keep(outcome.reply)
+    } else {
       await noteRefusal(tx, handed, message, outcome.refusal, request_id)
       if (outcome.ended) await keep({ refusal: outcome.refusal })
     }
@@ -100,11 +106,10 @@ type Kept = ExecutionReply | { refusal: RefusalCode }
 const repeated = async (
   tx: Tx,
   token_sha256: string,
-  answer: Kept,
+  answer: ExecutionReply,
   handed: Handed,
   message: ExecutionResult,
 ): Promise<Outcome> => {
-  if ('refusal' in answer) return answer
   if (TERMINAL.has(message.phase)) return { reply: { ...answer, duplicate: true, left_s: handed.left_s } }
   const refusal = refuseStale(handed, message) ?? refuseClosed(handed)
   if (refusal) return { refusal }
@@ -282,14 +287,15 @@ const end = async (
   const status = message.phase === 'unknown' ? 'unknown' : error ? 'failed' : 'succeeded'
   const { operation_id, node_id, role, attempt, fence } = handed
   const result = { node_id, role, attempt, fence, status, ...(error && { ...error }) }
+  const executed = message.executed ? { ...message.executed, ...(handed.agent && { agent: handed.agent }) } : null
   if (status === 'unknown' && mayRepeat(handed)) {
+    if (executed) await keepExecuted(tx, handed, executed)
     await closeHandover(tx, token_sha256)
     await tellEngine(tx, operation_id, 'node_result', { ...result, status: 'again' }, { actor: agentOf(handed) })
     return { reply: { ...replyOf(handed, handed.node_state), next_before: null } }
   }
   const phase = status === 'unknown' ? 'outcome_unknown' : status
   const outputs = taken && !error ? taken.outputs : null
-  const executed = message.executed ? { ...message.executed, ...(handed.agent && { agent: handed.agent }) } : null
   if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error, executed })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })

@@ -104,12 +104,17 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
 /** A preview that is put together in the plan would be carried out without a gate that shows the whole of it. */
 const checkExternal = ({ inputs }: Record<string, unknown>): Fault[] => {
   if (!isObject(inputs)) return []
-  if (isOpen(inputs)) return [{ pointer: '/inputs', message: 'must name each input: one of them may be a preview' }]
+  if (sourceOf(inputs)?.startsWith('params/')) return []
+  if (isOpen(inputs))
+    return [{ pointer: '/inputs', message: 'must name each input, or come from "params/…": one may be a preview' }]
   const { preview } = inputs
-  const whole = isObject(preview) && typeof preview.$from === 'string' && Object.keys(preview).length === 1
-  if (preview === undefined || whole) return []
+  const made = isObject(preview) || Array.isArray(preview)
+  if (!made || sourceOf(preview) !== undefined) return []
   return [{ pointer: '/inputs/preview', message: 'must be one {"$from": "nodes/<node>/outputs/<output>"}' }]
 }
+/** The source of a value that is one whole `$from`. */
+const sourceOf = (value: unknown): string | undefined =>
+  isObject(value) && typeof value.$from === 'string' && Object.keys(value).length === 1 ? value.$from : undefined
 
 /** Programs the executors' policy lets steps run. Returns why arguments do not fit; `args` only if all are known. */
 export type ProgramRules = (program: string, args: readonly string[] | undefined) => Fault | undefined

@@ -1,5 +1,6 @@
 import type { CatalogWrite, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import type { Violation } from '../../shared/errors.ts'
+import type { MemberCount } from '../../shared/expressions/values.ts'
 import { byText } from '../graph/graph.ts'
 import { type Order, orderTargets } from '../graph/order.ts'
 import {
@@ -43,12 +44,12 @@ export const graphDraft = (
     throw new PlanRefusal('too_large', `${given.length} nodes; at most ${limits.graph_nodes} are allowed in one graph.`)
   const ids = new Set(given.map((node) => node.node_id))
   const byId = new Map(targets.map((target) => [target.resource_id, target]))
-  const plan = planRoot(intent, targets)
+  const shared = { plan: planRoot(intent, targets), targets, count: { members: 0 } }
   const nodes = given.map((entry) => {
     const node = nodeOf(entry)
     const target = node.target_id === undefined ? undefined : byId.get(node.target_id)
     const type = types.find(({ type_key }) => type_key === target?.type_key)
-    return { ...node, ...expandParts(node, { ...(target && { target }), plan, targets }, ids, violations, type) }
+    return { ...node, ...expandParts(node, { ...(target && { target }), ...shared }, ids, violations, type) }
   })
   const entry = nodes.filter((node) => node.depends_on.length === 0).map((node) => node.node_id)
   const names = [...new Set(nodes.flatMap((node) => (node.group === undefined ? [] : [node.group])))]
@@ -69,13 +70,13 @@ type Parts = Partial<Pick<PlanNode, 'node_id' | 'with' | 'catalog' | 'when' | 'c
 /** Returns the values of a node that its author wrote, with everything known at plan time filled in. */
 export const expandParts = (
   node: Parts & { node_id: string },
-  { targets, ...roots }: { target?: Target; plan: unknown; targets: readonly Target[] },
+  { targets, count, ...roots }: { target?: Target; plan: unknown; targets: readonly Target[]; count: MemberCount },
   ids: ReadonlySet<string>,
   violations: Violation[],
   type?: ResourceType,
 ): Parts => {
   const { of, condition } = expander(
-    { roots, targets, nodeOf: (id) => (ids.has(id) ? id : undefined) },
+    { roots, targets, count, nodeOf: (id) => (ids.has(id) ? id : undefined) },
     node.node_id,
     violations,
   )
@@ -109,6 +110,7 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
   const plan = planRoot(input.intent, targets)
   const budget = Number(input.intent.constraints.failure_budget ?? 0)
   const expanded = new Map<string, Expanded>()
+  const count = { members: 0 }
   const expand: Expand = (lane, target, entry, root, batch) => {
     const after = changes.get(target.resource_id)?.after ?? {}
     const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch: root }
@@ -120,6 +122,7 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
         type: types.get(target.type_key),
         roots,
         targets,
+        count,
         entry,
         group: batch?.group_id,
         tolerant,
@@ -132,7 +135,7 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
   }
   for (const lane of lanes) {
     if (lane.procedure.scope === 'plan') {
-      draft.places.push(expandOnce(lane, plan, draft, violations))
+      draft.places.push(expandOnce(lane, { plan, count }, draft, violations))
       continue
     }
     const prefix = lanes.length > 1 ? lane.procedure.key : ''
@@ -154,10 +157,15 @@ export const planRoot = (
 ) => ({ intent_id, kind, labels, targets: targets.length, target_ids: targets.map((target) => target.resource_id) })
 
 /** Expands the steps of a procedure that runs once for the whole plan, whatever its targets. */
-const expandOnce = (lane: Lane, plan: object, draft: Draft, violations: Violation[]): Places => {
+const expandOnce = (
+  lane: Lane,
+  { plan, count }: { plan: object; count: MemberCount },
+  draft: Draft,
+  violations: Violation[],
+): Places => {
   const { procedure, params, targets } = lane
   const roots = { params, plan }
-  const unit = { procedure, target: undefined, roots, targets, entry: [], group: undefined, tolerant: false }
+  const unit = { procedure, target: undefined, roots, targets, count, entry: [], group: undefined, tolerant: false }
   const done = expandUnit(unit, violations)
   draft.nodes.push(...done.nodes)
   return { ...entryPlace(done.roots), gates: procedure.gates, before_step: stepFinder([done]) }

@@ -3,7 +3,14 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
-import { expandValue, inverseOf, PLAN_ROOTS, type PlanScope, ValueError } from '../../shared/expressions/values.ts'
+import {
+  expandValue,
+  inverseOf,
+  type MemberCount,
+  PLAN_ROOTS,
+  type PlanScope,
+  ValueError,
+} from '../../shared/expressions/values.ts'
 import { foldCondition } from '../graph/conditions.ts'
 import { EXECUTORS } from '../graph/executors.ts'
 import type { Procedure, ResourceType, Step, Target } from '../graph/types.ts'
@@ -25,6 +32,7 @@ export type Unit = {
   roots: Record<string, unknown>
   /** All targets of the plan. */
   targets: readonly Target[]
+  count: MemberCount
   /** The nodes that the first steps wait for. */
   entry: string[]
   group: string | undefined
@@ -90,12 +98,13 @@ const expandStep = (
   by_step: ReadonlyMap<string, string>,
   violations: Violation[],
 ): PlanNode => {
-  const { procedure, target, roots, targets, group } = unit
+  const { procedure, target, roots, targets, count, group } = unit
   const node_id = by_step.get(step.id) ?? step.id
   const { id, name, needs, include_if, when, with: values, compensate, catalog, secrets, ...rest } = step
   // The first steps of a target look at it before they act.
   const read = before.length === 0 ? procedure.read : undefined
-  const { of, condition } = expander({ roots, targets, nodeOf: (other) => by_step.get(other) }, node_id, violations)
+  const scope = { roots, targets, count, nodeOf: (other: string) => by_step.get(other) }
+  const { of, condition } = expander(scope, node_id, violations)
   const tolerant = unit.tolerant && step.on_failure === 'hold'
   const write = catalog && (of(catalog, '/catalog') as CatalogWrite)
   const restored = write && target ? restoreOf(write, target, unit.type) : {}
@@ -138,7 +147,7 @@ const afterUndoable = (step: Step, { steps }: Procedure): boolean => {
 type Expander = ReturnType<typeof expander>
 
 /** Expands values and conditions of one node; a fault becomes a violation with its place. */
-export const expander = (scope: PlanScope, node_id: string, violations: Violation[]) => {
+export const expander = (scope: Required<PlanScope>, node_id: string, violations: Violation[]) => {
   const guarded = <T>(at: string, run: () => T, otherwise: T): T => {
     try {
       return run()

@@ -204,7 +204,7 @@ export const createCovers = (): Covers => {
 
 const TURN_MS = 10
 
-/** Asks all conditions about all targets, with turns for others in between, and answers from then on. */
+/** Asks each condition about all targets once, with turns for others in between, and answers from then on. */
 export const askCovers = async (
   entries: readonly Pick<Freeze, 'applies'>[],
   targets: readonly Target[],
@@ -213,6 +213,7 @@ export const askCovers = async (
   const covered = new Map<Freeze['applies'], Set<Target>>()
   let turn = performance.now()
   for (const entry of entries) {
+    if (covered.has(entry.applies)) continue
     const own = new Set<Target>()
     covered.set(entry.applies, own)
     for (const target of targets) {

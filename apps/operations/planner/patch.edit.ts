@@ -4,6 +4,7 @@ import type { PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import type { Violation } from '../../shared/errors.ts'
+import type { MemberCount } from '../../shared/expressions/values.ts'
 import type { GraphNode, PlannerInput, TargetDiff } from '../graph/types.ts'
 import { nodeOf } from '../packs/defaults.ts'
 import { expandParts, planRoot } from './draft.ts'
@@ -51,6 +52,7 @@ export type Edit = {
   added_gates: Set<string>
   /** Ids that no new node or gate may have: also of those that this patch removes. */
   spent: Set<string>
+  count: MemberCount
   violations: Violation[]
 }
 
@@ -63,6 +65,7 @@ const editOf = ({ nodes, gates, max_parallel, spent }: Running): Edit => ({
   removed: new Set(),
   added_gates: new Set(),
   spent: new Set(spent),
+  count: { members: 0 },
   violations: [],
 })
 
@@ -86,9 +89,10 @@ const nodeAt = (edit: Edit, id: string, at: string): PlanNode | undefined => {
   return node
 }
 
-const rootsOf = (context: PatchContext, target_id: string | undefined) => {
+const rootsOf = ({ count }: Edit, context: PatchContext, target_id: string | undefined) => {
   const target = context.targets.find(({ resource_id }) => resource_id === target_id)
-  return { ...(target && { target }), plan: planRoot(context.intent, context.targets), targets: context.targets }
+  const { intent, targets } = context
+  return { ...(target && { target }), plan: planRoot(intent, targets), targets, count }
 }
 
 const OPS: { [K in PatchChange['op']]: Op<K> } = {
@@ -98,7 +102,7 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
       return fault(edit, `${at}/node/node_id`, 'duplicate_node', `the id "${node_id}" is taken`)
     const node = nodeOf(given as GraphNode)
     const ids = new Set([...edit.nodes.keys(), node_id])
-    const roots = rootsOf(context, node.target_id)
+    const roots = rootsOf(edit, context, node.target_id)
     edit.nodes.set(node_id, { ...node, ...expandParts(node, roots, ids, edit.violations) })
     edit.added.add(node_id)
   },
@@ -119,7 +123,7 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
     const wrong = checkMembers(Object.fromEntries(named))
     for (const { pointer, message } of wrong) fault(edit, `${at}/set${pointer}`, 'inputs_invalid', message)
     if (wrong.length > 0) return
-    const roots = rootsOf(context, node.target_id)
+    const roots = rootsOf(edit, context, node.target_id)
     const { catalog, compensate } = raw as Partial<PlanNode>
     // An undo follows the write of its node, except for members that its author set.
     const undoes = set.catalog !== undefined || set.compensate !== undefined

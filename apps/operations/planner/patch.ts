@@ -65,7 +65,10 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
   }
   const sound = checkSoundness(nodes, gates, { ...context.limits, programs: context.programs }, (id) => known.has(id))
   const reached = reachedBy(running, patched, brought)
-  violations.push(...sound.map((fault) => ofCompensation(fault, running.begun)), ...weakened(running, nodes, reached))
+  violations.push(
+    ...sound.filter((found) => !isPast(found, running.begun)).map((found) => ofCompensation(found, running.begun)),
+    ...weakened(running, nodes, reached),
+  )
   for (const { preview, node_id } of unshownPreviews(gates, nodes, brought, running.nodes))
     violations.push({
       pointer: `/nodes/${node_id}/with`,
@@ -103,6 +106,10 @@ const bindBrought = (
   const kept = new Map(running.gates.map(({ gate_id }) => [gate_id, gates.find((gate) => gate.gate_id === gate_id)]))
   return bound.map((gate) => ({ ...gate, ...kept.get(gate.gate_id), guards: gate.guards }))
 }
+
+/** Rules for inputs may be newer than a node that has begun: it can no longer change, so it refuses no patch. */
+const isPast = ({ code, pointer }: Violation, begun: ReadonlySet<string>): boolean =>
+  code === 'inputs_invalid' && begun.has(pointer.split('/')[2] ?? '')
 
 /** An undo needs a removed node. The fault is the compensation's, because the succeeded node can no longer change. */
 const ofCompensation = (found: Violation, begun: ReadonlySet<string>): Violation => {

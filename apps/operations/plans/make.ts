@@ -21,7 +21,6 @@ import {
 import type { SecretRules } from '../packs/executors.ts'
 import { refuseIncomplete } from '../packs/open.ts'
 import { refuseCeiling, unaskedPolicies, weigh } from '../planner/bind.ts'
-import { askCovers } from '../planner/gates.ts'
 import { laneName } from '../planner/match.ts'
 import { type Made, makePlan } from '../planner/plan.ts'
 import type { Risk } from '../planner/risk.ts'
@@ -31,6 +30,7 @@ import { rehearsalOf } from '../rehearsal/input.ts'
 import type { Assumptions, RehearsalInput } from '../rehearsal/types.ts'
 import { libraryNow } from '../targets/calendar.ts'
 import { loadTargets, resolveTargets, type TargetRequest } from '../targets/resolve.ts'
+import { askCalendar } from '../targets/windows.ts'
 import { refuseLost } from './reservations.ts'
 
 export type PlanningDeps = {
@@ -124,7 +124,7 @@ export const loadWorld = async (
     relationship_types,
     types: types.map(({ document }) => document as unknown as ResourceType),
     library: current,
-    covers: await askCovers([...current.windows, ...current.freezes], targets),
+    covers: await askCalendar(current, targets, Date.parse(at)),
     durations: await loadDurations(
       db,
       procedures.flatMap((procedure) => procedure.steps.map((step) => `${laneName(procedure)}.${step.id}`)),

@@ -4,9 +4,8 @@ import type { OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
 import type { Freeze, Library } from '../graph/types.ts'
-import { askCovers } from '../planner/gates.ts'
 import { loadTargets } from './resolve.ts'
-import { calendarFor } from './windows.ts'
+import { askCalendar, calendarFor } from './windows.ts'
 
 const MAX_PROGRAMS = 1000
 const programs = new Map<string, CelProgram>()
@@ -43,6 +42,5 @@ export const calendarOf = async (
   const library = await libraryNow(db, files)
   if (library.windows.length + library.freezes.length === 0) return null
   const targets = await loadTargets(db, resource_ids)
-  const covers = await askCovers([...library.windows, ...library.freezes], targets)
-  return calendarFor(library, targets, window_id, now, covers)
+  return calendarFor(library, targets, window_id, now, await askCalendar(library, targets, now))
 }

@@ -1,17 +1,24 @@
 import type { OperationCalendar } from '../../shared/data/calendar.ts'
-import type { Covers, Library, Target } from '../graph/types.ts'
-import { createCovers } from '../planner/gates.ts'
+import type { Covers, Freeze, Library, Target } from '../graph/types.ts'
+import { askCovers, createCovers } from '../planner/gates.ts'
 
-/** The same for targets already loaded: a rehearsal uses the calendar that the claims will use. */
+type Calendar = Pick<Library, 'windows' | 'freezes'>
+const lasting = (freezes: readonly Freeze[], now: number): Freeze[] => freezes.filter(({ to }) => Date.parse(to) > now)
+
+/** Asks which targets the calendar covers. Freezes that have not ended come first: what is left unasked holds nodes. */
+export const askCalendar = ({ windows, freezes }: Calendar, targets: readonly Target[], now: number): Promise<Covers> =>
+  askCovers([...lasting(freezes, now), ...windows], targets)
+
+/** The calendar of targets already loaded: a rehearsal uses the calendar that the claims will use. */
 export const calendarFor = (
-  library: Pick<Library, 'windows' | 'freezes'>,
+  library: Calendar,
   targets: readonly Target[],
   window_id: unknown,
   now: number,
   covers: Covers = createCovers(),
 ): OperationCalendar | null => {
   const asked = library.windows.find((window) => window.window_id === window_id)
-  const freezes = library.freezes.filter(({ to }) => Date.parse(to) > now)
+  const freezes = lasting(library.freezes, now)
   const covering = targets.map((target) => ({
     target,
     windows: library.windows.filter((window) => covers(window, target)),

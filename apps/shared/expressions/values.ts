@@ -100,9 +100,15 @@ const ofTarget = (text: unknown, at: string): Reference | undefined =>
   typeof text === 'string' && text.startsWith('target/') ? parseReference(text, at) : undefined
 const perTarget = (reference: Reference): Reference => ({ ...reference, each: true })
 
+/** One plan has one count, because all its forms together have to fit into memory. */
+export type MemberCount = { members: number }
+const MAX_MEMBERS = 50_000
+
 export type PlanScope = {
   /** The targets of the plan, for "$each". */
   targets?: readonly Record<string, unknown>[]
+  /** The members that "$each" has made in the whole plan. If it is missing, each form is counted alone. */
+  count?: MemberCount
   /** The documents of PLAN_ROOTS; a missing root cannot be referred to. */
   roots: Record<string, unknown>
   /** The node that a step's name refers to; undefined if there is no such step here. */
@@ -131,10 +137,18 @@ const expandForm = (name: string, body: unknown, scope: PlanScope, at: string): 
   return { [name]: body }
 }
 
+const TOO_MANY = `"$each" makes more than ${MAX_MEMBERS} members in this plan. Select fewer targets, or use it in a procedure with "scope: plan".`
+
 /** An object made of the plan's targets: a value of each by its key, or lists of keys by a value that targets share. */
-const expandEach = (body: unknown, { targets = [], ...scope }: PlanScope, at: string): Record<string, unknown> => {
+const expandEach = (
+  body: unknown,
+  { targets = [], count = { members: 0 }, ...scope }: PlanScope,
+  at: string,
+): Record<string, unknown> => {
   const { name, group, value } = eachOf(body, at)
   if (targets.length === 0) throw new ValueError('unknown_reference', at, 'The plan has no targets for "$each".')
+  count.members += targets.length
+  if (count.members > MAX_MEMBERS) throw new ValueError('malformed', at, TOO_MANY)
   const made = new Map<string, unknown>()
   const groups = new Map<string, string[]>()
   for (const target of targets) {

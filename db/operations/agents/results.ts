@@ -164,7 +164,7 @@ export const endExecution = async (
     with ended as (
       update operations.node_attempts set phase = ${end.phase}, outputs = ${end.outputs === null ? null : JSON.stringify(end.outputs)}::jsonb,
         error = ${end.error === null ? null : JSON.stringify(end.error)}::jsonb,
-        executed = ${end.executed === null ? null : JSON.stringify(end.executed)}::jsonb, ended_at = clock_timestamp(), log_complete = true
+        executed = coalesce(${end.executed === null ? null : JSON.stringify(end.executed)}::jsonb, executed), ended_at = clock_timestamp(), log_complete = true
       where ${ofAttempt(key)} and phase in ('dispatched', 'running')
       returning ended_at, outputs, error),
     node as (
@@ -176,6 +176,13 @@ export const endExecution = async (
   if (rows.length === 0) return false
   await closeHandover(tx, token_sha256)
   return true
+}
+
+/** Keeps what a handover has run, in case that later ones of the attempt run no program. */
+export const keepExecuted = async (tx: Tx, key: Key, executed: Executed): Promise<void> => {
+  await tx.execute(
+    sql`update operations.node_attempts set executed = ${JSON.stringify(executed)}::jsonb where ${ofAttempt(key)}`,
+  )
 }
 
 /** Ends a handover. If its attempt is open, the next slice hands it over again. */

@@ -8,10 +8,6 @@ import type { Lab } from './agent.ts'
 type Attempt = { phase: string; attempt: number; generation: number; outputs: unknown; error: unknown; kept: number }
 type Line = { statement: string; kind: string; subject: { type: string; id: string }; subject_digest: string }
 
-/**
- * Waits for the end of a node that was refused or contained. Its export verifies offline and has one record of the end,
- * with its class; the record's digest covers exactly these words and no outputs, and no artifact was kept.
- */
 /** Gives out a preview that no tool has made, as its output `preview`. */
 export const forging = (preview: object, depends_on: string[] = []) => ({
   ...{ node_id: 'forged', executor: 'noop', depends_on, with: { outputs: { preview } } },
@@ -19,6 +15,10 @@ export const forging = (preview: object, depends_on: string[] = []) => ({
 })
 export const forged = { $from: 'nodes/forged/outputs/preview' }
 
+/**
+ * Waits for the end of a node that was refused or contained. Its export verifies offline and has one record of the end,
+ * with its class; the record's digest covers exactly these words and no outputs, and no artifact was kept.
+ */
 export const refused = async (
   lab: Lab,
   path: string,

@@ -31,6 +31,7 @@ type More = {
   outputs?: Record<string, unknown>
   progress?: Record<string, unknown>
   error?: { class: string; message: string; retryable?: boolean }
+  executed?: { tool: string; exit?: number }
   artifacts?: (About & { size: number; sha256: string })[]
   lines?: { seq: number; time: string; stream: 'log'; level: Level; text: string }[]
 }

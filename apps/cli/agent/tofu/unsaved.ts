@@ -7,6 +7,7 @@ import type { Job, Verdict } from '../tools/types.ts'
 /** The tool writes it where it runs: in the module, a folder of its attempt's own. */
 export const UNSAVED = 'errored.tfstate'
 export const MODULE = 'module'
+export const PUSH = 'Push it before you do anything else.'
 /** An artifact may have 256 MiB. */
 const MAX_STATE = 255 * 1024 * 1024
 
@@ -34,16 +35,17 @@ export const keepUnsaved = async (job: Job, found: string, progress: string): Pr
       () => false,
     ))
   const where = here ? `is ${path} on the agent's machine` : sent ? 'is a sealed artifact' : 'could not be kept'
-  const message = `The state could not be written: it ${where}. Push it before you do anything else. ${progress}`
+  const message = `The state could not be written: it ${where}. ${PUSH} ${progress}`
   return { status: 'unknown', class: 'unsaved_state', message }
 }
 
-/** Moves the unsaved state of an attempt whose agent died to the others. Throws if it cannot. */
-export const rescueUnsaved = (state_dir: string, folder: string): void => {
+/** Moves the unsaved state of an attempt whose agent died to the others. Returns where it is. Throws if it cannot. */
+export const rescueUnsaved = (state_dir: string, folder: string): string | undefined => {
   const found = join(folder, MODULE, UNSAVED)
-  if (!lstatSync(found, { throwIfNoEntry: false })) return
-  const kept = unsavedIn(state_dir)
-  move(found, join(kept, `${basename(folder)}.tfstate`))
+  if (!lstatSync(found, { throwIfNoEntry: false })) return undefined
+  const kept = join(unsavedIn(state_dir), `${basename(folder)}.tfstate`)
+  move(found, kept)
+  return kept
 }
 
 const unsavedIn = (state_dir: string): string => {

@@ -27,9 +27,14 @@ export const noteVersion = ({ executed }: { executed: Partial<Executed> }, versi
 const digestOf = async (path: string): Promise<string> => {
   const { ino, size, mtimeMs } = await stat(path)
   const key = [path, ino, size, mtimeMs].join(' ')
-  const known = digests.get(key) ?? readDigest(path)
-  digests.set(key, known)
-  return known
+  const known = digests.get(key)
+  if (known) return known
+  const read = readDigest(path).catch((error: unknown) => {
+    digests.delete(key)
+    throw error
+  })
+  digests.set(key, read)
+  return read
 }
 
 const readDigest = async (path: string): Promise<string> => {

@@ -8,7 +8,9 @@ import { storableJson } from '../../../shared/run/storable.ts'
 import { Ended, type Job, refusal } from './types.ts'
 
 /** Saved plans contain secrets, so they leave the agent sealed, by a key file that the agents of one pool share. */
-const MAGIC = Buffer.from('sbx1')
+const MAGIC = Buffer.from('sbx2')
+/** Earlier agents sealed for the operation alone, without the preview. */
+const EARLIER = Buffer.from('sbx1')
 
 const KEY_BYTES = 32
 
@@ -46,16 +48,16 @@ const makeKey = (path: string): void => {
   }
 }
 
-/** Seals bytes for one operation; they do not open in another. */
-export const seal = (state_dir: string, operation_id: string, bytes: Buffer): Buffer =>
-  Buffer.concat([MAGIC, sealBy(keyOf(state_dir), operation_id, bytes)])
+/** Seals bytes for one subject; they do not open for another. */
+export const seal = (state_dir: string, subject: string, bytes: Buffer): Buffer =>
+  Buffer.concat([MAGIC, sealBy(keyOf(state_dir), subject, bytes)])
 
-/** The bytes; `undefined` if they were changed, or sealed by another key or for another operation. */
-export const unseal = (state_dir: string, operation_id: string, sealed: Buffer): Buffer | undefined => {
-  if (!sealed.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
+/** The bytes; `undefined` if they were changed, or sealed by another key, for another subject or in another form. */
+export const unseal = (state_dir: string, subject: string, sealed: Buffer, magic = MAGIC): Buffer | undefined => {
+  if (!sealed.subarray(0, magic.length).equals(magic)) return undefined
   const key = keyOf(state_dir)
   try {
-    return unsealBy(key, operation_id, sealed.subarray(MAGIC.length))
+    return unsealBy(key, subject, sealed.subarray(magic.length))
   } catch {
     return undefined
   }
@@ -83,6 +85,9 @@ export const sealedWith = async <T extends object>(job: Job, name: Sealed, made:
   return { ...shown, plan }
 }
 
+/** An undo shows its preview to no one: objects that an earlier agent saved and applied need not be bound to it. */
+const undoes = ({ work }: Job): boolean => work.job === 'kubernetes.undo' && /:c\d+$/.test(work.key)
+
 /** Returns the approved bytes exactly; otherwise ends the job. */
 export const fetchSealed = async (
   job: Job,
@@ -90,7 +95,11 @@ export const fetchSealed = async (
   { plan: kept, ...shown }: { plan: { sha256: string; content_sha256: string } },
 ): Promise<Buffer> => {
   const [does, them, has] = what === 'plan' ? ['does', 'it', 'has'] : ['do', 'them', 'have']
-  const bytes = unseal(job.file.state_dir, subjectOf(job, shown), await job.fetch(kept.sha256))
+  const { state_dir } = job.file
+  const sealed = await job.fetch(kept.sha256)
+  const bytes =
+    unseal(state_dir, subjectOf(job, shown), sealed) ??
+    (undoes(job) ? unseal(state_dir, job.work.operation_id, sealed, EARLIER) : undefined)
   if (!bytes)
     throw refusal(
       `The saved ${what} ${does} not open: a different key sealed ${them}, or the preview is not the one that was made. No change was made. Retry the preview.`,

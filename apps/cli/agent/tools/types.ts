@@ -96,6 +96,11 @@ export const runTool = async (
   { grace_s, ask = 'SIGINT', alone = false, aside = false, env = {}, log = job.log, timeout_s, uid, ...run }: Run,
 ): Promise<ProcessEnd> => {
   const program = await programAt(run.path)
+  if (!aside) {
+    // They are those of the run before.
+    delete job.executed.exit
+    delete job.executed.tool_sha256
+  }
   if (!aside || job.executed.tool === undefined) Object.assign(job.executed, program)
   const left_ms = Math.max(job.left_ms(), 0)
   // The grace period and the final report must fit into the work's time.
