@@ -1,6 +1,7 @@
 import { useRef, useState } from 'react'
 import { useConnection } from '../../api/hooks.ts'
 import { ConfirmField, PasswordAgain, ReasonField } from '../../command/fields.tsx'
+import { useTyped } from '../../session/typed.ts'
 import { DialogFrame } from '../../ui/overlays.tsx'
 import { Loading } from '../../ui/page.tsx'
 import { tDecide } from '../../words/decide.ts'
@@ -37,7 +38,7 @@ type DecidingProps = {
 const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) => {
   const [{ alike, apart, elsewhere, out }] = useState(() => partOf(candidates))
   const [ticked, setTicked] = useState<ReadonlySet<string>>(() => new Set(alike.map(({ row }) => keyOf(row))))
-  const [comment, setComment] = useState('')
+  const [comment, setComment] = useTyped(`bulk ${verdict}`, '')
   const [typed, setTyped] = useState('')
   const [checked, setChecked] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
