@@ -148,11 +148,14 @@ async function endAtServer(session_id: string): Promise<boolean> {
   return (await locked(() => endByCookie(session_id))) !== 'unreachable'
 }
 
+/** The length of a session's id; an older build left a mark that names none. */
+const ID_LENGTH = 36
+
 /** Ends this session with tokens of the cookie. A newer session, whose tokens it returns, lives on. */
 async function endByCookie(session_id: string): Promise<TokenBody | 'over' | 'unreachable'> {
   const tokens = await refreshed()
   if (!isTokens(tokens)) return tokens === 'over' ? tokens : 'unreachable'
-  if (claimsOf(tokens.access_token).session_id !== session_id) return tokens
+  if (session_id.length === ID_LENGTH && claimsOf(tokens.access_token).session_id !== session_id) return tokens
   const answer = await post('/auth/logout', undefined, { token: tokens.access_token })
   return answer?.ok || answer?.status === 401 ? 'over' : 'unreachable'
 }

@@ -1,0 +1,35 @@
+import { afterEach, expect, it, vi } from 'vitest'
+
+afterEach(() => void vi.unstubAllGlobals())
+
+/** The module of a tab whose server answers these paths. */
+const tabWith = (answers: Record<string, () => Response | Promise<Response>>) => {
+  const kept = new Map([['csrf_token', 'c']])
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  }
+  vi.stubGlobal('sessionStorage', storage)
+  vi.stubGlobal('localStorage', storage)
+  vi.stubGlobal('navigator', { locks: { request: async (_lock: string, work: () => unknown) => work() } })
+  const fetched = vi.fn(async (path: string) => (await answers[path]?.()) ?? new Response(null, { status: 503 }))
+  vi.stubGlobal('fetch', fetched)
+  return { kept, fetched, session: import('../../apps/console/session/token.ts') }
+}
+const tokensOf = (session_id: string) => ({
+  access_token: `.${btoa(JSON.stringify({ sub: 'otto', username: 'otto', session_id }))}.`,
+  expires_in: 900,
+})
+const REFRESH = '/v1/token?response_mode=cookie'
+const LOGOUT = '/auth/logout'
+const done = () => new Response(null, { status: 204 })
+
+it('ends with the next start if an older build left a mark of a sign-out, which names no session', async () => {
+  const { kept, fetched, session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => Response.json(tokensOf('third')) })
+  const { accessToken, SIGNED_OUT, startSession } = await session
+  kept.set(SIGNED_OUT, '1')
+  expect(await startSession()).toBe('over')
+  expect(fetched.mock.calls.map(([path]) => path)).toEqual([REFRESH, LOGOUT])
+  expect([accessToken(), kept.has(SIGNED_OUT)]).toEqual([null, false])
+})
