@@ -1,4 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
+import { until } from '../support/until.ts'
 
 afterEach(() => void vi.unstubAllGlobals())
 
@@ -24,6 +25,22 @@ const tokensOf = (session_id: string) => ({
 const REFRESH = '/v1/token?response_mode=cookie'
 const LOGOUT = '/auth/logout'
 const done = () => new Response(null, { status: 204 })
+
+it('lives on if a refresh that is refused began before the last sign-out', async () => {
+  const refresh = Promise.withResolvers<Response>()
+  const { fetched, session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => refresh.promise })
+  const { accessToken, renew, sessionPhase, signOut, take } = await session
+  const [first, second] = [tokensOf('first'), tokensOf('second')]
+  take(first)
+  const renewed = renew(first.access_token)
+  await until(() => fetched.mock.calls.length > 0, { what: 'the refresh to begin' })
+  await signOut()
+  take(second)
+  refresh.resolve(new Response(null, { status: 401 }))
+  expect(await renewed).toBe('ok')
+  expect([accessToken(), sessionPhase().name]).toEqual([second.access_token, 'signed_in'])
+  await signOut()
+})
 
 it('ends with the next start if an older build left a mark of a sign-out, which names no session', async () => {
   const { kept, fetched, session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => Response.json(tokensOf('third')) })

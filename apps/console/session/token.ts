@@ -79,7 +79,10 @@ export const renew = (refused: string | null): Promise<Refreshed> => {
   return locked(async () => {
     if (held !== null && held.access_token !== refused) return 'ok'
     const outcome = await refreshLocked()
-    if (outcome === 'over') endSession()
+    if (outcome !== 'over') return outcome
+    // A session that began meanwhile lives on.
+    if (held !== null && held.access_token !== refused) return 'ok'
+    endSession()
     return outcome
   })
 }
