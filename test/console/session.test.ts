@@ -50,3 +50,20 @@ it('ends with the next start if an older build left a mark of a sign-out, which 
   expect(fetched.mock.calls.map(([path]) => path)).toEqual([REFRESH, LOGOUT])
   expect([accessToken(), kept.has(SIGNED_OUT)]).toEqual([null, false])
 })
+
+it('takes a token of its own after a return from a provider: those of other tabs are older', async () => {
+  const { kept, fetched, session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => Response.json(tokensOf('fourth')) })
+  const { accessToken, AT_PROVIDER, signOut, startSession } = await session
+  const elsewhere = new BroadcastChannel('signalbox-auth')
+  const asked = vi.fn()
+  elsewhere.addEventListener('message', ({ data }: MessageEvent<{ kind: string }>) => asked(data.kind))
+  kept.set(AT_PROVIDER, '1')
+  expect(await startSession()).toBe('ok')
+  expect(accessToken()).toBe(tokensOf('fourth').access_token)
+  expect(fetched).toHaveBeenCalledTimes(1)
+  expect(kept.has(AT_PROVIDER)).toBe(false)
+  await signOut()
+  await until(() => asked.mock.calls.length > 1, { what: 'the other tab to hear of both' })
+  expect(asked.mock.calls).toEqual([['token'], ['logout']])
+  elsewhere.close()
+})
