@@ -188,6 +188,9 @@ const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
   </DialogFrame>
 )
 
+/** Whether the same dry run may have another answer later. */
+const mayRepeat = ({ status }: Problem): boolean => [0, 401, 429].includes(status) || status >= 500
+
 /** The answer of the dry run, as it arrives. */
 const Consequences = <Effect,>({
   effect,
@@ -210,7 +213,7 @@ const Consequences = <Effect,>({
     ) : hidden ? null : (
       <>
         <Refusal title={problem.status === 0 ? tCommand.no_dry_run : tCommand.not_possible} problem={problem} />
-        {problem.status === 0 || problem.status >= 500 ? (
+        {mayRepeat(problem) ? (
           <button type="button" className="button" onClick={again}>
             {t.retry}
           </button>
