@@ -106,6 +106,8 @@ describe('steering a running operation', () => {
         expect(await accessibilityOf(page)).toEqual([])
         await page.keyboard.press('Escape')
       }
+      // Too many requests are as passing as a fault.
+      await page.route(/\/cancel$/, (route) => route.fulfill({ status: 429, json: {} }))
       await press(page, 'Cancel')
       await dialogOf(page).getByText('Not possible now').waitFor()
       await page.unrouteAll({ behavior: 'wait' })
