@@ -33,3 +33,11 @@ it('gives a range whole, whatever part of it a read brings', async () => {
   expect(seqs(await linesOf(page, { from: 3, to: 2500 }))).toEqual(seqs(lines(3, 2500)))
   expect(seqs(await linesOf(page, { from: 4000, to: 9999 }))).toEqual(seqs(lines(4000, 4321)))
 })
+
+it('gives no line behind a range that ends where lines are missing', async () => {
+  const log = [...lines(1, 10), ...lines(20, 30)]
+  const page = async ({ after_seq = 0, limit = 0 }) => ({
+    lines: log.filter(({ seq }) => seq > after_seq).slice(0, limit),
+  })
+  expect(seqs(await linesOf(page, { from: 8, to: 15 }))).toEqual([8, 9, 10])
+})

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { TextField } from '../forms/field.tsx'
 import { SelectField } from '../forms/select.tsx'
+import { useRested } from '../kit/rested.ts'
 import { peopleQuery } from '../queries/admin.ts'
 import { tAdmin } from '../words/admin.ts'
 
@@ -63,7 +64,7 @@ const One = ({ field: { label, kind, choices = [], optional = false }, value, ch
 /** Where a list cannot hold all people, the others are found by a part of their name. */
 const PersonChoice = ({ field: { label, except = [] }, value, change }: OneProps) => {
   const [q, setQ] = useState('')
-  const { data } = useQuery(peopleQuery(q.trim()))
+  const { data } = useQuery(peopleQuery(useRested(q.trim())))
   const people = (data?.items ?? []).filter(({ id, kind }) => kind === 'person' && !except.includes(id))
   const find = (text: string) => {
     setQ(text)

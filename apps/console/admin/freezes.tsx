@@ -150,7 +150,7 @@ const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () 
       consequences={({ targets, operations }) => (
         <p className="font-medium">{targets === null ? words.uncounted : words.covers(targets, operations ?? 0)}</p>
       )}
-      blocked={!ready}
+      blocked={preview === null}
       done={() => void client.invalidateQueries({ queryKey: ['calendar'] })}
       close={close}
     >

@@ -239,6 +239,7 @@ const OF_OPERATION = new Set([
   'timeline',
   'evidence',
   'artifacts',
+  'command',
 ])
 
 function operationOf(query: Query): string | undefined {

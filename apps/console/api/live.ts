@@ -19,7 +19,8 @@ type Shared =
   | { kind: 'topics'; tab: string; topics: string[] }
   | { kind: 'gone'; tab: string }
   | { kind: 'frame'; frame: Frame; cursor: string | null }
-  | { kind: 'connection'; connection: Connection; asked: string[]; served: string[] }
+  /** A leader of an older build leaves out what it asked. */
+  | { kind: 'connection'; connection: Connection; asked?: string[]; served: string[] }
 
 const REST_MS = 250
 const MAX_TOPICS = 50
@@ -239,7 +240,7 @@ function hear(message: Shared): void {
     deliver(message.frame)
   } else if (message.kind === 'connection' && !leading) {
     expectLeader()
-    const news = take(message.asked, message.served)
+    const news = take(message.asked ?? message.served, message.served)
     connection = message.connection
     tellListeners()
     tellServed(news.filter((topic) => mine.has(topic)))

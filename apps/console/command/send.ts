@@ -1,6 +1,7 @@
 import { useEffect, useReducer, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { type Command, commandSender, dryRun, type Outcome } from '../api/commands.ts'
+import { usePhase } from '../api/hooks.ts'
 import { addRecorded, type Recorded } from '../api/recorded.ts'
 import { sessionPhase } from '../session/token.ts'
 
@@ -37,7 +38,7 @@ const step = (state: State, event: Step): State => {
 }
 
 /** Keeps a recorded command until its outcome is known; undefined for a reply that names none. */
-const keepRecorded = (path: string, reply: unknown): Recorded | undefined => {
+export const keepRecorded = (path: string, reply: unknown): Recorded | undefined => {
   const { command, operation_id: own } = reply as { command?: { command_id?: string }; operation_id?: string }
   const operation_id = /^\/v1\/operations\/([^/]+)\//.exec(path)?.[1] ?? own
   if (!command?.command_id || operation_id === undefined) return undefined
@@ -94,10 +95,11 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
 type Tried<Effect> = { effect: Effect | null; problem: Problem | null }
 const UNTRIED = { effect: null, problem: null }
 
-/** The server's dry run of a command, for this body alone; repeated when `again` flips. */
+/** The server's dry run of a command, for this body alone; repeated when `again` flips, and after a new sign-in. */
 export const useDryRun = <Effect>(command: Command | null, again: boolean): Tried<Effect> => {
   const [state, setState] = useState<{ asked: string; tried: Tried<Effect> }>({ asked: '', tried: UNTRIED })
-  const asked = JSON.stringify([command, again])
+  const signed_in = usePhase().name === 'signed_in'
+  const asked = JSON.stringify([signed_in ? command : null, again])
   useEffect(() => {
     let left = false
     const [body] = JSON.parse(asked) as [Command | null, boolean]

@@ -56,7 +56,8 @@ export const linesOf = async (
     found.push(...lines)
     after_seq = last.seq
   }
-  return found
+  // Where lines are missing, the last page reaches further.
+  return found.filter(({ seq }) => seq <= to)
 }
 
 /** Reads the log of one attempt, part by part. */

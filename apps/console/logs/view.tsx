@@ -76,10 +76,11 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
     setSaid(seq === undefined ? tOperation.logs.no_error : '')
     if (seq !== undefined) await scroll.go(seq)
   }
-  const copy = async (text: string) => {
-    await navigator.clipboard?.writeText(text)
-    setSaid(t.copied)
-  }
+  const copy = (text: string) =>
+    navigator.clipboard.writeText(text).then(
+      () => setSaid(t.copied),
+      () => setSaid(tOperation.logs.not_copied),
+    )
   const copyRange = async () => {
     if (range === null) return setSaid(tOperation.logs.select_first)
     await log.within(range).then(

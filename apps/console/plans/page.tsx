@@ -9,7 +9,7 @@ import { duration } from '../kit/format.ts'
 import { useWishes } from '../kit/wish.ts'
 import { planQuery } from '../queries/changes.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Refused, readOf, UnreadPage } from '../ui/failure.tsx'
+import { isGone, Refused, readOf, UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -29,6 +29,8 @@ const StartDialog = lazyPart(() => import('./start.tsx').then((part) => ({ defau
 const TABS = ['changes', 'graph', 'gates', 'checks', 'rehearsal'] as const
 
 const PLAN_AGES_MS = 5000
+/** Statuses of plans that change no more. */
+const ENDED: ReadonlySet<string> = new Set(['expired', 'superseded'])
 
 /** One plan: its changes, its graph, its gates, its checks, its rehearsal. */
 export const PlanPage = () => {
@@ -37,7 +39,8 @@ export const PlanPage = () => {
   const query = useQuery({
     ...planQuery(plan_id),
     // No frame reports a plan.
-    refetchInterval: ({ state }) => (state.data?.operation_id ? false : PLAN_AGES_MS),
+    refetchInterval: ({ state: { data, error } }) =>
+      data?.operation_id || ENDED.has(data?.status ?? '') || isGone(error) ? false : PLAN_AGES_MS,
   })
   const plan = readOf(query)
   const navigate = useNavigate()

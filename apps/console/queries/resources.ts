@@ -55,7 +55,8 @@ export const targetsQuery = (ids: readonly string[]) =>
       )
       const items: Awaited<ReturnType<typeof readBlock>>['items'] = []
       for (const block of blocks) items.push(...(await readBlock(block, signal)).items)
-      return { items }
+      // A read of many pages is repeated less often: each page is one request.
+      return { items, pages: blocks }
     },
     placeholderData: keepPreviousData,
   })

@@ -1,5 +1,5 @@
 import { post } from './cookie.ts'
-import { accessToken } from './token.ts'
+import { AT_PROVIDER, accessToken } from './token.ts'
 
 export type Provider = { id: string; title: string }
 const LIMIT_MS = 10_000
@@ -31,7 +31,11 @@ export const trialAddress = (id: string): string => `/v1/sso/${id}/start?purpose
 export const proveAt = async ({ id }: Provider, purpose: 'reauth' | 'link'): Promise<number | null> => {
   const return_to = `${location.pathname}${location.search}`
   const answer = await post(`/v1/sso/${id}/start`, { purpose, return_to }, { token: accessToken() })
-  if (answer?.ok) location.assign(((await answer.json()) as { location: string }).location)
+  if (answer?.ok) {
+    const { location: there } = (await answer.json()) as { location: string }
+    sessionStorage.setItem(AT_PROVIDER, '1')
+    location.assign(there)
+  }
   return answer?.status ?? null
 }
 

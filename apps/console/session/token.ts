@@ -23,6 +23,8 @@ export class SessionAway extends Error {
   }
 }
 export const SIGNED_OUT = 'signalbox.signed_out'
+/** Kept by a tab while it is away at a provider. */
+export const AT_PROVIDER = 'at_provider'
 const LOCK = 'signalbox-token'
 const ENOUGH_LIFE_MS = 60_000
 
@@ -61,8 +63,10 @@ export const startSession = (): Promise<Refreshed> =>
     if (held !== null && lifeOf(held) > 0) return 'ok'
     const ending = localStorage.getItem(SIGNED_OUT)
     if (ending !== null) return finishSignOut(ending)
-    // Who returns from a provider has a newer cookie than the other tabs have tokens.
-    const shared = cameFromElsewhere() ? null : await askSiblings()
+    // Who returns from a provider has a newer sign-in than the tokens of the other tabs.
+    const returned = sessionStorage.getItem(AT_PROVIDER)
+    sessionStorage.removeItem(AT_PROVIDER)
+    const shared = returned ? null : await askSiblings()
     if (shared !== null && lifeOf(shared.session) >= ENOUGH_LIFE_MS) {
       adopt(shared.session, shared.csrf_token)
       return 'ok'
@@ -79,7 +83,10 @@ export const renew = (refused: string | null): Promise<Refreshed> => {
   return locked(async () => {
     if (held !== null && held.access_token !== refused) return 'ok'
     const outcome = await refreshLocked()
-    if (outcome === 'over') endSession()
+    if (outcome !== 'over') return outcome
+    // A session that began meanwhile lives on.
+    if (held !== null && held.access_token !== refused) return 'ok'
+    endSession()
     return outcome
   })
 }
@@ -148,11 +155,14 @@ async function endAtServer(session_id: string): Promise<boolean> {
   return (await locked(() => endByCookie(session_id))) !== 'unreachable'
 }
 
+/** The length of a session's id; an older build left a mark that names none. */
+const ID_LENGTH = 36
+
 /** Ends this session with tokens of the cookie. A newer session, whose tokens it returns, lives on. */
 async function endByCookie(session_id: string): Promise<TokenBody | 'over' | 'unreachable'> {
   const tokens = await refreshed()
   if (!isTokens(tokens)) return tokens === 'over' ? tokens : 'unreachable'
-  if (claimsOf(tokens.access_token).session_id !== session_id) return tokens
+  if (session_id.length === ID_LENGTH && claimsOf(tokens.access_token).session_id !== session_id) return tokens
   const answer = await post('/auth/logout', undefined, { token: tokens.access_token })
   return answer?.ok || answer?.status === 401 ? 'over' : 'unreachable'
 }
@@ -228,7 +238,6 @@ function setPhase(next: Phase): void {
   for (const listener of phaseListeners) listener()
 }
 
-const cameFromElsewhere = (): boolean => !(document.referrer || location.href).startsWith(`${location.origin}/`)
 const lifeOf = (session: Session): number => session.expires_at - Date.now()
 /** Runs work that changes the tokens, in one tab at a time; not reentrant. */
 export const locked = <T>(work: () => Promise<T>): Promise<T> => navigator.locks.request(LOCK, work) as Promise<T>

@@ -111,10 +111,12 @@ export const isRefusal = (error: unknown): boolean => {
   return status >= 400 && status < 500
 }
 
+/** Whether the server says that the object is gone, or hidden from this person. */
+export const isGone = (error: unknown): boolean => [403, 404].includes(problemOf(error).status)
+
 type Read<T> = { data: T | undefined; error: unknown }
-/** The object as last read; none once the server says that it is gone, or hidden from this person. */
-export const readOf = <T,>({ data, error }: Read<T>): T | undefined =>
-  error !== null && [403, 404].includes(problemOf(error).status) ? undefined : data
+/** The object as last read; none once it is gone. */
+export const readOf = <T,>({ data, error }: Read<T>): T | undefined => (isGone(error) ? undefined : data)
 
 type UnreadPageProps = {
   title: string

@@ -5,7 +5,7 @@ import { dropRecorded, type Recorded } from '../api/recorded.ts'
 import { OperationLink } from '../values/links.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { ProblemText } from './failure.tsx'
+import { isGone, ProblemText } from './failure.tsx'
 
 /** A command that was answered with 202, and its outcome once it is known. */
 const commandQuery = (operation_id: string, command_id: string) =>
@@ -16,22 +16,26 @@ const commandQuery = (operation_id: string, command_id: string) =>
 /** No frame reports it while the stream is away. */
 const ASK_AGAIN_MS = 5000
 
-const useOutcome = ({ operation_id, command_id }: Recorded) =>
-  useQuery({
+const useOutcome = ({ operation_id, command_id }: Recorded) => {
+  const { data, error } = useQuery({
     ...commandQuery(operation_id, command_id),
     refetchInterval: ({ state }) =>
-      state.status !== 'error' && (state.data?.command.status ?? 'accepted') === 'accepted' ? ASK_AGAIN_MS : false,
-  }).data
+      !isGone(state.error) && (state.data?.command.status ?? 'accepted') === 'accepted' ? ASK_AGAIN_MS : false,
+  })
+  return { data, gone: isGone(error) }
+}
 
 /** Commands that were recorded and then refused or withdrawn: each stays until the person closes it. */
 export const LateRefusals = ({ recorded }: { recorded: readonly Recorded[] }) =>
   recorded.map((one) => <LateRefusal key={one.command_id} {...one} />)
 
 const LateRefusal = (one: Recorded) => {
-  const status = useOutcome(one)?.command.status
+  const { data, gone } = useOutcome(one)
+  const status = data?.command.status
+  const over = status === 'applied' || gone
   useEffect(() => {
-    if (status === 'applied') dropRecorded(one.command_id)
-  }, [status, one.command_id])
+    if (over) dropRecorded(one.command_id)
+  }, [over, one.command_id])
   return status === 'refused' || status === 'withdrawn' ? (
     <div className="banner">
       <LateOutcome {...one} />
@@ -47,7 +51,7 @@ const LateRefusal = (one: Recorded) => {
 
 /** The outcome of a recorded command, once it is known. */
 export const LateOutcome = (one: Recorded) => {
-  const { command, outcome } = useOutcome(one) ?? {}
+  const { command, outcome } = useOutcome(one).data ?? {}
   if (command === undefined || command.status === 'accepted') return null
   const words = tOperation.operation.late[command.status]
   const { code, detail } = outcome ?? {}

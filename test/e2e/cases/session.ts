@@ -352,6 +352,30 @@ describe('a session in the browser', () => {
   )
 
   it(
+    'that ends while gates are decided together restores their comment after the same person signs in',
+    async () => {
+      const titles = ['half first', 'half second']
+      for (const title of titles) {
+        const { operation_id } = await start(title)
+        await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      }
+      const { context, page, signOut, enter } = await inTwoTabs('eva')
+      const comment = async () => {
+        for (const title of titles)
+          await page.getByRole('checkbox', { name: `Select Go on with ${title}?, ${title}` }).check()
+        await press(page, 'Reject selected …')
+        return dialogOf(page).getByLabel('Comment')
+      }
+      await (await comment()).fill('Both canaries are')
+      await signOut()
+      await enter('eva')
+      expect(await (await comment()).inputValue()).toBe('Both canaries are')
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'that ends while a form is filled in restores its fields after the same person signs in',
     async () => {
       const { operation_id } = await start('half typed')

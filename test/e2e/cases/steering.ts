@@ -63,6 +63,8 @@ describe('steering a running operation', () => {
           json: { command: { ...command, status, not_after: null }, outcome: status === 'refused' ? outcome : null },
         }),
       )
+      // A fault of the server does not end the asking.
+      await page.route(`**/commands/${command_id}`, (route) => route.fulfill({ status: 599 }), { times: 1 })
       await page.goto(url)
       await press(page, 'Pause')
       await dialogOf(page).getByLabel('Reason').fill('lunch')
@@ -104,6 +106,8 @@ describe('steering a running operation', () => {
         expect(await accessibilityOf(page)).toEqual([])
         await page.keyboard.press('Escape')
       }
+      // Too many requests are as passing as a fault.
+      await page.route(/\/cancel$/, (route) => route.fulfill({ status: 429, json: {} }))
       await press(page, 'Cancel')
       await dialogOf(page).getByText('Not possible now').waitFor()
       await page.unrouteAll({ behavior: 'wait' })

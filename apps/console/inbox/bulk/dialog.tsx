@@ -1,11 +1,13 @@
 import { useRef, useState } from 'react'
 import { useConnection } from '../../api/hooks.ts'
 import { ConfirmField, PasswordAgain, ReasonField } from '../../command/fields.tsx'
+import { useTyped } from '../../session/typed.ts'
 import { DialogFrame } from '../../ui/overlays.tsx'
 import { Loading } from '../../ui/page.tsx'
 import { tDecide } from '../../words/decide.ts'
 import { tBulk as words } from '../../words/frame/inbox-parts.ts'
 import { t } from '../../words/index.ts'
+import { tCommand } from '../../words/operations/command.ts'
 import { type Ballot, type Candidate, flipped, keyOf, mayTogether, nounOf, partOf, type Together } from './alike.ts'
 import { type Result, useBatch } from './batch.ts'
 import { useCandidates } from './read.ts'
@@ -36,7 +38,7 @@ type DecidingProps = {
 const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) => {
   const [{ alike, apart, elsewhere, out }] = useState(() => partOf(candidates))
   const [ticked, setTicked] = useState<ReadonlySet<string>>(() => new Set(alike.map(({ row }) => keyOf(row))))
-  const [comment, setComment] = useState('')
+  const [comment, setComment] = useTyped(`bulk ${verdict}`, '')
   const [typed, setTyped] = useState('')
   const [checked, setChecked] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
@@ -80,7 +82,7 @@ const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) 
               onClick={press}
             >
               {sending
-                ? tDecide.command.sending
+                ? tCommand.sending
                 : begun
                   ? words.rest(left.length)
                   : words.buttons[verdict](chosen.length, noun)}

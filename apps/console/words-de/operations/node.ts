@@ -71,6 +71,7 @@ export const logs: typeof en.logs = {
   selected: (from: number, to: number) =>
     from === to ? `Zeile ${number(from)} ausgewählt` : `Zeilen ${number(from)} bis ${number(to)} ausgewählt`,
   no_error: 'Keine weiteren Fehler in dieser Richtung.',
+  not_copied: 'Nicht kopiert. Dieser Seite die Zwischenablage erlauben, dann erneut versuchen.',
 }
 
 /** The German texts for two logs side by side. */

@@ -68,6 +68,7 @@ export const logs = {
   selected: (from: number, to: number) =>
     from === to ? `Line ${number(from)} selected` : `Lines ${number(from)} to ${number(to)} selected`,
   no_error: 'No more errors in this direction.',
+  not_copied: 'Not copied. Allow this page to use the clipboard, then try again.',
 }
 
 /** Texts for two logs side by side. */

@@ -1,0 +1,69 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import { until } from '../support/until.ts'
+
+afterEach(() => void vi.unstubAllGlobals())
+
+/** The module of a tab whose server answers these paths. */
+const tabWith = (answers: Record<string, () => Response | Promise<Response>>) => {
+  const kept = new Map([['csrf_token', 'c']])
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  }
+  vi.stubGlobal('sessionStorage', storage)
+  vi.stubGlobal('localStorage', storage)
+  vi.stubGlobal('navigator', { locks: { request: async (_lock: string, work: () => unknown) => work() } })
+  const fetched = vi.fn(async (path: string) => (await answers[path]?.()) ?? new Response(null, { status: 503 }))
+  vi.stubGlobal('fetch', fetched)
+  return { kept, fetched, session: import('../../apps/console/session/token.ts') }
+}
+const tokensOf = (session_id: string) => ({
+  access_token: `.${btoa(JSON.stringify({ sub: 'otto', username: 'otto', session_id }))}.`,
+  expires_in: 900,
+})
+const REFRESH = '/v1/token?response_mode=cookie'
+const LOGOUT = '/auth/logout'
+const done = () => new Response(null, { status: 204 })
+
+it('lives on if a refresh that is refused began before the last sign-out', async () => {
+  const refresh = Promise.withResolvers<Response>()
+  const { fetched, session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => refresh.promise })
+  const { accessToken, renew, sessionPhase, signOut, take } = await session
+  const [first, second] = [tokensOf('first'), tokensOf('second')]
+  take(first)
+  const renewed = renew(first.access_token)
+  await until(() => fetched.mock.calls.length > 0, { what: 'the refresh to begin' })
+  await signOut()
+  take(second)
+  refresh.resolve(new Response(null, { status: 401 }))
+  expect(await renewed).toBe('ok')
+  expect([accessToken(), sessionPhase().name]).toEqual([second.access_token, 'signed_in'])
+  await signOut()
+})
+
+it('ends with the next start if an older build left a mark of a sign-out, which names no session', async () => {
+  const { kept, fetched, session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => Response.json(tokensOf('third')) })
+  const { accessToken, SIGNED_OUT, startSession } = await session
+  kept.set(SIGNED_OUT, '1')
+  expect(await startSession()).toBe('over')
+  expect(fetched.mock.calls.map(([path]) => path)).toEqual([REFRESH, LOGOUT])
+  expect([accessToken(), kept.has(SIGNED_OUT)]).toEqual([null, false])
+})
+
+it('takes a token of its own after a return from a provider: those of other tabs are older', async () => {
+  const { kept, fetched, session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => Response.json(tokensOf('fourth')) })
+  const { accessToken, AT_PROVIDER, signOut, startSession } = await session
+  const elsewhere = new BroadcastChannel('signalbox-auth')
+  const asked = vi.fn()
+  elsewhere.addEventListener('message', ({ data }: MessageEvent<{ kind: string }>) => asked(data.kind))
+  kept.set(AT_PROVIDER, '1')
+  expect(await startSession()).toBe('ok')
+  expect(accessToken()).toBe(tokensOf('fourth').access_token)
+  expect(fetched).toHaveBeenCalledTimes(1)
+  expect(kept.has(AT_PROVIDER)).toBe(false)
+  await signOut()
+  await until(() => asked.mock.calls.length > 1, { what: 'the other tab to hear of both' })
+  expect(asked.mock.calls).toEqual([['token'], ['logout']])
+  elsewhere.close()
+})
