@@ -927,7 +927,7 @@ export interface paths {
         put?: never;
         /**
          * Recover a user who lost every passkey
-         * @description Ends passkeys, identities at providers, sessions and password, and gives a one-time link; 202 if another administrator must confirm it.
+         * @description Ends passkeys, app, identities at providers, sessions and password, and gives a one-time link. An account of a provider loses passkeys, app and sessions, and gets no link (200). 202 if another administrator must confirm it.
          */
         post: operations["recoverUser"];
         delete?: never;
@@ -1000,7 +1000,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a member from a group
-         * @description Removes a user from a group.
+         * @description Removes a user from a group; refused while a provider gives the membership, which ends there or by disabling the account.
          */
         delete: operations["removeGroupMember"];
         options?: never;
@@ -1044,7 +1044,7 @@ export interface paths {
         post?: never;
         /**
          * Withdraw a grant
-         * @description Withdraws a grant.
+         * @description Withdraws a grant; refused while a provider gives it, which ends there or by disabling the account.
          */
         delete: operations["deleteGrant"];
         options?: never;
@@ -2927,7 +2927,7 @@ export interface paths {
         put?: never;
         /**
          * Report on work that was handed over
-         * @description Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. A repeat gets the same answer; a late or stale message is refused without effect.
+         * @description Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. The message that ended the attempt gets the same answer again; any other repeat is answered as of now. A late or stale message is refused without effect.
          */
         post: operations["reportExecution"];
         delete?: never;
@@ -4005,6 +4005,7 @@ export interface components {
                 role?: string;
                 scope?: components["schemas"]["GrantScope"];
                 expires_at?: string;
+                expires_in_days?: number;
                 reason?: string;
                 machine_id?: string;
                 credential_id?: string;
@@ -10257,6 +10258,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Done; the answer. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        user: components["schemas"]["UserDetail"];
+                    };
+                };
+            };
             /** @description Created. */
             201: {
                 headers: {

@@ -25,7 +25,8 @@ export type Tokens = {
 
 const ofTokens = new WeakSet<object>()
 /** Whether `token` or `renew` threw it; a TypeError of theirs is one of the network. */
-export const isOfTokens = (error: unknown): boolean => typeof error === 'object' && error !== null && ofTokens.has(error)
+export const isOfTokens = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && ofTokens.has(error)
 const noting = async (asked: Token | Promise<Token>): Promise<Token> => {
   try {
     return await asked

@@ -55,15 +55,11 @@ const disk = (): Finding => {
 /** After one `sudo npm start` the next start may not write its own files. */
 const owners = (): Finding => {
   const me = process.getuid?.() ?? 0
-  const places = [
-    join(ROOT, 'node_modules'),
-    dir,
-  ]
+  const places = [join(ROOT, 'node_modules'), dir]
   const isForeign = (path: string) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me
   // A foreign folder may not even be listed.
   const foreign =
-    places.find(isForeign) ??
-    (existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []).find(isForeign)
+    places.find(isForeign) ?? (existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []).find(isForeign)
   return me === 0 || foreign === undefined
     ? good('the files of this checkout and its data may be written')
     : bad(`${foreign} belongs to another account`, `Give it back: sudo chown -R "$(id -u)" ${foreign}`)

@@ -151,7 +151,9 @@ describe('rights that a provider gave', () => {
 
   it('cannot be taken away by hand while a directory states them: they would come back', async () => {
     const id = await signedIn()
-    await db().insert(scim_resources).values({ id, ...MIA })
+    await db()
+      .insert(scim_resources)
+      .values({ id, ...MIA })
     const [grant] = await db().select().from(grants).where(eq(grants.subject_id, id))
     const paths = [`/groups/netops/members/${id}`, `/grants/${grant?.id}`]
     const remove = (path: string) =>
@@ -187,7 +189,9 @@ describe('rights that a provider gave', () => {
     const id = await signedIn()
     const ago = new Date(Date.now() - 31 * 86_400_000).toISOString()
     await db().update(external_identities).set({ proved_at: ago }).where(eq(external_identities.user_id, id))
-    await db().insert(scim_resources).values({ id, ...MIA })
+    await db()
+      .insert(scim_resources)
+      .values({ id, ...MIA })
     await revokeUngiven(sso.identity_deps)
     expect(await held(id)).toEqual({ groups: ['netops'], roles: ['approver'] })
     await db().delete(scim_resources).where(eq(scim_resources.id, id))

@@ -36,12 +36,7 @@ const useCommon = ({ operation, close }: Props, command: OperationCommand) => {
       void client.invalidateQueries({ queryKey: [noun, operation.operation_id] })
   }
   const path = `/v1/operations/${encodeURIComponent(operation.operation_id)}/${command}`
-  const text = {
-    name: 'reason' as const,
-    label: tCommand.reason,
-    needed: true,
-    missing: tCommand.reason_needed,
-  }
+  const text = { name: 'reason' as const, label: tCommand.reason, needed: true, missing: tCommand.reason_needed }
   return { path, common: { title, button, text, done: refresh, refused: refresh, close } }
 }
 

@@ -38,7 +38,8 @@ export const tAdmin = {
     link: 'New link',
     link_effect: 'A one-time link sets a new password.',
     recover: 'Recover',
-    recover_effect: 'Passkeys, provider links, sessions and password end. A one-time link sets a new password. Who signs in through a provider only loses the factors, and adds new ones.',
+    recover_effect:
+      'Passkeys, provider links, sessions and password end. A one-time link sets a new password. Who signs in through a provider only loses the factors, and adds new ones.',
     unlock: 'Unlock',
     unlock_effect: 'Guesses that failed no longer delay the next sign-in.',
     link_shown: 'Hand this link over now. It is shown only once.',

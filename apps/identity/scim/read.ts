@@ -113,7 +113,8 @@ const PATH = /^(urn:[\w.:-]+:)?([a-z$][\w$-]*)(?:\[[^\]]*\])?(?:\.[\w$-]+)?$/
 const refusePath = (type: ScimType, path: string) => {
   const [, extension, name = ''] = PATH.exec(path) ?? []
   // An attribute of an extension may have the name of a stored one; one of the core in another spelling is refused.
-  const stored = (extension === undefined || /:core:/.test(extension)) && (name === 'members' || Object.hasOwn(KEPT[type], name))
+  const stored =
+    (extension === undefined || /:core:/.test(extension)) && (name === 'members' || Object.hasOwn(KEPT[type], name))
   if (name === '' || (stored && path !== name))
     throw scimError(400, 'invalidPath', 'Name an attribute, or remove members[value eq "id"].')
 }

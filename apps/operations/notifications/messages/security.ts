@@ -6,7 +6,8 @@ const SUBJECTS: Record<SecurityEvent, string> = {
   'device.new': 'A new device signed in to your account.',
   'password.changed': 'The password of your account was set.',
   'account.reset': 'A link to set the password of your account was made.',
-  'account.recovery': 'The recovery of your account was begun: its passkeys, its app and a password set here no longer count.',
+  'account.recovery':
+    'The recovery of your account was begun: its passkeys, its app and a password set here no longer count.',
   'passkey.added': 'A passkey was added to your account.',
   'passkey.removed': 'A passkey was removed from your account.',
   'totp.added': 'An authenticator app was set up for your account.',
