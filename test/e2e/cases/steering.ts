@@ -93,7 +93,7 @@ describe('steering a running operation', () => {
     async () => {
       const page = await tabOf('olga')
       const { url } = await start('unseen')
-      await page.route(/\/(pause|cancel)$/, (route) => route.fulfill({ status: 500, json: {} }))
+      await page.route(/\/(pause|cancel)$/, (route) => route.fulfill({ status: 599, json: {} }))
       await page.goto(url)
       for (const [open, send, off] of [
         ['Cancel', 'Cancel operation', 'true'],
