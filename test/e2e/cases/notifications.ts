@@ -131,7 +131,7 @@ describe('a person', () => {
       const page = await tabOf('ada')
       await page.goto(`${stack.gateway_url}/settings/notifications`)
       await page.getByLabel('Notifications of').selectOption('netops')
-      await page.getByText('netops is told of gates and patches that name it.').waitFor()
+      await page.getByText('netops is told of gates and patches that name it').waitFor()
       await page.getByLabel('From risk').selectOption('critical')
       await press(page, 'Save rules')
       await page.getByText('Rules saved.').waitFor()
