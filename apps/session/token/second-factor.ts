@@ -83,7 +83,8 @@ export const refuseHalfProved = async (deps: SessionDeps, { caller, id }: Pick<F
     const asked = deps.identity.getPrincipal({ userId: user_id }, withRequestId(String(id)))
     const { principal } = await asked.catch(throwFromRpc('identity'))
     const reset_at = principal?.reset?.at
-    if (!reset_at || timestampDate(reset_at).getTime() < caller.auth_time * 1000) return
+    // An auth_time is in whole seconds.
+    if (!reset_at || Math.floor(timestampDate(reset_at).getTime() / 1000) <= caller.auth_time) return
     throw new AppError('policy_denied', 'reauth_required', 'The account was reset after this sign-in.', {
       hint: REAUTH_HINT,
     })
