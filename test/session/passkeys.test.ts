@@ -116,6 +116,20 @@ describe('a passkey', () => {
     expect(await byPasskey(key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
   })
 
+  it('is not registered by a session from before the account was reset, though it had proved two factors', async () => {
+    const { id, key } = await person('reset')
+    const { access_token } = (await byPasskey(key)).body
+    const { sql } = await import('drizzle-orm')
+    // The relay ends that session a moment later.
+    await auth.identity_deps.db.execute(
+      sql`update identity.users set reset_at = now() + interval '1 second' where id = ${id}`,
+    )
+    expect(await add(access_token, createAuthenticator(SITE).attest(await challenge(), id))).toMatchObject({
+      status: 403,
+      body: { code: 'reauth_required' },
+    })
+  })
+
   it('is registered only for this origin, once, and after a fresh sign-in (ASVS 7.5.1, 10.3.4)', async () => {
     const { id, key, access, passkey } = await person('adder')
     const { session_id } = JSON.parse(Buffer.from(String(access).split('.')[1] ?? '', 'base64url').toString())
