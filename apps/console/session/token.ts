@@ -77,11 +77,15 @@ export const startSession = (): Promise<Refreshed> =>
     return outcome
   })
 
-/** Gets a token other than the refused one. First checks whether another tab or an earlier call has brought one. */
+/**
+ * Gets a token other than the refused one. First checks whether another tab or an earlier call has brought one.
+ * `over` after a sign-out: the cookie of a sign-out that the server did not confirm would sign the person in again.
+ */
 export const renew = (refused: string | null): Promise<Refreshed> => {
   if (held !== null && held.access_token !== refused) return Promise.resolve('ok')
   return locked(async () => {
     if (held !== null && held.access_token !== refused) return 'ok'
+    if (phase.name === 'signed_out') return 'over'
     const outcome = await refreshLocked()
     if (outcome !== 'over') return outcome
     // A session that began meanwhile lives on.

@@ -192,6 +192,13 @@ describe('a session in the browser', () => {
 
       await signInAs(page, stack.gateway_url, accounts.get('otto') as Account)
       await page.route('**/auth/logout', (route) => route.fulfill({ status: 429 }), once)
+      // The login page's code is slow to come: what is still on the page reads on, and its renewals sign nobody in.
+      await page.goto(`${stack.gateway_url}/operations`)
+      await page.getByRole('heading', { level: 1, name: 'Operations' }).waitFor()
+      await page.route('**/login-*.js', async (route) => {
+        await page.waitForTimeout(3000)
+        await route.continue()
+      })
       await signOut()
       await page.getByText(/the server did not confirm it/).waitFor()
       expect(await mark()).toMatch(/^[0-9a-f-]{36}$/)
@@ -356,7 +363,8 @@ describe('a session in the browser', () => {
     async () => {
       const titles = ['half first', 'half second']
       for (const title of titles) {
-        const { operation_id } = await start(title)
+        // Earlier than the many gates of other cases, so on the first page of the inbox.
+        const { operation_id } = await start(title, { deadline_s: 900 })
         await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
       }
       const { context, page, signOut, enter } = await inTwoTabs('eva')
