@@ -28,7 +28,14 @@ declare module 'fastify' {
   }
 }
 
-export type Parameter = { in: string; name: string; required?: boolean; schema: JsonSchema; example?: unknown }
+export type Parameter = {
+  in: string
+  name: string
+  required?: boolean
+  description?: string
+  schema: JsonSchema
+  example?: unknown
+}
 type Media = { schema?: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }
 type Reply = { description: string; headers?: object; content?: Record<string, Media> } | { $ref: string }
 export type Operation = {
@@ -55,6 +62,8 @@ export type Document = {
   tags?: object[]
   components?: Record<string, object>
   paths: Record<string, PathItem>
+  /** Requests that the platform sends, by name. */
+  webhooks?: Record<string, PathItem>
 }
 
 /** The input of a route without a body: nothing, or an empty object. */
@@ -110,9 +119,9 @@ const headOf = ({ title, description }: Documented) => ({ info: { title, descrip
 const SUMMARY = 60
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
-/** Returns every operation of a document. */
-export const operationsOf = (document: Document) =>
-  Object.entries(document.paths).flatMap(([path, item]) =>
+/** Returns every operation of a document, without its webhooks. */
+export const operationsOf = ({ paths }: Pick<Document, 'paths'>) =>
+  Object.entries(paths).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const operation = item[method]
       return operation ? [{ path, method, operation }] : []
