@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'nats'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { frameFrom } from '../../apps/shared/contracts/client/frames.ts'
+import { StreamFrame } from '../../apps/shared/contracts/operations/events.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { ENGINE, stateFacts } from '../../db/operations/facts/state.ts'
 import { serverUrl } from '../support/database.ts'
@@ -78,6 +80,10 @@ describe('the live stream', () => {
     expect(last?.data.change_seq).toBe(body.change_seq)
     expect(paused.data).toMatchObject({ operation_id, progress: { total: 2 } })
     await stream.stop()
+  })
+
+  it('is described in frames that our client knows', () => {
+    for (const { properties } of StreamFrame.anyOf) expect(frameFrom(properties.event.const, '{}')).toBeDefined()
   })
 
   it('sends nodes, patches and the inbox as the document describes them', async () => {

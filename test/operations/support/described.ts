@@ -15,7 +15,7 @@ export const faultsOfWebhook = ({ headers, body }: Call): string[] => {
 
 const streamed = document.paths['/api/v1/events']?.get?.responses[200]
 const items = streamed && 'content' in streamed ? streamed.content?.['text/event-stream']?.['x-itemSchema']?.anyOf : []
-const frames = new Map(items?.map((schema) => [schema.properties?.event?.const, closed(schema)]))
+const frames = new Map(items?.map((schema) => [schema.properties?.event?.const, closed(schema)] as const))
 
 /** Returns how a frame of the live stream differs from the document. */
 export const faultsOfFrame = (frame: StreamFrame): string[] =>
