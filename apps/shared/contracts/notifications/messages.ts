@@ -9,6 +9,7 @@ const LINK = 'https://signalbox.example.com/operations/0195f0c2-0000-7000-8000-0
 /** Ids, words and a link for one decision or operation, to be read by programs. */
 export const MessageItem = Type.Object({
   ...Notice.properties,
+  gate_id: Nullable(text('go')),
   words: Type.Optional(
     Type.Object(
       {
