@@ -161,13 +161,17 @@ const browserRoutes = (app: Router, deps: SessionDeps) => {
     response: { 303: Type.Null() },
     handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
-        const { location, pair } = await finishFlow(deps, {
+        const device_token = deps.cookies.readDevice(req.headers.cookie)
+        const { location, login } = await finishFlow(deps, {
           provider_id: req.params.provider,
           query: req.query as Record<string, string>,
           cookie: req.headers.cookie,
+          device_token,
           ...contextOf(req),
         })
-        if (pair) reply.header('set-cookie', deps.cookies.refresh(pair.refresh_token))
+        if (!login) return location
+        const device = deps.devices.issue(login.user_id, login.folded_name, device_token)
+        reply.header('set-cookie', [deps.cookies.refresh(login.refresh_token), deps.cookies.device(device)])
         return location
       })
       return reply.redirect(location, 303)

@@ -8,7 +8,7 @@ import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession, isOver } from '../sessions/end.ts'
-import { redeemCode, redeemDevice } from './code.ts'
+import { type CodeGrant, redeemCode, redeemDevice } from './code.ts'
 import {
   codeGrantOf,
   deviceCodeOf,
@@ -59,7 +59,7 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
       const mode = modeFrom(req.query.response_mode)
       if (mode === 'cookie') refuseForeign(deps, req)
       const code = codeGrantOf(req.body, mode)
-      if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
+      if (code) return withCode(deps, req, reply, code)
       const device_code = deviceCodeOf(req.body, mode)
       if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
       const factor = factorGrantOf(req.body, mode)
@@ -212,6 +212,12 @@ const byFactor = async (
       ? await signInByPasskey(deps, grant.assertion, request)
       : await completeLogin(deps, grant.factor_token, grant.factor, request)
   return sendLogin(deps, req, reply, done, mode, { device_token, remember_device: body.remember_device })
+}
+
+const withCode = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, code: CodeGrant) => {
+  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
+  const done = await redeemCode(deps, code, { ...contextOf(req), device_token })
+  return sendLogin(deps, req, reply, done, 'json', { device_token, remember_device })
 }
 
 const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
