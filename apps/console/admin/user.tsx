@@ -14,7 +14,7 @@ import { tAdmin } from '../words/admin.ts'
 import { type Act, useActs } from './acts.tsx'
 import { scopeWords, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
-import { grantTo, removalOf, Until, useRolesOf } from './grants.tsx'
+import { Giver, grantTo, removalOf, Until, useRolesOf } from './grants.tsx'
 import { joining, leaving } from './groups.tsx'
 import { UserStatus } from './users.tsx'
 
@@ -81,7 +81,8 @@ const Grants = ({ user, button }: Part) => {
 const Groups = ({ user, button }: Part) => {
   const list = useInfiniteQuery(groupsQuery())
   useAllPages(list)
-  const others = rowsOf(list).filter(({ group_key }) => !user.groups.includes(group_key))
+  const groups = rowsOf(list)
+  const others = groups.filter(({ group_key }) => !user.groups.includes(group_key))
   const join: Act = {
     ...joining,
     title: tAdmin.group.join,
@@ -96,11 +97,15 @@ const Groups = ({ user, button }: Part) => {
       },
     ],
   }
-  const columns: Column<{ id: string }>[] = [
+  const columns: Column<{ id: string; added_by: string | null }>[] = [
     { name: tAdmin.group.group, kind: 'lead', cell: ({ id }) => id },
+    { name: tAdmin.group.added_by, cell: Giver },
     { name: tAdmin.remove, cell: ({ id }) => button(leaving(user, id)) },
   ]
-  const rows = user.groups.map((id) => ({ id }))
+  const rows = user.groups.map((id) => {
+    const members = groups.find(({ group_key }) => group_key === id)?.members
+    return { id, added_by: members?.find((member) => member.id === user.id)?.added_by ?? null }
+  })
   return (
     <Card title={tAdmin.group.title} aside={others.length > 0 && user.status === 'ACTIVE' ? button(join) : null}>
       <Table caption={tAdmin.group.title} empty={tAdmin.group.empty} columns={columns} rows={rows} />

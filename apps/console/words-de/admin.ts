@@ -71,6 +71,7 @@ export const tAdmin: typeof en.tAdmin = {
     join: 'Zu Gruppe hinzufügen',
     join_effect: 'Die Rechte der Gruppe gelten für dieses Benutzerkonto.',
     member: 'Mitglied',
+    added_by: 'Aufgenommen von',
     members: (name: string) => `Mitglieder von ${name}`,
     no_members: 'Keine Mitglieder.',
     group: 'Gruppe',

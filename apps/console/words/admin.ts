@@ -69,6 +69,7 @@ export const tAdmin = {
     join: 'Add to a group',
     join_effect: 'The grants of the group hold for this user.',
     member: 'Member',
+    added_by: 'Added by',
     members: (name: string) => `Members of ${name}`,
     no_members: 'No members.',
     group: 'Group',
