@@ -48,8 +48,13 @@ export const Giver = ({ added_by }: { added_by: string | null }) => {
   return kind === 'user' ? <UserName user_id={id} /> : (kind ?? null)
 }
 
-const ProviderTitle = ({ id }: { id: string }) =>
-  useQuery(providersQuery()).data?.items.find((one) => one.id === id)?.title ?? id
+const ProviderTitle = ({ id }: { id: string }) => useProviderTitle()(id)
+
+/** Names a provider by its title, or by its id if the file no longer has it. */
+export const useProviderTitle = () => {
+  const { data } = useQuery(providersQuery())
+  return (id: string): string => data?.items.find((one) => one.id === id)?.title ?? id
+}
 
 export const removalOf = (grant_id: string, role: string, name: string): Act => ({
   title: tAdmin.grant.remove(role, name),

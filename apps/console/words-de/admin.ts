@@ -54,6 +54,17 @@ export const tAdmin: typeof en.tAdmin = {
     end_all: 'Alle Sitzungen beenden',
     end_all_effect: 'Jedes Gerät dieses Benutzerkontos wird abgemeldet.',
   },
+  identity: {
+    title: 'Identitäten bei Anbietern',
+    empty: 'Keine Identität bei einem Anbieter.',
+    provider: 'Anbieter',
+    subject: 'Kennung',
+    linked: 'Verknüpft',
+    unlink: 'Lösen',
+    unlink_one: (provider: string) => `Lösen: ${provider}`,
+    unlink_effect:
+      'Alle Sitzungen enden, ebenso die Rechte aus Anmeldungen dort. Passwort und Passkey bleiben als Zugang.',
+  },
   group: {
     title: 'Gruppen',
     empty: 'Noch keine Gruppen.',

@@ -52,6 +52,16 @@ export const tAdmin = {
     end_all: 'End all sessions',
     end_all_effect: 'Every device of this user is signed out.',
   },
+  identity: {
+    title: 'Identities at providers',
+    empty: 'No identity at a provider.',
+    provider: 'Provider',
+    subject: 'Subject',
+    linked: 'Linked',
+    unlink: 'Unlink',
+    unlink_one: (provider: string) => `Unlink ${provider}`,
+    unlink_effect: 'All sessions end, as do the rights from sign-ins there. A password or a passkey stays a way in.',
+  },
   group: {
     title: 'Groups',
     empty: 'No groups yet.',
