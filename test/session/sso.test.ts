@@ -86,6 +86,31 @@ describe('a sign-in through a provider', () => {
     expect(await deviceOf()).toBe('new')
   })
 
+  it('ends the session that the browser had, whoever began it and how (ASVS 7.2.4)', async () => {
+    await sso.addUser('ivo')
+    const browser = sso.browser()
+    const body = JSON.stringify({ username: 'ivo', password: PASSWORD })
+    const headers = { 'content-type': 'application/json' }
+    const first = await browser.go('/v1/token?response_mode=cookie', { method: 'POST', headers, body })
+    const statusOf = async (token: unknown) =>
+      (await send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(token) })).status
+    expect(await statusOf(first.body.access_token)).toBe(200)
+    // A browser sends the refresh cookie to its own path alone.
+    const signInAgain = async () => {
+      browser.cookies.delete('refresh_token')
+      expect((await browser.signIn('s-mia')).status).toBe(303)
+      return bearerOf(browser)
+    }
+    const second = await signInAgain()
+    expect(await statusOf(first.body.access_token)).toBe(401)
+    const elsewhere = sso.browser()
+    await elsewhere.signIn('s-mia')
+    const third = await signInAgain()
+    const readMe = async (headers: Record<string, string>) => (await browser.go('/api/v1/users/me', { headers })).status
+    expect([await readMe(second), await readMe(third)]).toEqual([401, 200])
+    expect(await readMe(await bearerOf(elsewhere))).toBe(200)
+  })
+
   it('finds the same account at the next sign-in, whatever its name and address there (ASVS 10.5.2)', async () => {
     await sso.browser().signIn('s-mia')
     const before = await countOf()

@@ -15,7 +15,7 @@ import { acceptForms } from '../../shared/http/json-body.ts'
 import { type Router, routes } from '../../shared/http/routes.ts'
 import { byPerson } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { contextOf } from '../token/routes.ts'
+import { contextOf, endReplaced } from '../token/routes.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
 import { finishFlow } from './callback.ts'
 import { endByProvider } from './logout.ts'
@@ -170,7 +170,8 @@ const browserRoutes = (app: Router, deps: SessionDeps) => {
           ...contextOf(req),
         })
         if (!login) return location
-        const device = deps.devices.issue(login.user_id, login.folded_name, device_token)
+        await endReplaced(deps, req, login.user_id)
+        const device = deps.devices.issue(login.user_id, login.folded_name, device_token, login.session_id)
         reply.header('set-cookie', [deps.cookies.refresh(login.refresh_token), deps.cookies.device(device)])
         return location
       })

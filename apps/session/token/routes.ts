@@ -238,15 +238,20 @@ const sendLogin = async (
 ) => {
   const device = mode === 'cookie' || remember_device || done.known_device
   if (mode === 'cookie') await endReplaced(deps, req, done.user_id)
-  const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token) : undefined
+  const session = mode === 'cookie' ? done.session_id : undefined
+  const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token, session) : undefined
   return sendTokens(deps, reply, done, mode, issued)
 }
 
-/** Ends the session whose cookie this sign-in replaces (ASVS 7.2.4). */
-const endReplaced = async (deps: SessionDeps, req: FastifyRequest, actor_id: string) => {
-  const session_id = await cookieSession(deps, req).catch((error: unknown) => {
+/**
+ * Ends the session whose cookie this sign-in replaces (ASVS 7.2.4). The refresh cookie does not come to the callback of
+ * a provider, whose path is another; the device cookie names its session.
+ */
+export const endReplaced = async (deps: SessionDeps, req: FastifyRequest, actor_id: string) => {
+  const by_cookie = await cookieSession(deps, req).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error
   })
+  const session_id = by_cookie ?? deps.devices.sessionOf(deps.cookies.readDevice(req.headers.cookie))
   const by = { actor_type: 'user', actor_id, request_id: String(req.id) } as const
   if (session_id) await endSession(deps, { session_id }, 'logout', by)
 }
