@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { FreezeItem } from '../../shared/contracts/operations/calendar.ts'
 import { ActionButton, actionOf, mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
-import { HERE } from '../kit/format.ts'
+import { HERE, timeOf } from '../kit/format.ts'
 import { useRested } from '../kit/rested.ts'
 import { meQuery } from '../queries/me.ts'
 import { calendarQuery } from '../queries/overview.ts'
@@ -116,8 +116,6 @@ const idOf = (title: string, ending: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)}-${ending}`.replace(/-+/g, '-')
-const timeOf = (typed: string): string | undefined =>
-  Number.isNaN(Date.parse(typed)) ? undefined : new Date(typed).toISOString()
 
 type Effect = { targets: number | null; operations: number | null }
 
