@@ -12,6 +12,7 @@ import { Health, ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
 import { tCatalog } from '../words/catalog.ts'
+import { Behind } from './behind.tsx'
 import { NAME, PLACE } from './columns.tsx'
 
 /** Unhealthy resources, worst first, and the platform's processes for engineers. */
@@ -27,6 +28,7 @@ export const HealthPage = () => {
         <h2 id="resources" className="card-title">
           {tAudit.health.resources}
         </h2>
+        <Behind replies={[list.data?.pages[0]]} />
         <ListTable
           list={list}
           empty={tAudit.health.all_well}

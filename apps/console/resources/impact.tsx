@@ -8,6 +8,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
+import { Behind } from './behind.tsx'
 import { PictureChoice, type PictureOrTable, usePicture } from './view.tsx'
 
 /** The resources that depend on one, transitively: as a picture of the paths that a failure takes, or as a table. */
@@ -18,6 +19,7 @@ export const ResourceImpact = ({ resource, view }: { resource: Resource; view: P
   const drawn = usePicture(view)
   return (
     <>
+      <Behind replies={[impact]} />
       {impact ? <Summary impact={impact} /> : null}
       <PictureChoice drawn={drawn} />
       {drawn && branches && branches.right.length > 0 ? (

@@ -5,6 +5,7 @@ import { useMemo } from 'react'
 import { HEALTH_LOOKS } from '../../shared/contracts/client/status.ts'
 import { figure } from '../kit/format.ts'
 import { contentsQuery, placeGraphQuery } from '../queries/topology.ts'
+import { Behind } from '../resources/behind.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { ResourceLink } from '../values/links.tsx'
@@ -41,6 +42,7 @@ export const PlaceMap = ({ way }: { way: Way }) => {
     return <Empty next={<p>{tCatalog.topology.empty_hint}</p>}>{tCatalog.topology.empty.places}</Empty>
   return (
     <>
+      <Behind replies={[data, within]} />
       {data.truncated.nodes ? <p className="text-wait">{tCatalog.topology.partial}</p> : null}
       {within && !contents ? <p className="text-wait">{tCatalog.topology.not_drawn}</p> : null}
       {read.isError ? <Failure error={read.error} retry={() => void read.refetch()} /> : null}

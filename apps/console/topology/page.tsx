@@ -3,6 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { Place } from '../api/types.ts'
 import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../queries/topology.ts'
+import { Behind } from '../resources/behind.tsx'
 import { PictureChoice, usePicture } from '../resources/view.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -30,6 +31,7 @@ const PlaceTable = ({ way, depth }: { way: Way; depth: number }) => {
   const list = useInfiniteQuery(placesQuery(level, withinOf(way, depth)))
   return (
     <>
+      <Behind replies={[list.data?.pages[0]]} />
       <h2 className="card-title">{tCatalog.topology.levels[level]}</h2>
       <ListTable
         list={list}
