@@ -8,8 +8,8 @@ import { LateOutcome } from '../ui/late.tsx'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
-import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { tCommand } from '../words/operations/command.ts'
 import { ConfirmField, PasswordAgain, ReasonField, Refusal } from './fields.tsx'
 import { type Complete, useCommand, useDryRun } from './send.ts'
 
@@ -90,7 +90,7 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
             onClick={press}
             aria-disabled={phase === 'sending' || offline || blocked || needsPassword}
           >
-            {phase === 'sending' ? tDecide.command.sending : phase === 'unknown' ? tDecide.command.ask_again : button}
+            {phase === 'sending' ? tCommand.sending : phase === 'unknown' ? tCommand.ask_again : button}
           </button>
         </>
       }
@@ -139,7 +139,7 @@ const Stopped = ({ why, offline }: { why: string | undefined; offline: boolean }
     <p role="status" className="field-error empty:hidden">
       {why}
     </p>
-    {offline ? <p className="field-error">{tDecide.command.offline}</p> : null}
+    {offline ? <p className="field-error">{tCommand.offline}</p> : null}
   </>
 )
 
@@ -151,7 +151,7 @@ const Answer = ({ problem, unknown, needsPassword, confirmed }: AnswerProps) =>
     <PasswordAgain confirmed={confirmed} />
   ) : problem ? (
     <div role="alert">
-      <Refusal title={unknown ? tDecide.command.unknown : tDecide.command.not_possible} problem={problem} />
+      <Refusal title={unknown ? tCommand.unknown : tCommand.not_possible} problem={problem} />
     </div>
   ) : null
 
@@ -177,7 +177,7 @@ const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
         <ShapeIcon shape="clock" tone="idle" />
       </span>
       <span>
-        {tDecide.command.accepted_start} <TimeText at={at} form="clock" />. {words ?? tDecide.command.accepted_end}
+        {tCommand.accepted_start} <TimeText at={at} form="clock" />. {words ?? tCommand.accepted_end}
       </span>
     </p>
     {recorded ? (
@@ -206,13 +206,10 @@ const Consequences = <Effect,>({
     {effect !== null ? (
       draw(effect)
     ) : problem === null ? (
-      <p className="text-muted">{tDecide.command.asking}</p>
+      <p className="text-muted">{tCommand.asking}</p>
     ) : hidden ? null : (
       <>
-        <Refusal
-          title={problem.status === 0 ? tDecide.command.no_dry_run : tDecide.command.not_possible}
-          problem={problem}
-        />
+        <Refusal title={problem.status === 0 ? tCommand.no_dry_run : tCommand.not_possible} problem={problem} />
         {problem.status === 0 || problem.status >= 500 ? (
           <button type="button" className="button" onClick={again}>
             {t.retry}

@@ -14,6 +14,7 @@ import { tDecide } from '../words/decide.ts'
 import { tLogin, tSession } from '../words/frame/login.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
+import { tCommand } from '../words/operations/command.ts'
 
 type Typed = {
   value: string
@@ -52,8 +53,8 @@ export const ConfirmField = ({ word, missing, ...typed }: ConfirmFieldProps) => 
   <TextField
     {...typed}
     className="input mono"
-    label={tDecide.command.confirm_word(word)}
-    error={missing ? tDecide.command.confirm_needed(word) : null}
+    label={tCommand.confirm_word(word)}
+    error={missing ? tCommand.confirm_needed(word) : null}
   />
 )
 
@@ -65,7 +66,7 @@ export const Refusal = ({ title, problem }: { title: string; problem: Problem })
     <div className="min-w-0">
       <p className="font-medium">{title}</p>
       {problem.category === 'invalid_state_transition' ? (
-        <ProblemText problem={{ ...problem, hint: tDecide.command.possible(possibleNow(problem)) }} />
+        <ProblemText problem={{ ...problem, hint: tCommand.possible(possibleNow(problem)) }} />
       ) : (
         <ProblemText problem={problem} />
       )}

@@ -2,8 +2,8 @@ import type { GateSubject } from '../api/types.ts'
 import { valueText } from '../values/diff.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { tChange } from '../words/change.ts'
-import { tDecide } from '../words/decide.ts'
 import { quoted } from '../words/frame/language.ts'
+import { tCommand } from '../words/operations/command.ts'
 
 /** An intervention that needs a second person: its effect if approved, the requester, and the reason. */
 export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject['intervention']> }) => {
@@ -19,7 +19,7 @@ export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject[
       <dl className="facts">
         {reason === null ? null : (
           <>
-            <dt>{tDecide.command.reason}</dt>
+            <dt>{tCommand.reason}</dt>
             <dd>{quoted(reason)}</dd>
           </>
         )}

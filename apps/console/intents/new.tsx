@@ -13,7 +13,7 @@ import { useTyped } from '../session/typed.ts'
 import { Failure, UnreadPage } from '../ui/failure.tsx'
 import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
-import { tDecide } from '../words/decide.ts'
+import { tCommand } from '../words/operations/command.ts'
 import { tPlan } from '../words/plan.ts'
 import { type Again, useAgain } from './again.ts'
 import { Ahead, useAhead } from './ahead.tsx'
@@ -182,7 +182,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
               {busy
                 ? tPlan.intent.sending
                 : frozen
-                  ? tDecide.command.ask_again
+                  ? tCommand.ask_again
                   : timing.kind !== 'now'
                     ? tPlan.intent.timing.submit
                     : tPlan.intent.submit}

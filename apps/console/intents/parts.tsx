@@ -5,8 +5,8 @@ import { objectIn } from '../forms/object-in.ts'
 import { SelectField } from '../forms/select.tsx'
 import { HERE } from '../kit/format.ts'
 import { ProblemText } from '../ui/failure.tsx'
-import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
+import { tCommand } from '../words/operations/command.ts'
 import { tPlan } from '../words/plan.ts'
 import type { Typed } from './draft.ts'
 
@@ -55,7 +55,7 @@ export const Summary = ({ faults, made, problem, frozen }: SummaryProps) =>
   faults.length === 0 && problem === null ? null : (
     <div className="card flex flex-col gap-1 p-4">
       <p className="font-medium">
-        {frozen ? tDecide.command.unknown : faults.length === 0 && made ? tPlan.intent.made : tPlan.intent.summary}
+        {frozen ? tCommand.unknown : faults.length === 0 && made ? tPlan.intent.made : tPlan.intent.summary}
       </p>
       {faults.length > 0 ? (
         <ul className="text-bad">

@@ -8,8 +8,8 @@ import { confirmInProd } from '../kit/environment.ts'
 import { useTyped } from '../session/typed.ts'
 import { statusWord } from '../values/status.tsx'
 import { tChange } from '../words/change.ts'
-import { tDecide } from '../words/decide.ts'
 import { tOperation } from '../words/operation.ts'
+import { tCommand } from '../words/operations/command.ts'
 import { fieldsOf, InterveneField, isAsked, payloadOf, placeholders, type Values } from './fields.tsx'
 import type { Intervened } from './offered.ts'
 
@@ -52,7 +52,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       command={{ path, body: bodyWith(payload) }}
       // An empty field does not block the preview of the effect.
       preview={isAsked(faults) ? { path, body: bodyWith({ ...placeholders(fields), ...payload }) } : null}
-      text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
+      text={{ name: 'reason', label: tCommand.reason, needed: true, missing: tCommand.reason_needed }}
       blocked={faults.size > 0}
       consequences={(effect) => <Consequences effect={effect} words={words?.effect ?? ''} />}
       refused={refresh}

@@ -7,9 +7,9 @@ import { graphQuery } from '../queries/operations.ts'
 import { useTyped } from '../session/typed.ts'
 import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
-import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
+import { tCommand } from '../words/operations/command.ts'
 
 type Effect = { reset_cone?: unknown[]; rearmed_gates?: unknown[] }
 type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
@@ -41,7 +41,7 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
           ...(overrides && Object.keys(overrides).length > 0 ? { input_overrides: overrides } : {}),
         },
       }}
-      text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
+      text={{ name: 'reason', label: tCommand.reason, needed: true, missing: tCommand.reason_needed }}
       blocked={(unknown && finding === null) || overrides === undefined}
       why={
         now.generation === node.generation && now.state === node.state ? undefined : tOperation.operation.retry.moved

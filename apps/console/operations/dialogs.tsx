@@ -4,9 +4,9 @@ import type { Operation } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { confirmInProd } from '../kit/environment.ts'
-import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
+import { tCommand } from '../words/operations/command.ts'
 
 export type OperationCommand = 'pause' | 'resume' | 'cancel'
 
@@ -38,9 +38,9 @@ const useCommon = ({ operation, close }: Props, command: OperationCommand) => {
   const path = `/v1/operations/${encodeURIComponent(operation.operation_id)}/${command}`
   const text = {
     name: 'reason' as const,
-    label: tDecide.command.reason,
+    label: tCommand.reason,
     needed: true,
-    missing: tDecide.command.reason_needed,
+    missing: tCommand.reason_needed,
   }
   return { path, common: { title, button, text, done: refresh, refused: refresh, close } }
 }

@@ -15,7 +15,7 @@ import { Heading, Page } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
-import { tDecide } from '../words/decide.ts'
+import { tCommand } from '../words/operations/command.ts'
 import { PatchBuilder } from './builder.tsx'
 import { changesOf, type Draft, DraftList, draftFrom, PatchOutlook, usePatchCheck } from './editor.tsx'
 
@@ -156,7 +156,7 @@ const Propose = ({ operation_id, body, sent, close }: ProposeProps) => {
         title={tChange.patch.editor.confirm_title}
         button={tChange.patch.editor.submit}
         command={{ path: `/v1/operations/${encodeURIComponent(operation_id)}/patches`, body }}
-        text={{ name: 'reason', label: tDecide.command.reason, needed: true, missing: tDecide.command.reason_needed }}
+        text={{ name: 'reason', label: tCommand.reason, needed: true, missing: tCommand.reason_needed }}
         consequences={(effect) => (
           <p>{tChange.patch.editor.effect((effect as { held_nodes: string[] }).held_nodes.length)}</p>
         )}

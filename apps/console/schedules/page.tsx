@@ -13,7 +13,7 @@ import { OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
-import { tDecide } from '../words/decide.ts'
+import { tCommand } from '../words/operations/command.ts'
 import { tPlan } from '../words/plan.ts'
 import { HookCard } from './hook.tsx'
 import { When } from './list.tsx'
@@ -97,7 +97,7 @@ const ActDialog = ({ schedule, act, close }: { schedule: ScheduleView; act: Act;
       button={tPlan.schedule.action[act] ?? act}
       danger={act === 'end'}
       command={{ path: `/v1/schedules/${encodeURIComponent(schedule_id)}/${act}`, body: {} }}
-      text={{ name: 'reason', label: tDecide.command.reason, needed: false, missing: tDecide.command.reason_needed }}
+      text={{ name: 'reason', label: tCommand.reason, needed: false, missing: tCommand.reason_needed }}
       consequences={() => <p>{tPlan.schedule.effect[act]}</p>}
       done={(reply) => {
         client.setQueryData(scheduleQuery(schedule_id).queryKey, reply)

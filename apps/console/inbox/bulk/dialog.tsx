@@ -6,6 +6,7 @@ import { Loading } from '../../ui/page.tsx'
 import { tDecide } from '../../words/decide.ts'
 import { tBulk as words } from '../../words/frame/inbox-parts.ts'
 import { t } from '../../words/index.ts'
+import { tCommand } from '../../words/operations/command.ts'
 import { type Ballot, type Candidate, flipped, keyOf, mayTogether, nounOf, partOf, type Together } from './alike.ts'
 import { type Result, useBatch } from './batch.ts'
 import { useCandidates } from './read.ts'
@@ -80,7 +81,7 @@ const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) 
               onClick={press}
             >
               {sending
-                ? tDecide.command.sending
+                ? tCommand.sending
                 : begun
                   ? words.rest(left.length)
                   : words.buttons[verdict](chosen.length, noun)}

@@ -10,6 +10,7 @@ import { stepOf } from '../../votes/releases.ts'
 import { tDecide } from '../../words/decide.ts'
 import { tBulk as words } from '../../words/frame/inbox-parts.ts'
 import { t } from '../../words/index.ts'
+import { tCommand } from '../../words/operations/command.ts'
 import { type Ballot, type Candidate, isPatch, keyOf, type Together } from './alike.ts'
 import type { Result } from './batch.ts'
 
@@ -100,14 +101,14 @@ const Answer = ({ result }: { result: Result }) => {
     ) : (
       <Status state={result.status} />
     )
-  if (result.state === 'sending') return <span className="text-muted">{tDecide.command.sending}</span>
+  if (result.state === 'sending') return <span className="text-muted">{tCommand.sending}</span>
   const { state, problem } = result
   // The field for the password, below, says the rest.
   if (state === 'held' && problem.code === 'reauth_required') return <span className="text-muted">{words.held}</span>
   return (
     <div className="basis-full">
       <p className="font-medium">
-        {state === 'held' ? words.held : state === 'unknown' ? tDecide.command.unknown : tDecide.command.not_possible}
+        {state === 'held' ? words.held : state === 'unknown' ? tCommand.unknown : tCommand.not_possible}
       </p>
       <ProblemText problem={problem} />
     </div>

@@ -2,7 +2,7 @@ import type * as en from '../../words/operations/command.ts'
 import { list } from '../frame/plural.ts'
 
 /** The German texts for the dialogs of commands. */
-export const command: typeof en.command = {
+export const tCommand: typeof en.tCommand = {
   reason: 'Begründung',
   reason_needed: 'Begründung eingeben.',
   sending: 'Wird gesendet …',

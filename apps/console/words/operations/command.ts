@@ -1,7 +1,7 @@
 import { list } from '../frame/plural.ts'
 
 /** Texts for the dialogs of commands. */
-export const command = {
+export const tCommand = {
   reason: 'Reason',
   reason_needed: 'Enter a reason.',
   sending: 'Sending …',
