@@ -7,6 +7,7 @@ import { CommandDialog } from '../command/dialog.tsx'
 import { ShownOnce } from '../command/shown-once.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { scheduleQuery } from '../queries/changes.ts'
+import { useTyped } from '../session/typed.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -67,7 +68,7 @@ type SecretProps = { schedule: ScheduleView; hook: Hook; close: () => void }
 /** Creates the first or the next secret; the answer is shown once. */
 const SecretDialog = ({ schedule: { schedule_id }, hook, close }: SecretProps) => {
   const client = useQueryClient()
-  const [overlap, setOverlap] = useState('86400')
+  const [overlap, setOverlap] = useTyped(`secret of ${schedule_id}`, '86400')
   const [secret, setSecret] = useState<string>()
   /** The dialog closes itself after its command, but the secret keeps it open. */
   const kept = useRef(false)

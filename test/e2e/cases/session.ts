@@ -360,6 +360,7 @@ describe('a session in the browser', () => {
       const forms = [
         ['/admin/freezes', 'New freeze', 'Title: why changes must stop', 'Stock-taking'],
         [`/operations/${operation_id}/nodes/second`, 'Intervene', 'Ticket (optional)', 'OPS-9'],
+        ['/resources?health=unhealthy', 'Save view', 'Name', 'Broken things'],
       ] as const
       for (const [path, button, label, text] of forms) {
         const field = async () => {
@@ -372,6 +373,13 @@ describe('a session in the browser', () => {
         await enter('olga')
         expect(await (await field()).inputValue()).toBe(text)
       }
+      const risk = page.getByLabel('From risk')
+      await open('/settings/notifications')
+      await risk.selectOption('high')
+      await signOut()
+      await enter('olga')
+      await open('/settings/notifications')
+      expect(await risk.inputValue()).toBe('high')
       // Another choice changes the address of the form.
       await open('/new?kind=change&type=infra.generic')
       await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
