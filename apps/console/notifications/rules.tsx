@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useId } from 'react'
+import { useId, useState } from 'react'
 import {
   DAYS,
   type DestinationView,
@@ -8,6 +8,7 @@ import {
   RISKS,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { send, Told, useChanges } from '../account/changes.tsx'
+import { Leaving } from '../command/leaving.tsx'
 import { TextField } from '../forms/field.tsx'
 import { Select, SelectField } from '../forms/select.tsx'
 import { coarse, format, HERE } from '../kit/format.ts'
@@ -46,7 +47,8 @@ type FormProps = RulesProps & { place: string; rules: NotifyRules; changes: Retu
 
 const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: FormProps) => {
   const { busy, said, setSaid, act } = changes
-  const [draft, setDraft] = useTyped(place, () => draftOf(rules, destinations, zone()))
+  const [saved] = useState(() => draftOf(rules, destinations, zone()))
+  const [draft, setDraft] = useTyped(place, saved)
   const set = (change: Partial<RulesDraft>) => setDraft({ ...draft, ...change })
   const path = pathFor(whose, 'rules')
   const save = (event: React.FormEvent) => {
@@ -92,6 +94,7 @@ const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: Form
           </button>
         </div>
       </form>
+      <Leaving isLost={() => JSON.stringify(rulesOf(draft)) !== JSON.stringify(rulesOf(saved))} />
     </Card>
   )
 }

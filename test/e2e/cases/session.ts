@@ -373,13 +373,6 @@ describe('a session in the browser', () => {
         await enter('olga')
         expect(await (await field()).inputValue()).toBe(text)
       }
-      const risk = page.getByLabel('From risk')
-      await open('/settings/notifications')
-      await risk.selectOption('high')
-      await signOut()
-      await enter('olga')
-      await open('/settings/notifications')
-      expect(await risk.inputValue()).toBe('high')
       // Another choice changes the address of the form.
       await open('/new?kind=change&type=infra.generic')
       await page.getByLabel('Change, action or runbook').selectOption({ label: 'Rotate the certificate of a host' })
@@ -391,6 +384,15 @@ describe('a session in the browser', () => {
       await open(`${pathname}${search}`)
       await page.getByLabel('Reason').waitFor()
       expect(await page.getByLabel('Reason').inputValue()).toBe('Half a reason')
+      await signOut()
+      await enter('olga')
+      const risk = page.getByLabel('From risk')
+      await open('/settings/notifications')
+      await risk.selectOption('high')
+      await signOut()
+      await enter('olga')
+      await open('/settings/notifications')
+      expect(await risk.inputValue()).toBe('high')
       await context.close()
     },
     PATIENCE_MS,
