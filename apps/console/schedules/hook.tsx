@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import type { HookSecretView } from '../../shared/contracts/operations/schedules.ts'
+import { serverNow } from '../api/live.ts'
 import type { ScheduleView } from '../api/types.ts'
 import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
@@ -31,7 +32,7 @@ export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hoo
         </p>
         <p className="max-w-text text-muted">{words.signed[signature]}</p>
         {hook.has_secret ? null : <p>{words.no_secret}</p>}
-        {hook.previous_until !== null && Date.parse(hook.previous_until) > Date.now() ? (
+        {hook.previous_until !== null && Date.parse(hook.previous_until) > serverNow() ? (
           <p>
             {words.previous} <TimeText at={hook.previous_until} />.
           </p>
