@@ -37,7 +37,7 @@ const step = (state: State, event: Step): State => {
 }
 
 /** Keeps a recorded command until its outcome is known; undefined for a reply that names none. */
-const keepRecorded = (path: string, reply: unknown): Recorded | undefined => {
+export const keepRecorded = (path: string, reply: unknown): Recorded | undefined => {
   const { command, operation_id: own } = reply as { command?: { command_id?: string }; operation_id?: string }
   const operation_id = /^\/v1\/operations\/([^/]+)\//.exec(path)?.[1] ?? own
   if (!command?.command_id || operation_id === undefined) return undefined

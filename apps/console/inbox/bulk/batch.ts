@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import type { Problem } from '../../../shared/contracts/client/problem.ts'
 import { commandSender } from '../../api/commands.ts'
+import { keepRecorded } from '../../command/send.ts'
 import { type Candidate, keyOf, sendEach, type Together } from './alike.ts'
 
 /** `held`: not sent, or not judged; it is sent again with the same key. */
@@ -38,6 +39,7 @@ export const useBatch = (verdict: Together) => {
     const seen = verdict === 'approve' ? { reviewed_digest: read.digest } : {}
     const body = { ...round, ...seen, ...(comment === '' ? {} : { comment }), batch: { id, size } }
     const outcome = await sender<{ status: string }>({ path, body })
+    if (outcome.kind === 'accepted') keepRecorded(path, outcome.reply)
     if (outcome.kind === 'applied' || outcome.kind === 'accepted') {
       tell(candidate, { state: 'done', status: outcome.reply.status })
       return 'on'
