@@ -8,11 +8,11 @@ import { resourcesQuery } from '../queries/resources.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
+import { Behind } from '../values/behind.tsx'
 import { Health, ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
 import { tCatalog } from '../words/catalog.ts'
-import { Behind } from './behind.tsx'
 import { NAME, PLACE } from './columns.tsx'
 
 /** Unhealthy resources, worst first, and the platform's processes for engineers. */

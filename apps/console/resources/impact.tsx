@@ -5,10 +5,10 @@ import { affected } from '../pictures/branches.ts'
 import { PictureView } from '../pictures/view.tsx'
 import { impactQuery } from '../queries/resources.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { Behind } from '../values/behind.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
-import { Behind } from './behind.tsx'
 import { PictureChoice, type PictureOrTable, usePicture } from './view.tsx'
 
 /** The resources that depend on one, transitively: as a picture of the paths that a failure takes, or as a table. */

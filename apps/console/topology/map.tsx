@@ -5,9 +5,9 @@ import { useMemo } from 'react'
 import { HEALTH_LOOKS } from '../../shared/contracts/client/status.ts'
 import { figure } from '../kit/format.ts'
 import { contentsQuery, placeGraphQuery } from '../queries/topology.ts'
-import { Behind } from '../resources/behind.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
+import { Behind } from '../values/behind.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
@@ -39,7 +39,12 @@ export const PlaceMap = ({ way }: { way: Way }) => {
   const inner: Inner = Map.groupBy(data.nodes, ({ resource_id }) => outer.get(resource_id) ?? '')
   const top = inner.get(way.layer ?? way.datacenter ?? way.region ?? '') ?? []
   if (top.length === 0)
-    return <Empty next={<p>{tCatalog.topology.empty_hint}</p>}>{tCatalog.topology.empty.places}</Empty>
+    return (
+      <>
+        <Behind replies={[data]} />
+        <Empty next={<p>{tCatalog.topology.empty_hint}</p>}>{tCatalog.topology.empty.places}</Empty>
+      </>
+    )
   return (
     <>
       <Behind replies={[data, within]} />
