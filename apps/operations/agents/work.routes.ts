@@ -59,10 +59,9 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
       // A client that was told of the timeout has gone, though the connection stays.
       const gone = () => req.raw.socket.destroyed || reply.sent || draining.has(one.agent)
       const wait_ms = Math.min(wait_s * 1000, Math.floor(req.ends_at - performance.now()) - ANSWER_MS)
-      const work = await takeWork(deps, pool, { labels, wait_ms }, gone)
+      const giving = (work: Work) => seen.taken(work, one.agent)
+      const work = await takeWork(deps, pool, { labels, wait_ms }, gone, giving)
       if (!work) return reply.code(204).send(null)
-      // The work is acknowledged already: an answer that waits for the list could be lost.
-      void seen.taken(work, one.agent)
       return work
     },
   })
