@@ -8,7 +8,7 @@ import { carryOut } from '../../apps/cli/agent/attempt.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
 import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 
-/** The log of an attempt whose control plane does not take it. */
+/** The log of an attempt: what the control plane gets of it, and what becomes of the rest. */
 type Report = { phase: string; lines?: { seq: number; text: string; cut?: boolean }[] }
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-log-'))
 chmodSync(folder, 0o755)
@@ -34,19 +34,21 @@ const startPlane = async (answer: (report: Report) => object | undefined) => {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard, close }
 }
 /** Carries out a script; returns the agent's own words. */
-const runScript = async (url: string, script: string): Promise<string[]> => {
+const runScript = async (url: string, script: string, secret = 'unused'): Promise<string[]> => {
   const path = join(folder, 'script')
   writeFileSync(path, `#!/bin/sh\n${script}\n`)
   chmodSync(path, 0o755)
   const at = join(folder, 'agent.json')
   const programs = { script: { path, args: { type: 'array', items: { type: 'string' } } } }
-  const file = { format: 'signalbox/agent@1', pools: ['infra'], uid: 1500, state_dir: join(folder, 'state'), programs }
-  writeFileSync(at, JSON.stringify(file))
+  writeFileSync(join(folder, 'secret'), secret)
+  const credentials = { token: { jobs: ['command'], env: { TOKEN: { file: join(folder, 'secret') } } } }
+  const file = { format: 'signalbox/agent@1', pools: ['infra'], uid: 1500, state_dir: join(folder, 'state') }
+  writeFileSync(at, JSON.stringify({ ...file, programs, credentials }))
   const time = new Date(Date.now() + 600_000).toISOString()
   const work = {
     ...{ operation_id: 'o', node_id: 'job', attempt: 1, generation: 1, fence: 1, key: 'k', execution_token: 't' },
     ...{ heartbeat_s: 5, deadline_at: time, start_before: time, results_url: url, artifacts_url: url },
-    ...{ job: 'command', inputs: { program: 'script', args: [] } },
+    ...{ job: 'command', inputs: { program: 'script', args: [], credentials: 'token' } },
   }
   const said: string[] = []
   await carryOut(readAgentFile(at), work as never as Work, new AbortController().signal, (one) => void said.push(one))
@@ -69,5 +71,15 @@ it('a program that floods its log after a cancel, while the control plane is awa
   expect(lines.length).toBeLessThan(4000)
   const marks = lines.filter(({ cut }) => cut)
   expect(marks).toEqual([expect.objectContaining({ text: expect.stringMatching(/^Lines are missing here: /) })])
+  plane.close()
+}, 60_000)
+
+it('a credential that a program folds over several lines is masked in each', async () => {
+  const secret = 'tok-0123456789-abcdefghijklmnopqrs'
+  const plane = await startPlane(() => ({ left_s: 600 }))
+  await runScript(plane.url, 'echo "a $TOKEN b" | fold -w 11', secret)
+  const lines = plane.heard.flatMap(({ lines = [] }) => lines)
+  expect(lines.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
+  expect(lines.map(({ text }) => text)).toEqual(['a •••', '•••', '•••', '••• b'])
   plane.close()
 }, 60_000)

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Masker } from '../../shared/data/mask.ts'
+import { lineMaskerOf, type Masker } from '../../shared/data/mask.ts'
 import { fitting } from './tools/picture.ts'
 import type { Job, LogLine } from './tools/types.ts'
 
@@ -21,17 +21,23 @@ export const createLog = (mask: Masker, stop: AbortSignal) => {
   const lines: Line[] = []
   let seq = 0
   let gap = false
+  const masker = lineMaskerOf<LogLine>(mask)
   const put = (text: string, about: LogLine) => {
     seq += 1
-    lines.push({ seq, time: new Date().toISOString(), ...about, text })
+    const cut = about.cut || text.length > MAX_TEXT
+    lines.push({ seq, time: new Date().toISOString(), ...about, text: text.slice(0, MAX_TEXT), ...(cut && { cut }) })
+  }
+  const settle = () => {
+    for (const { text, about } of masker.rest()) put(text, about)
   }
   const add: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {
     const full = stop.aborted && lines.length > HELD
-    if (full && !gap) put(GAP, { stream: 'log', level: 'warn', cut: true })
+    if (full && !gap) {
+      settle()
+      put(GAP, { stream: 'log', level: 'warn', cut: true })
+    }
     gap = full
-    if (full) return
-    const masked = mask(text, { cut })
-    put(masked.slice(0, MAX_TEXT), { stream, level, ...((cut || masked.length > MAX_TEXT) && { cut: true }) })
+    if (!full) for (const line of masker.add(text, { stream, level, ...(cut && { cut }) })) put(line.text, line.about)
   }
   return {
     lines,
@@ -41,6 +47,7 @@ export const createLog = (mask: Masker, stop: AbortSignal) => {
     },
     /** The lines of the next message. */
     part: (): Line[] => {
+      settle()
       const fit = fitting(
         lines.slice(0, LINES).map(({ text }) => text),
         MAX_PART,
