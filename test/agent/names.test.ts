@@ -60,7 +60,7 @@ it('an agent warns once that another one uses its name', async () => {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk))
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said += chunk))
   await until(() => asked.length > 3, { timeout_ms: 30_000, what: 'requests for work' })
   child.kill('SIGTERM')
   await once(child, 'exit')

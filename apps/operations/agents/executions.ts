@@ -43,8 +43,8 @@ type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode; ended?: true 
 
 /**
  * Takes a message of an agent (operations.md 9.1). A late, stale, repeated or out-of-order message has no effect except
- * its exact answer. A refused message leaves a line in the history, unless an equal one is there, and the log lines that
- * it brought in time.
+ * its exact answer. A refused message leaves a line in the history, unless an equal one is there, and the log lines
+ * that it brought in time.
  */
 export const takeResult = async (
   deps: Uses<'artifacts' | 'db' | 'nats' | 'planPolicies' | 'telemetry'>,

@@ -45,7 +45,7 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
     operationId: 'takeWork',
     summary: 'Take one piece of work from a pool',
     description:
-      'Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url. The header agent-instances says how many processes use its name, if there are several.',
+      'Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url; without one within 30 s, another agent gets the work. The header agent-instances says how many processes use its name, if there are several.',
     params: PoolParams,
     body: WorkRequest,
     response: { 200: Work, 204: Type.Null() },

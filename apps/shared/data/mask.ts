@@ -131,8 +131,8 @@ export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: 
 const textOf = (lines: readonly { text: string }[]): string => lines.map(({ text }) => text).join('')
 
 /**
- * Hides the parts of each value that line ends break and that begins at or after `from`. Returns where another value may
- * begin that the next line continues, unless these lines have `ended`.
+ * Hides the parts of each value that line ends break and that begins at or after `from`. Returns where another value
+ * may begin that the next line continues, unless these lines have `ended`.
  */
 const hideBroken = (lines: { text: string }[], from: number, ended: boolean, forms: Forms): number => {
   const measure = () => {
