@@ -219,6 +219,7 @@ export const tAdmin: typeof en.tAdmin = {
       work: 'Aktuelle Arbeit',
     },
     status: { idle: 'Frei', working: 'Arbeitet', draining: 'Läuft aus', silent: 'Stumm' },
+    sharing: (n: number) => `${n} Prozesse verwenden diesen Namen. Geben Sie jedem einen eigenen.`,
     others: (n: number) =>
       count(n, 'eine weitere, die Sie nicht sehen dürfen', '{n} weitere, die Sie nicht sehen dürfen'),
   },

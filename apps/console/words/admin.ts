@@ -217,6 +217,7 @@ export const tAdmin = {
       work: 'Current work',
     },
     status: { idle: 'Idle', working: 'Working', draining: 'Draining', silent: 'Silent' },
+    sharing: (n: number) => `${n} processes use this name. Give each its own.`,
     others: (n: number) => count(n, 'one more that you may not see', '{n} more that you may not see'),
   },
   provider: {
