@@ -264,6 +264,7 @@ const startAttempt = (
   }
   /** Returns the last lines, after storing everything that does not fit into one chunk. */
   const rest = async () => {
+    log.settle()
     await stored(CHUNK_BYTES)
     await noted
     if (log.isSending()) await patiently(note)

@@ -1,4 +1,4 @@
-import type { Masker } from '../../apps/shared/data/mask.ts'
+import { lineMaskerOf, type Masker } from '../../apps/shared/data/mask.ts'
 import type { LogLine } from '../../db/operations/nodes/attempts.ts'
 
 const MAX_LINE = 16 * 1024
@@ -15,6 +15,7 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
   /** On its way to Postgres: until it is stored, it is sent again unchanged. */
   let chunk: LogLine[] = []
   let held = 0
+  const masker = lineMaskerOf<{ stream: string; level: string; cut: boolean }>(mask)
   const push = (text: string, level: string, stream: string, cut: boolean) => {
     seq += 1
     const own = Buffer.byteLength(text)
@@ -22,7 +23,14 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
     held += own
     waiting.push({ seq, time: now().toISOString(), stream, level, text, ...(cut && { cut }) })
   }
+  const put = ({ text, about: { level, stream, cut: begun } }: ReturnType<typeof masker.rest>[number]) => {
+    const cut = Buffer.byteLength(text) > MAX_LINE
+    push(cut ? Buffer.from(text).subarray(0, MAX_LINE).toString('utf8') : text, level, stream, cut || begun)
+  }
+  /** A line that may end within a secret waits for the next one, but no longer than this. */
+  const settle = () => masker.rest().forEach(put)
   return {
+    settle,
     add: (
       text: string,
       { level = 'info', stream = 'log', cut: begun = false }: Partial<Pick<LogLine, 'level' | 'stream' | 'cut'>> = {},
@@ -30,11 +38,10 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
       if (full) return
       if (size > MAX_LOG) {
         full = true
+        settle()
         return push('The log is longer than 50 MiB; the rest is not stored.', 'warn', 'log', false)
       }
-      const masked = mask(text, { cut: begun })
-      const cut = Buffer.byteLength(masked) > MAX_LINE
-      push(cut ? Buffer.from(masked).subarray(0, MAX_LINE).toString('utf8') : masked, level, stream, cut || begun)
+      masker.add(text, { level, stream, cut: begun }).forEach(put)
     },
     /** Bytes not taken yet. */
     waiting: () => held,
@@ -46,6 +53,7 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
     /** The next lines to store, at most one chunk; the same ones until they are `done`. */
     take: (): LogLine[] => {
       if (chunk.length > 0) return chunk
+      settle()
       let taken = 0
       let total = 0
       for (const line of waiting) {

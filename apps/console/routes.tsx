@@ -4,7 +4,7 @@ import { BrokenPage, NotFound } from './frame/lazy-page.tsx'
 import { accountRoutes, signInRoutes } from './routes/account.tsx'
 import { adminRoutes } from './routes/admin.tsx'
 import { catalogRoutes } from './routes/catalog.tsx'
-import { home, homeRoutes } from './routes/home.tsx'
+import { homeRoutes } from './routes/home.tsx'
 import { intentRoutes } from './routes/intents.tsx'
 import { operationRoutes } from './routes/operations.tsx'
 import { root, shell } from './routes/root.tsx'
@@ -12,7 +12,6 @@ import { Loading, Page } from './ui/page.tsx'
 
 /** Every path of the console by area. The URL is the view: a path and the schema of its search parameters. */
 const routeTree = root.addChildren([
-  home,
   ...signInRoutes,
   shell.addChildren([
     ...homeRoutes,

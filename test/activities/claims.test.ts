@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLog } from '../../activities/attempts/logs.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
+import { maskerOf } from '../../apps/shared/data/mask.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createDb } from '../../db/client.ts'
 import { offerPlaces } from '../../db/operations/commands/places.ts'
@@ -523,11 +524,7 @@ it('log lines whose answer was lost are sent again and count once, also with the
 })
 
 it('a chunk of a log stays the same until it is stored: an outage leaves no gap', () => {
-  const log = createLog(
-    { lines: 4, bytes: 0 },
-    (text) => text,
-    () => new Date(),
-  )
+  const log = createLog({ lines: 4, bytes: 0 }, maskerOf([]), () => new Date())
   log.add('one')
   const one = log.take()
   log.add('two')

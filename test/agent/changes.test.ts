@@ -24,7 +24,7 @@ import { copySource } from '../../apps/cli/agent/tools/source.ts'
 import { Ended, type Job, runTool } from '../../apps/cli/agent/tools/types.ts'
 import { seal as sealBy } from '../../apps/shared/codec/seal.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
-import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
+import { lineMaskerOf, maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 import { removeTree } from '../../apps/shared/run/remove.ts'
 
 const SECRET = 'hunter2-is-one'
@@ -119,6 +119,32 @@ it('masks the beginning of a value at the end of a text that was cut', () => {
   }
   expect(mask('a long line of an honest tool', { cut: true })).toBe('a long line of an honest tool')
   expect(mask(`x ${value.slice(0, 20)}`)).toBe(`x ${value.slice(0, 20)}`)
+})
+
+it('masks a value that the ends of lines break, wherever they do, and keeps every line in its order', () => {
+  const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
+  const shownOf = (...lines: [text: string, stream?: string, cut?: boolean][]) => {
+    const masker = lineMaskerOf(maskerOf([value, 'other-value-1']))
+    const added = lines.flatMap(([text, stream = 'stdout', cut = false]) => masker.add(text, { stream, cut }))
+    return [...added, ...masker.rest()].map(({ text }) => text)
+  }
+  for (const spelled of [value, Buffer.from(value).toString('base64')])
+    for (const width of [1, 2, 7, 20, spelled.length - 1, spelled.length + 2]) {
+      const lines = `x ${spelled} y`.match(new RegExp(`.{1,${width}}`, 'g')) ?? []
+      const shown = shownOf(...lines.map((text): [string] => [text]))
+      expect(shown, `${width}`).toHaveLength(lines.length)
+      expect(shown.join('').replaceAll('•••', ''), `${width}`).toBe('x  y')
+    }
+  expect(shownOf(['a othe'], ['r-value-1sk-live-'], [`${value.slice(8)} b`])).toEqual(['a •••', '••••••', '••• b'])
+  const half = value.slice(0, 20)
+  for (const honest of [
+    [['an honest s'], ['k-line of a tool'], ['']],
+    [[`x ${half}`], [''], [value.slice(20)]],
+    [[`x ${half}`], ['a warning', 'stderr'], [value.slice(20)]],
+    [[`x ${half}`]],
+  ] as [string, string?][][])
+    expect(shownOf(...honest)).toEqual(honest.map(([text]) => text))
+  expect(shownOf([`x ${half}`, 'stdout', true], ['y'])).toEqual(['x •••', 'y'])
 })
 
 it('masks a long key that a tool wraps, or takes out of the JSON of its credential', () => {

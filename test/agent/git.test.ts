@@ -7,7 +7,7 @@ import { ROOT } from '../../apps/platform/base/paths.ts'
 import { until } from '../support/until.ts'
 import { type Lab, startLab } from './support/agent.ts'
 import { startForge } from './support/forge.ts'
-import { contained, forged, forging, refused } from './support/refusal.ts'
+import { contained, forgeAs, forged, forgery, forging, refused } from './support/refusal.ts'
 import { locateGit, locateSsh, startSshd } from './support/tools.ts'
 
 /** git against a bare repository behind a real sshd: the approved commit is the one that is pushed. */
@@ -62,6 +62,7 @@ beforeAll(async () => {
   })
   file = {
     ...{ pools: ['infra'], uid: root ? 65_534 : undefined, concurrency: 4 },
+    programs: forgery(lab),
     ssh: { program: await locateSsh(), hosts: ['none'], users: [sshd.user] },
     git: { program, repos: { web: repo(sshd.host_keys), wrong: repo([sshd.other_key]), open: repo([]) } },
     credentials: {
@@ -225,7 +226,8 @@ it('refuses foreign paths, branches and repositories, and a host with another ke
   )
   for (const [i, [, words, kind = 'agent_refused']] of cases.entries()) await refused(lab, path, `n${i}`, kind, words)
   const push = node('push', 'git.push', { ...inputs, branch: 'signalbox/forged', preview: forged }, ['commit'])
-  const other = await lab.start(forging({ format: 'signalbox/preview@1' }), { ...push, depends_on: ['forged'] })
+  forgeAs(lab, 'git', { format: 'signalbox/preview@1' })
+  const other = await lab.start(forging('git'), { ...push, depends_on: ['forged'] })
   expect((await lab.reaches(other, 'failed', 'push')).error_message).toMatch(/is not a preview of git/)
 }, 120_000)
 

@@ -44,20 +44,20 @@ afterAll(async () => {
 })
 
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
-const change = (name: string, shown: object, more: object = {}) => ({
-  nodes: [
-    { node_id: 'plan', executor: 'noop', with: { outputs: { preview: shown } }, outputs: { preview: '/preview' } },
-    {
-      ...{ node_id: 'apply', executor: 'external', pool: 'infra', depends_on: ['plan'] },
-      with: {
-        job: 'command',
-        inputs: { program: 'act', args: [name], preview: { $from: 'nodes/plan/outputs/preview' } },
-        ...more,
-      },
-    },
-  ],
-  gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
-})
+/** A change whose preview an agent brings; `null` has no gate that shows it. */
+const change = (name: string, shown: object, more: object = {}, asked: object | string | null = policy) => {
+  writeFileSync(join(lab.folder, 'previews', name), JSON.stringify({ preview: shown }))
+  const external = { executor: 'external', pool: 'infra' }
+  const foresee = { job: 'command', inputs: { program: 'foresee', args: [name] } }
+  const inputs = { program: 'act', args: [name], preview: { $from: 'nodes/plan/outputs/preview' } }
+  return {
+    nodes: [
+      { ...external, node_id: 'plan', with: foresee, outputs: { preview: '/preview' } },
+      { ...external, node_id: 'apply', depends_on: ['plan'], with: { job: 'command', inputs, ...more } },
+    ],
+    gates: asked ? [{ gate_id: 'go', policy: asked, guards: ['apply'] }] : [],
+  }
+}
 const effects = (name: string) => lab.linesOf(`effects/${name}`)
 const aged = (path: string, seconds: number) =>
   lab.p.query(
@@ -117,14 +117,8 @@ const saw = (...changes: string[]) => {
     ...{ changes: all, changes_count: all.length, counts, unknowns: 0, drift: 0, no_change: all.length === 0 },
   }
 }
-/** A change whose preview an agent brings; `null` has no gate that shows it. */
-const foreseen = async (name: string, shown: object, asked: object | string | null = policy) => {
-  const given = change(name, {})
-  writeFileSync(join(lab.folder, 'previews', name), JSON.stringify({ preview: shown }))
-  const plan = { node_id: 'plan', executor: 'external', pool: 'infra', outputs: { preview: '/preview' } }
-  const nodes = [{ ...plan, with: { job: 'command', inputs: { program: 'foresee', args: [name] } } }, given.nodes[1]]
-  return lab.startGraph({ nodes, gates: asked ? [{ gate_id: 'go', policy: asked, guards: ['apply'] }] : [] })
-}
+const foreseen = (name: string, shown: object, asked?: object | string | null) =>
+  lab.startGraph(change(name, shown, {}, asked))
 const votes = async (path: string, who: 'eva' | 'ada') => {
   const { digest, round } = await lab.waiting(path)
   must(await lab.p.as(who).post(`${path}/gates/go/approve`, { reviewed_digest: digest, round }), 200, 202)

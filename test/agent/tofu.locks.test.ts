@@ -10,7 +10,7 @@ import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { planOf } from './support/drift.ts'
-import { forged, forging, refused } from './support/refusal.ts'
+import { forgeAs, forged, forgery, forging, refused } from './support/refusal.ts'
 import { startStateServer } from './support/state-server.ts'
 
 /**
@@ -40,7 +40,7 @@ beforeAll(async () => {
   Object.assign(sources, { refusing: { path: lab.place('refusing') } })
   writeFileSync(join(lab.folder, 'web/main.tf'), MODULE)
   writeFileSync(join(lab.folder, 'remote/main.tf'), `${MODULE}${remote()}`)
-  agent = lab.startAgent({ pools: ['infra'], uid: 0, tofu: { program, sources } })
+  agent = lab.startAgent({ pools: ['infra'], uid: 0, programs: forgery(lab), tofu: { program, sources } })
 }, 300_000)
 afterAll(async () => {
   for (const { pid } of holders) killGroup(pid)
@@ -160,27 +160,25 @@ it('a lock left by a killed apply is removed only by its id, after a gate that s
 }, 240_000)
 
 it('a plan file with another digest than the approved one is not carried out, and neither are altered bytes', async () => {
-  const names = ['format', 'binding', 'tool', 'source_digest', 'changes', 'changes_count', 'digest', 'counts']
-  const all = [...names, 'unknowns', 'drift', 'no_change', 'base']
-  const part = (name: string) => ({ $from: `nodes/plan/outputs/preview/${name}` })
-  const plan = { sha256: part('plan/sha256'), content_sha256: 'f'.repeat(64) }
-  const parts = Object.fromEntries(all.map((name) => [name, part(name)]))
   const differs = 'a different digest than the approved one. No change was made.'
-  for (const [more, words] of [
-    [{ plan }, differs],
+  for (const [name, more, words] of [
+    ['altered', { plan: { content_sha256: 'f'.repeat(64) } }, differs],
     // The right plan, under a picture that shows none of its changes.
     [
-      { plan: part('plan'), changes: [], counts: {} },
+      'hidden',
+      { changes: [], counts: {} },
       /^The saved plan does not open: .*not the one that was made\. No change was made\./,
     ],
   ] as const) {
     const other = await lab.startGraph({
       nodes: [
         node('plan', 'opentofu.preview', { source: 'web', workspace: 'us1', variables: { size: 1 } }, ['preview']),
-        forging({ ...parts, ...more }, ['plan']),
+        forging(name, ['plan']),
         node('apply', 'opentofu.apply', { source: 'web', workspace: 'us1', preview: forged }, ['serial'], ['forged']),
       ],
     })
+    const made = (await lab.reaches(other, 'succeeded', 'plan')).outputs.preview
+    forgeAs(lab, name, { ...made, ...more, plan: { ...made.plan, ...('plan' in more && more.plan) } })
     await refused(lab, other, 'apply', 'agent_refused', words)
   }
 

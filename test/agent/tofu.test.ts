@@ -7,7 +7,7 @@ import { verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
-import { executedIn, exportOf, forged, forging, refused } from './support/refusal.ts'
+import { executedIn, exportOf, forgeAs, forged, forgery, forging, refused } from './support/refusal.ts'
 
 /** The real tool behind a gate: the approved change runs, or nothing runs. */
 let lab: Lab
@@ -104,7 +104,8 @@ beforeAll(async () => {
   const path = join(lab.folder, 'credential')
   writeFileSync(path, `${TOKEN}\n`)
   const cloud = { jobs: ['opentofu.preview'], env: { TF_VAR_token: { file: path } } }
-  file = { pools: ['infra'], uid: 0, tofu: { program, sources, grace_s: 20 }, credentials: { cloud } }
+  const programs = forgery(lab)
+  file = { pools: ['infra'], uid: 0, programs, tofu: { program, sources, grace_s: 20 }, credentials: { cloud } }
   agent = lab.startAgent(file)
 }, 300_000)
 afterAll(() => lab.stop())
@@ -251,8 +252,9 @@ it('files of the source that changed after the preview, and a preview that was a
   const { preview } = (await lab.nodeOf(path, 'plan')).outputs
   const [, apply] = change('web', 'ap1', 1).nodes
   const inputs = { source: 'web', preview: forged }
+  forgeAs(lab, 'foreign', preview)
   const other = await lab.startGraph({
-    nodes: [forging(preview), { ...apply, depends_on: ['forged'], with: { job: 'opentofu.apply', inputs } }],
+    nodes: [forging('foreign'), { ...apply, depends_on: ['forged'], with: { job: 'opentofu.apply', inputs } }],
   })
   await refused(lab, other, 'apply', 'agent_error', 'cannot be fetched')
 }, 120_000)

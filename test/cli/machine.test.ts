@@ -72,6 +72,32 @@ it('makes a machine, which signs in by its key, rotates it and is locked out', a
   expect((await signalbox('bot', ['logout'])).code).toBe(0)
 })
 
+it('gives a machine an owner and takes one away, but never the last who can sign in', async () => {
+  await auth.addUser('eva')
+  const owner = (...words: string[]) => signalbox('ada', ['machine', 'owner', ...words])
+  const owners = async () => {
+    const listed = JSON.parse((await signalbox('ada', ['machine', 'list', '-o', 'json'])).out)
+    const machine = listed.find(({ username }: { username: string }) => username === 'machine:shared')
+    return machine.owners.map(({ username }: { username: string }) => username).sort()
+  }
+  expect(await signalbox('ada', ['machine', 'create', 'shared', '--owner', 'olga'])).toMatchObject({ code: 0 })
+  expect(await owner('remove', 'shared', 'eva')).toMatchObject({
+    code: 2,
+    out: expect.stringContaining('Its owners: olga.'),
+  })
+  const last = await owner('remove', 'shared', 'olga')
+  expect(last.code).not.toBe(0)
+  expect(last.out).toContain('Add another one first')
+  expect(await owner('add', 'shared', 'eva')).toMatchObject({ code: 0 })
+  expect(await owners()).toEqual(['eva', 'olga'])
+  expect(await owner('remove', 'shared', 'olga')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('olga no longer answers for machine:shared.'),
+  })
+  expect(await owners()).toEqual(['eva'])
+  expect(await owner('drop', 'shared', 'eva')).toMatchObject({ code: 2 })
+})
+
 it('lets a machine prove itself by its own key or by tokens of a CI system', async () => {
   const issuer = 'https://ci.example.com'
   expect(await signalbox('ada', ['machine', 'create', 'builder', '--owner', 'olga'])).toMatchObject({ code: 0 })

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import formats from 'ajv-formats'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { until } from '../support/until.ts'
 import { type Api, type Endpoint, readApis } from './documents.ts'
+import { faultsOf } from './faults.ts'
 import { linksIn } from './links.ts'
 import { PREPARED } from './prepared.ts'
 import { type Answer, type Call, exampleCall, send, sendCall } from './requests.ts'
@@ -13,14 +12,6 @@ import { type Corp, ROLES, registerHost, startCorp, startOperation, startWorld, 
 
 /** The documents describe the apps: every example is sent, and every reply matches its document. */
 const apis = readApis()
-const ajv = new Ajv2020({ strict: false, allErrors: true })
-;(formats as unknown as (ajv: Ajv2020) => void)(ajv)
-const compiled = new Map<object, ValidateFunction>()
-const faultsOf = (schema: object, value: unknown): string[] => {
-  const validate = compiled.get(schema) ?? ajv.compile(schema)
-  compiled.set(schema, validate)
-  return validate(value) ? [] : (validate.errors ?? []).map((error) => `${error.instancePath} ${error.message}`)
-}
 const endpoints = apis.flatMap((api) => api.endpoints.map((endpoint) => ({ api, endpoint, name: endpoint.name })))
 
 const REDIRECTS = new Set(ROUTES.filter(({ redirects }) => redirects).map(({ method, path }) => `${method} ${path}`))

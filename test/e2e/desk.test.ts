@@ -25,6 +25,7 @@ import './cases/pictures.ts'
 import './cases/schedules.ts'
 import './cases/again.ts'
 import './cases/freezes.ts'
+import './cases/leaving.ts'
 
 it('violated no policy and threw no error on any of these pages', () => {
   expect(unmeantComplaints()).toEqual([])

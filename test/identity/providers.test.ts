@@ -161,6 +161,10 @@ describe('rights that a provider gave', () => {
         method: 'DELETE',
         headers: { ...ada, 'idempotency-key': randomUUID() },
       })
+    const { body } = await send(`${sso.gateway.url}/api/v1/admin/groups`, { headers: ada })
+    const { items } = body as { items: { group_key: string; members: object[] }[] }
+    const { members = [] } = items.find(({ group_key }) => group_key === 'netops') ?? {}
+    expect(members).toContainEqual(expect.objectContaining({ id, added_by: 'provider:corp' }))
     for (const path of paths) expect(await remove(path)).toMatchObject({ status: 409, body: { code: 'group_managed' } })
     expect(await held(id)).toEqual({ groups: ['netops'], roles: ['approver'] })
     // Until the next hour the app may not have followed the file.

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { exportOf, forged, forging, refused } from '../agent/support/refusal.ts'
+import { exportOf, forgeAs, forged, forging, refused } from '../agent/support/refusal.ts'
 import { until } from '../support/until.ts'
 import { bareOf, configMap, deployment, type KubeLab, secret, startKubeLab } from './support/lab.ts'
 
@@ -122,26 +122,12 @@ it('if an object changed after the approval, no object is written, and the retry
 it('objects with a digest other than the approved one are refused', async () => {
   k.write('web/forged/all.yaml', [configMap('forged', { a: '1' })])
   const graph = k.change('web/forged')
-  const part = (name: string) => ({ $from: `nodes/plan/outputs/preview/${name}` })
-  const names = [
-    'format',
-    'binding',
-    'tool',
-    'source_digest',
-    'changes',
-    'changes_count',
-    'digest',
-    'counts',
-    'unknowns',
-  ]
-  const same = Object.fromEntries(
-    [...names, 'drift', 'no_change', 'cluster', 'set', 'unforeseen'].map((name) => [name, part(name)]),
-  )
-  const plan = { sha256: part('plan/sha256'), content_sha256: 'f'.repeat(64) }
   const [first, { compensate: _, ...second }] = graph.nodes as [object, { compensate: object }]
   const inputs = { cluster: 'eu1', wait: false, preview: forged }
   const apply = { ...second, depends_on: ['forged'], with: { job: 'kubernetes.apply', inputs } }
-  const path = await k.lab.startGraph({ nodes: [first, forging({ ...same, plan }, ['plan']), apply] })
+  const path = await k.lab.startGraph({ nodes: [first, forging('objects', ['plan']), apply] })
+  const { preview } = (await k.lab.reaches(path, 'succeeded', 'plan')).outputs
+  forgeAs(k.lab, 'objects', { ...preview, plan: { ...preview.plan, content_sha256: 'f'.repeat(64) } })
   const failed = await k.lab.reaches(path, 'failed', 'apply')
   expect(failed).toMatchObject({
     error_class: 'agent_refused',

@@ -148,6 +148,21 @@ it.each([true, false])(
   120_000,
 )
 
+it('the history tells once that the heartbeats of work that is over were refused, and separately how it ended', async () => {
+  const started = await start(false)
+  const report = createReporter(await started.handed(1))
+  await report('started')
+  expect((await report('succeeded')).status).toBe(200)
+  await ends(started, 'succeeded')
+  for (const phase of ['heartbeat', 'heartbeat', 'heartbeat', 'failed'] as const)
+    expect(await report(phase, unknown)).toMatchObject({ status: 409, code: 'attempt_closed' })
+  const { events } = must(await p.as('vic').get(`${started.path}/timeline?types=node.result_refused`), 200).body
+  expect(events.map(({ data }: { data: { code: string; phase: string } }) => [data.code, data.phase])).toEqual([
+    ['attempt_closed', 'heartbeat'],
+    ['attempt_closed', 'failed'],
+  ])
+}, 60_000)
+
 it('lines whose answer was lost come again near the end of the log, and count once', async () => {
   const started = await start(true)
   const report = createReporter(await started.handed(1))

@@ -6,6 +6,7 @@ import { bodyOf } from '../../apps/operations/notifications/messages/shapes.ts'
 import { queueSecurity } from '../../apps/operations/notifications/security.ts'
 import { SECURITY_EVENTS } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { ADMINISTRATORS, type SecurityFact } from '../../db/operations/tables/index.ts'
+import { faultsOfWebhook } from './support/described.ts'
 import { newcomer, send } from './support/notified.ts'
 import { must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
@@ -86,6 +87,7 @@ describe('an account event', () => {
         items: [],
       },
     })
+    expect(hooks.calls.flatMap(faultsOfWebhook)).toEqual([])
     const { items } = must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body
     expect(items).toMatchObject([{ purpose: 'security', security_event: 'device.new', state: 'sent', notices: [] }])
   })

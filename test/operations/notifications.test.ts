@@ -8,6 +8,7 @@ import { quietUntil } from '../../apps/operations/notifications/messages/quiet.t
 import { NOTIFY_EVENTS, type NotifyRules, type Quiet } from '../../apps/shared/contracts/notifications/notifications.ts'
 import { leaseDeliveries } from '../../db/operations/notifications/deliveries.ts'
 import { until } from '../support/until.ts'
+import { faultsOfWebhook } from './support/described.ts'
 import { find, holdUp, newcomer, notify, send } from './support/notified.ts'
 import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
@@ -501,6 +502,21 @@ describe('an operation that stops', () => {
       data: { subject: 'A decision is waiting for you. 2 operations failed or are held up by a failure.' },
     })
     expect(message?.data.items).toHaveLength(3)
+  })
+
+  it('reaches a webhook as the document describes it, as decisions and tests do', async () => {
+    const destination_id = await olgas()
+    await state({}, p.people.olga)
+    await hold(await started())
+    await notify(p)
+    must(await p.as('olga').post(`${NOTIFY}/destinations/${destination_id}/test`, {}), 200)
+    await send(p)
+    await hook()
+    await state({})
+    await opened()
+    await notify(p)
+    expect(messages().map(({ type }) => type)).toEqual(['operations.stopped', 'test', 'decisions.waiting'])
+    expect(hooks.calls.flatMap(faultsOfWebhook)).toEqual([])
   })
 
   it('is announced to the group whose team owns a target', async () => {

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { EXECUTORS } from '../../apps/operations/graph/executors.ts'
-import type { Warning } from '../../apps/operations/graph/types.ts'
-import { policyOf } from '../../apps/operations/packs/defaults.ts'
+import { checkSoundness } from '../../apps/operations/graph/soundness.ts'
+import type { GraphNode, Warning } from '../../apps/operations/graph/types.ts'
+import { nodeOf, policyOf } from '../../apps/operations/packs/defaults.ts'
 import { bindPreviews, unshownPreviews } from '../../apps/operations/packs/previews.ts'
 import type { PlanGate, PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 
@@ -57,6 +58,35 @@ it('a preview comes whole from one output: a gate would show no other', () => {
   for (const preview of parts) expect(faultsOf({ preview })).toMatchObject([{ pointer: '/inputs/preview' }])
   for (const inputs of [from, { ...shown, default: {} }, { $$: { preview: {} } }])
     expect(faultsOf(inputs)).toMatchObject([{ pointer: '/inputs' }])
+})
+
+it('a preview comes from an agent: the author of the plan could draw what another executor returns', () => {
+  const carry = { executor: 'external', with: { job: 'git.push', inputs: takes('plan') } }
+  const faultsOf = (executor: string, values: PlanNode['with'], acting: Partial<GraphNode>) => {
+    const plan = nodeOf({ node_id: 'plan', executor, with: values, outputs: { preview: '/preview' } })
+    const nodes = [plan, nodeOf({ node_id: 'act', depends_on: ['plan'], ...acting })]
+    return checkSoundness(nodes, [], { nodes: 9, edges: 9 }, () => true).map(({ code, pointer }) => [code, pointer])
+  }
+  for (const [acting, at] of [
+    [carry, '/nodes/act/with/inputs/preview'],
+    [{ executor: 'noop', compensate: carry }, '/nodes/act/compensate/with/inputs/preview'],
+  ] as const) {
+    expect(faultsOf('external', { job: 'git.preview' }, acting)).toEqual([])
+    expect(faultsOf('noop', { outputs: { preview: {} } }, acting)).toEqual([['inputs_invalid', at]])
+  }
+})
+
+it('the preview of a compensation is bound like that of its step', () => {
+  const compensate = { executor: 'external', with: { job: 'x', inputs: takes('plan') } }
+  const nodes = [node('plan', []), { ...node('apply', ['plan']), compensate }]
+  const given = [gate('go', ['apply'])]
+  const preview = 'nodes/plan/outputs/preview'
+  expect(bindsOf(given, nodes)).toEqual([[preview]])
+  expect(unshownPreviews(given, nodes, nodes, [])).toEqual([{ node_id: 'apply', preview }])
+  // A step and its compensation may share one.
+  const warnings: Warning[] = []
+  bindPreviews([], [node('plan', []), { ...node('apply', ['plan'], takes('plan')), compensate }], warnings)
+  expect(warnings).toHaveLength(1)
 })
 
 it('a gate before the preview, or behind the change, binds none, and the plan warns', () => {

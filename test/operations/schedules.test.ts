@@ -5,6 +5,7 @@ import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { fireDue } from '../../apps/operations/schedules/fire.ts'
 import { nextTime, nextTimes } from '../../apps/operations/schedules/when.ts'
 import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
+import { readDocument } from '../contract/documents.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, person, problem, startPlatform } from './support/platform.ts'
 
@@ -607,6 +608,18 @@ describe('a schedule that waits for a webhook', () => {
     ])
     const broken = await create({ when: { webhook: { signature: 'forge', if: 'body.(' } } })
     expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
+  })
+
+  it('takes signed bytes of any content type, and the document names its headers', async () => {
+    const { schedule_id } = await hooked()
+    const { secret } = await secretOf(schedule_id)
+    const form = 'payload=%7B%7D'
+    for (const type of ['application/x-www-form-urlencoded', 'application/octet-stream', 'text/plain'])
+      expect(await deliver(schedule_id, form, { ...standard(secret, form), 'content-type': type })).toBe('accepted')
+    const operation = readDocument('public').paths['/api/v1/hooks/{schedule_id}']?.post
+    const headers = operation?.parameters?.filter((parameter) => parameter.in === 'header').map(({ name }) => name)
+    expect(headers).toEqual([...Object.keys(standard(secret, form)), 'x-hub-signature-256'])
+    expect(Object.keys(operation?.requestBody?.content ?? {})).toEqual(['application/json', 'application/octet-stream'])
   })
 
   it('has a new secret beside the old one for the stated time, and none of it when paused', async () => {

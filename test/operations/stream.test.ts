@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'nats'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { frameFrom } from '../../apps/shared/contracts/client/frames.ts'
+import { StreamFrame } from '../../apps/shared/contracts/operations/events.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { ENGINE, stateFacts } from '../../db/operations/facts/state.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { gated, type Person, type Platform, person, startPlatform } from './support/platform.ts'
+import { faultsOfFrame } from './support/described.ts'
+import { gated, must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
 import { listenTo } from './support/stream.ts'
 
 let p: Platform
@@ -14,8 +17,16 @@ beforeAll(async () => {
 })
 afterAll(() => p.stop())
 
-const listen = (who: Person, topics: string, options?: Parameters<typeof listenTo>[3]) =>
-  listenTo(p, who, topics, options)
+const heard: Awaited<ReturnType<typeof listenTo>>[] = []
+const listen = async (who: Person, topics: string, options?: Parameters<typeof listenTo>[3]) => {
+  const stream = await listenTo(p, who, topics, options)
+  heard.push(stream)
+  return stream
+}
+/** Whatever a test listens to, the document describes. */
+afterEach(() => {
+  expect(heard.splice(0).flatMap(({ frames }) => frames.flatMap(faultsOfFrame))).toEqual([])
+})
 const pause = (operation_id: string) => p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
 
 describe('the live stream', () => {
@@ -68,6 +79,24 @@ describe('the live stream', () => {
     const last = stream.frames.findLast(({ event }) => event === 'operation')
     expect(last?.data.change_seq).toBe(body.change_seq)
     expect(paused.data).toMatchObject({ operation_id, progress: { total: 2 } })
+    await stream.stop()
+  })
+
+  it('is described in frames that our client knows', () => {
+    for (const { properties } of StreamFrame.anyOf) expect(frameFrom(properties.event.const, '{}')).toBeDefined()
+  })
+
+  it('sends nodes, patches and the inbox as the document describes them', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const stream = await listen(p.people.vic, `operation:${operation_id},inbox`)
+    const changes = [{ op: 'update_node', node_id: 'behind', set: { name: 'b again' } }]
+    const path = `/v1/operations/${operation_id}/patches`
+    const { body } = must(await p.as('olga').post(path, { base_revision: 1, reason: 'to see', changes }), 201)
+    expect((await stream.next('patch')).data).toMatchObject({ operation_id, patch_id: body.patch_id })
+    const fact = { type: 'node.cancelled', actor: ENGINE, node_id: 'behind', data: {} }
+    await p.deps.db.transaction((tx) => stateFacts(tx, operation_id, { events: [fact] }))
+    expect((await stream.next('node')).data).toMatchObject({ operation_id, node_id: 'behind' })
+    expect((await stream.next('inbox')).data).toMatchObject({ operation_id, patch_id: body.patch_id })
     await stream.stop()
   })
 

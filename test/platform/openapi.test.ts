@@ -53,6 +53,26 @@ describe('the schemas of a document', () => {
   })
 })
 
+describe('the webhooks of a document', () => {
+  it('have named schemas, as answers have', () => {
+    const webhooks = {
+      vote: {
+        post: {
+          operationId: 'receiveVote',
+          requestBody: { content: { 'application/json': { schema: same('A vote.') } } },
+          responses: { '2XX': { description: '' } },
+        },
+      },
+    }
+    const { document } = nameSchemas({ ...documentOf({}), webhooks }, [['Vote', Vote]])
+    expect(document.webhooks?.vote?.post?.requestBody?.content['application/json']?.schema).toEqual({
+      $ref: '#/components/schemas/Vote',
+      description: 'A vote.',
+    })
+    expect(Object.keys(document.components?.schemas ?? {})).toEqual(['Vote'])
+  })
+})
+
 describe('the public document', () => {
   it('is refused if a row of the gateway and the operations of the apps differ, or a name is given twice', () => {
     const operation = { operationId: 'getHealth', tags: ['health'], responses: {} }

@@ -61,12 +61,54 @@ describe('a sign-in through a provider', () => {
     const browser = sso.browser()
     const done = await browser.signIn('s-mia', '?return_to=%2Foperations')
     expect(done).toMatchObject({ status: 303, location: '/operations' })
-    expect(done.cookies.join()).toMatch(/^refresh_token=.*HttpOnly; Secure; SameSite=Strict$/)
+    expect(done.cookies[0]).toMatch(/^refresh_token=.*HttpOnly; Secure; SameSite=Strict$/)
+    expect(done.cookies[1]).toMatch(/^__Host-device=d1\..*HttpOnly; Secure; SameSite=Lax$/)
     const headers = await bearerOf(browser)
     const me = await browser.go('/api/v1/users/me', { headers })
     expect(me.body).toMatchObject({ username: 'mia', roles: ['approver'], groups: ['netops'] })
     const list = await browser.go('/api/v1/sessions', { headers })
     expect(list.body.items).toMatchObject([{ metadata: { provider: 'corp' } }])
+  })
+
+  it('says whether its browser was known to this person, so that they hear of a new one', async () => {
+    const browser = sso.browser()
+    const deviceOf = async (name = 'mia') => {
+      sso.state.amend = (claims) => ({ ...claims, sub: `s-${name}`, preferred_username: name })
+      expect((await browser.signIn('s-mia')).status).toBe(303)
+      return JSON.parse((await audited()).findLast(({ action }) => action === 'login')?.body ?? '').details.device
+    }
+    expect(await deviceOf()).toBe('new')
+    expect(await deviceOf()).toBe('known')
+    // Someone else at the same browser is new to it, and so is the first person after them.
+    expect(await deviceOf('ina')).toBe('new')
+    expect(await deviceOf()).toBe('new')
+    browser.cookies.set('__Host-device', `${browser.cookies.get('__Host-device')}x`)
+    expect(await deviceOf()).toBe('new')
+  })
+
+  it('ends the session that the browser had, whoever began it and how (ASVS 7.2.4)', async () => {
+    await sso.addUser('ivo')
+    const browser = sso.browser()
+    const body = JSON.stringify({ username: 'ivo', password: PASSWORD })
+    const headers = { 'content-type': 'application/json' }
+    const first = await browser.go('/v1/token?response_mode=cookie', { method: 'POST', headers, body })
+    const statusOf = async (token: unknown) =>
+      (await send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(token) })).status
+    expect(await statusOf(first.body.access_token)).toBe(200)
+    // A browser sends the refresh cookie to its own path alone.
+    const signInAgain = async () => {
+      browser.cookies.delete('refresh_token')
+      expect((await browser.signIn('s-mia')).status).toBe(303)
+      return bearerOf(browser)
+    }
+    const second = await signInAgain()
+    expect(await statusOf(first.body.access_token)).toBe(401)
+    const elsewhere = sso.browser()
+    await elsewhere.signIn('s-mia')
+    const third = await signInAgain()
+    const readMe = async (headers: Record<string, string>) => (await browser.go('/api/v1/users/me', { headers })).status
+    expect([await readMe(second), await readMe(third)]).toEqual([401, 200])
+    expect(await readMe(await bearerOf(elsewhere))).toBe(200)
   })
 
   it('finds the same account at the next sign-in, whatever its name and address there (ASVS 10.5.2)', async () => {
@@ -199,11 +241,11 @@ describe('the rights that a provider gives', () => {
   it('stay unchanged if the provider only refers to a list of groups', async () => {
     await sso.browser().signIn('s-mia')
     const details = async () => JSON.parse((await audited()).at(-1)?.body ?? '').details
-    expect(await details()).toEqual({ provider: 'corp' })
+    expect(await details()).toEqual({ provider: 'corp', device: 'new' })
     sso.state.amend = ({ groups: _, ...claims }) => ({ ...claims, _claim_names: { groups: 'src1' } })
     await sso.browser().signIn('s-mia')
     expect((await rightsOf('mia')).groups).toEqual(['netops'])
-    expect(await details()).toEqual({ provider: 'corp', groups_elsewhere: true })
+    expect(await details()).toEqual({ provider: 'corp', groups_elsewhere: true, device: 'new' })
   })
 
   it('never exceed the ceiling, not even through a group that was given more', async () => {
@@ -821,7 +863,8 @@ describe('unlinking an identity', () => {
     }
     expect((await unlinkBy(await administrator(), `/api/v1/admin/users/${user?.id}/identities/corp`)).status).toBe(204)
     const client = describeClient(undefined, undefined)
-    const opened = await openFederated(sso.session.deps, code, 'json', { client, request_id: 'test' })
+    const request = { client, request_id: 'test', device_token: undefined }
+    const opened = await openFederated(sso.session.deps, code, 'json', request)
     expect(opened).toBe(undefined)
     expect((await nova.browser.go('/api/v1/users/me', { headers: nova.headers })).status).toBe(401)
     expect(await sso.session.deps.store.list(code.user_id)).toEqual([])
@@ -1076,6 +1119,17 @@ describe('an app outside the browser', () => {
     expect((await me()).body.username).toBe('mia')
     expect((await redeem(code)).body.code).toBe('invalid_grant')
     expect((await me()).status).toBe(401)
+  })
+
+  it('is known by the device token that it got, if it asked for one', async () => {
+    const deviceAfter = async (more: object) => {
+      const { body } = await redeem(await codeOf(), more)
+      const row = (await audited()).findLast(({ action, outcome }) => action === 'login' && outcome === 'done')
+      return [body.device_token, JSON.parse(row?.body ?? '').details.device]
+    }
+    expect(await deviceAfter({})).toEqual([undefined, 'new'])
+    const [device_token] = await deviceAfter({ remember_device: true })
+    expect(await deviceAfter({ device_token })).toEqual([expect.stringMatching(/^d1\./), 'known'])
   })
 
   it('signs a person in who typed their credentials at the provider for it, and for no longer than it allows (ASVS 7.3.2, 7.6.1, 10.7.1)', async () => {

@@ -245,7 +245,7 @@ describe('cookie mode', () => {
     expect(cookie).toMatch(
       /^refresh_token=[\w.-]+; Max-Age=2592000; Path=\/v1\/token; HttpOnly; Secure; SameSite=Strict$/,
     )
-    expect(device).toMatch(/^__Host-device=d1\.[\w.-]+; Max-Age=7776000; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
+    expect(device).toMatch(/^__Host-device=d1\.[\w.-]+; Max-Age=7776000; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
     expect(answer.headers['x-csrf-token']).toBe(answer.body.csrf_token)
     expect(answer.headers.vary).toBe('Origin')
   })

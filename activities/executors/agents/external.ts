@@ -31,7 +31,8 @@ const LOOK_S = 60
 
 /**
  * Hands an attempt to an external agent, then waits without holding any resource: the agent's results come by HTTP.
- * Each slice only checks that the agent took the work in time, still beats and has time left (operations.md 7.4).
+ * Each slice only checks that the agent took the work in time, still beats and has time left (operations.md 7.4). Work
+ * that an agent took and never began has no effect, so another one gets it, whether or not the step may be repeated.
  */
 export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Executor => ({
   name: 'external',
@@ -51,15 +52,22 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
         await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
       return closed
     }
-    if (!known.started && known.start_due && (await close('not_started')))
-      return known.begun
-        ? unknown('An agent was lost, and no other took the work in time.', known)
-        : failed('not_picked_up', `${noneOf(known.pool, context.with.labels)} took it in time, so it has no effect.`)
+    if (!known.started && (known.unbegun || known.start_due) && (await close('not_started')))
+      return known.unbegun && known.handovers < HANDOVERS
+        ? handOver(policy, deps, context, known)
+        : untaken(known, context.with.labels)
     if (known.overdue && (await close('over'))) return { ...unknown('The agent did not end it in time.'), final: true }
     if (known.silent && (await close('silent'))) return unknown('The agent was silent for three heartbeats.', known)
     return waiting(known.look_after_s)
   },
 })
+
+const untaken = (known: Execution, labels: unknown): ExecutorResult => {
+  const did = known.unbegun ? 'began' : 'took'
+  return known.begun
+    ? unknown(`An agent was lost, and no other ${did} the work in time.`, known)
+    : failed('not_picked_up', `${noneOf(known.pool, labels)} ${did} it in time, so it has no effect.`)
+}
 
 const noneOf = (pool: string, labels: unknown): string => {
   const asked = Object.entries(isObject(labels) ? labels : {}).map((pair) => pair.join('='))

@@ -2,7 +2,6 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } fr
 import { utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf, maskIn } from '../../shared/data/mask.ts'
 import { isObject } from '../../shared/data/pointer.ts'
@@ -15,6 +14,7 @@ import { ssh } from './jobs/ssh.ts'
 import { applySet } from './kubernetes/apply.ts'
 import { previewSet } from './kubernetes/preview.ts'
 import { undoSet } from './kubernetes/undo.ts'
+import { createLog, LINES, type Log } from './log.ts'
 import { type Answer, createReporter } from './report.ts'
 import { beginAttempt } from './span.ts'
 import { apply } from './tofu/apply.ts'
@@ -24,8 +24,7 @@ import { preview } from './tofu/preview.ts'
 import { PUSH, rescueUnsaved } from './tofu/unsaved.ts'
 import { type AgentFile, environmentOf, named } from './tools/file.ts'
 import { letIn } from './tools/host.ts'
-import { fitting } from './tools/picture.ts'
-import { Ended, failed, type Job, type LogLine, refusedBy, type Tool, type Verdict } from './tools/types.ts'
+import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
 const TOOLS: Record<string, Tool> = {
   ...{ command, ssh, 'opentofu.preview': preview, 'opentofu.apply': apply, 'opentofu.drift': drift },
@@ -45,12 +44,6 @@ const READS = /\.(preview|lock|drift)$/
 const SPARE_MS = 1000
 /** More often than required: the answer to a heartbeat carries a cancellation. */
 const BEAT_MS = 2000
-const LINES = 500
-/** Bytes of lines in one message, far below the accepted size: escapes may multiply them. */
-const MAX_PART = 2_000_000
-/** The job pauses above this many lines until the control plane accepts some. */
-const HELD = 2000
-const MAX_TEXT = 16_000
 const MAX_MESSAGE = 1000
 const FOLDER = 'signalbox-agent-'
 /** The folder of a live attempt has a recent time; one that is older was left by an agent that died. */
@@ -86,10 +79,11 @@ export const removeLeft = ({ uids, state_dir }: AgentFile, say: (line: string) =
   }
 }
 
-type Line = { seq: number; time: string; text: string } & LogLine
 type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
   work: Work
   first: Answer
+  log: Log
+  stop: AbortController
   say: (line: string) => void
 }
 
@@ -97,10 +91,8 @@ type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
  * Sends the lines of a started attempt, and learns from the answers whether it must stop. It stops by itself if none is
  * accepted for two heartbeat intervals.
  */
-const startBeating = ({ work, report, first, say }: Beating) => {
-  const stop = new AbortController()
+const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
   if (first.cancel_requested) stop.abort()
-  const lines: Line[] = []
   /** When the last message that was accepted was sent: the control plane has counted from then on, or later. */
   let heard = first.at ?? Date.now()
   let lost = false
@@ -117,7 +109,7 @@ const startBeating = ({ work, report, first, say }: Beating) => {
     halt('lost; stopping')
   }
   const send = async () => {
-    const part = partOf(lines)
+    const part = log.part()
     const { status, at, cancel_requested, category, code } = await report(
       'heartbeat',
       { lines: part },
@@ -125,7 +117,7 @@ const startBeating = ({ work, report, first, say }: Beating) => {
     )
     if (status === 200) {
       heard = at ?? heard
-      lines.splice(0, part.length)
+      log.done(part)
     }
     // The attempt is no longer ours. A proxy on the way cannot know that: silence ends it in its time.
     const rejected = category === 'execution_result_rejected' || code === 'invalid_token'
@@ -139,7 +131,7 @@ const startBeating = ({ work, report, first, say }: Beating) => {
     state = 'busy'
     const all = async () => {
       do await send()
-      while (state === 'busy' && !ended && lines.length >= LINES)
+      while (state === 'busy' && !ended && log.lines.length >= LINES)
       if (state === 'busy') state = 'ready'
     }
     beating = all()
@@ -153,13 +145,10 @@ const startBeating = ({ work, report, first, say }: Beating) => {
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
   )
   return {
-    lines,
     /** A loud program does not wait for the next beat. */
-    add: (line: Line) => {
-      lines.push(line)
-      if (lines.length >= LINES && state === 'ready') beat()
+    hurry: () => {
+      if (log.lines.length >= LINES && state === 'ready') beat()
     },
-    stop: stop.signal,
     /** Milliseconds until another agent may get the work, once this one is lost. */
     own_ms: () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity),
     /** Resolves when the last heartbeat is answered. */
@@ -188,22 +177,17 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
   }
   say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
-  const { lines, add, stop, own_ms, end } = startBeating({ work, report, first, say })
-  let seq = 0
-
   const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
   // Masking shorter values would garble ordinary words.
   const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
-  const log: Job['log'] = (text, { stream = 'log', level = 'info', cut = false } = {}) => {
-    seq += 1
-    const masked = mask(text, { cut })
-    const line = { seq, time: new Date().toISOString(), stream, level, text: masked.slice(0, MAX_TEXT) }
-    add({ ...line, ...((cut || masked.length > MAX_TEXT) && { cut: true }) })
+  const stop = new AbortController()
+  const journal = createLog(mask, stop.signal)
+  const { hurry, own_ms, end } = startBeating({ work, report, first, log: journal, stop, say })
+  const log: Job['log'] = (text, line) => {
+    journal.add(text, line)
+    hurry()
   }
-  const stored = async () => {
-    while (lines.length > HELD && !stop.aborted) await delay(100)
-  }
-  const signal = AbortSignal.any([stop, told])
+  const signal = AbortSignal.any([stop.signal, told])
   const tool = named(TOOLS, work.job)
   let acted = false
   const executed: Job['executed'] = {}
@@ -220,7 +204,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     const traced = span.traceparent ? { TRACEPARENT: span.traceparent } : {}
     for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
     if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
-    const reports = { log, stored, keep, fetch, left_ms, own_ms, began, executed }
+    const reports = { log, stored: journal.stored, keep, fetch, left_ms, own_ms, began, executed }
     return tool({ work, file, folder, home, env: { ...own, ...traced, ...env }, mask, signal, ...reports })
   }
   try {
@@ -229,14 +213,14 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     )
     await end()
     // All lines except the last part are sent before the final message, which carries that part.
-    for (let part = partOf(lines); part.length < lines.length; part = partOf(lines)) {
-      lines.splice(0, part.length)
+    for (let part = journal.part(); part.length < journal.lines.length; part = journal.part()) {
+      journal.done(part)
       await report('heartbeat', { lines: part })
     }
     const { status, ...rest } = verdict
     void span.end(status)
     const ran = executedOf(executed)
-    let said = await report(status, { ...closing(rest, mask), ...ran, lines })
+    let said = await report(status, { ...closing(rest, mask), ...ran, lines: journal.lines })
     if (status === 'succeeded' && UNTAKEN.has(said.status))
       said = await report('failed', { ...closing(untaken(said), mask), ...ran })
     // The control plane may never learn it: this line is then all that tells what became of the work.
@@ -258,14 +242,6 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
 /** A fault of this agent after a program of an acting job began: nobody knows its effect. */
 const faultOf = ({ message }: Error, acted: boolean): Verdict =>
   acted ? { status: 'unknown', class: 'agent_error', message } : failed('agent_error', message)
-
-const partOf = <T extends { text: string }>(lines: T[]): T[] => {
-  const fit = fitting(
-    lines.slice(0, LINES).map(({ text }) => text),
-    MAX_PART,
-  )
-  return lines.slice(0, Math.max(fit.length, 1))
-}
 
 /** The outputs are too large or too deep, or the control plane refuses them for another reason. */
 const UNTAKEN = new Set([400, 413, 422])

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Value } from 'typebox/value'
@@ -17,6 +18,8 @@ const LONGEST_WAIT_MS = 30_000
 /** How long a request for work waits, over all pools. */
 const WAIT_S = 5
 const SWEEP_MS = 60_000
+/** Tells this process from another one that uses its name. */
+const INSTANCE = randomUUID()
 /** On a busy network it still gets through; a supervisor waits longer than this before it kills. */
 const LAST_WORD_MS = 10_000
 
@@ -94,7 +97,7 @@ export const agentCommands: Command[] = [
     examples: ['agent list', 'agent list --select "items[status=\'silent\'].agent"'],
     run: async ({ api, out }) =>
       out.list((await api.get<{ items: AgentView[] }>('/api/v1/agents')).items, 'agent', [
-        ['agent', ({ agent }) => agent],
+        ['agent', ({ agent, instances }) => (instances ? `${agent} (${instances} processes use this name)` : agent)],
         ['status', ({ status }) => word(status)],
         ['pools', ({ pools }) => pools.join(', ')],
         [
@@ -139,20 +142,22 @@ const worksOf = (work: AgentView['work'], all: number): string =>
     ...(all > work.length ? [`${all - work.length} not visible to you`] : []),
   ].join(', ')
 
-/** Asks a pool for work; with `leaves` it only says that this agent takes no more. */
-const ask = ({ api }: Context, file: AgentFile, pool = '', leaves?: 'draining' | 'gone') => {
-  const { labels = {}, concurrency = 1, pools } = file
-  const name =
-    file.name ??
+const nameOf = ({ name }: AgentFile): string =>
+  name ??
     (hostname()
       .replace(/[^A-Za-z0-9._-]+/g, '-')
       .replace(/^[^A-Za-z0-9]+/, '')
       .slice(0, 63) ||
       'agent')
+
+/** Asks a pool for work; with `leaves` it only says that this agent takes no more. */
+const ask = ({ api }: Context, file: AgentFile, pool = '', leaves?: 'draining' | 'gone') => {
+  const { labels = {}, concurrency = 1, pools } = file
+  const about = { name: nameOf(file), instance: INSTANCE, version: versionOfClient(), concurrency, pools }
   const body: WorkRequest = {
     labels,
     wait_s: Math.max(1, Math.floor(WAIT_S / pools.length)),
-    agent: { name, version: versionOfClient(), concurrency, pools, ...(leaves && { leaves }) },
+    agent: { ...about, ...(leaves && { leaves }) },
   }
   return api.send<Work | undefined>('POST', `/api/v1/pools/${pool}/work`, body)
 }
@@ -191,14 +196,21 @@ const takeTurns = async (
     free.push(uid)
   }
   let wait = 1000
+  let warned = false
+  const warnOf = (instances: string | null) => {
+    if (instances === null || warned) return
+    warned = true
+    say(`${instances} agents use the name "${nameOf(file)}", and the list mixes them. Set "name" in the file of each.`)
+  }
   try {
     // Agents that start together begin at different pools.
     for (let turn = Math.floor(Math.random() * file.pools.length); !stop.signal.aborted; turn += 1) {
       if (free.length === 0) await Promise.race(running)
       if (stop.signal.aborted) return
       try {
-        const { status, body } = await ask(context, file, file.pools[turn % file.pools.length])
+        const { status, headers, body } = await ask(context, file, file.pools[turn % file.pools.length])
         wait = 1000
+        warnOf(headers.get('agent-instances'))
         if (status === 204 || !body) continue
         const work = run(body, free.shift())
         running.add(work)

@@ -85,6 +85,12 @@ export const createApi = ({
     })
   }
 
+  /** The fields by which a sign-in from here is recognized, now and the next time. */
+  const deviceOf = (username?: string) => {
+    const device_token = credentials.device(url, username)
+    return { remember_device: true, ...(device_token !== undefined && { device_token }) }
+  }
+
   const enter = (username: string, tokens: TokenReply): Promise<string> =>
     credentials.alone(async () => {
       refresh.keep(username, tokens)
@@ -117,8 +123,7 @@ export const createApi = ({
       listOf((at) => get<Page<T>>(at), path, query, all),
     /** Signs in; retries a busy server after the delay that it names. */
     login: async (username: string, password: string, askCode: AskCode = noCode): Promise<void> => {
-      const device_token = credentials.device(url, username)
-      const device = { remember_device: true, ...(device_token && { device_token }) }
+      const device = deviceOf(username)
       const signIn = (body: object): Promise<TokenReply> =>
         read(connect(LOGIN_REPEATS).POST('/v1/token', { body: { ...body, ...device } }))
       const tokens = await told(url, () =>
@@ -130,13 +135,13 @@ export const createApi = ({
     },
     /** Signs in with the code that a browser delivered; returns the name of the user. */
     redeem: async (grant: BrowserCode): Promise<string> => {
-      const body = { grant_type: 'authorization_code' as const, ...grant }
+      const body = { grant_type: 'authorization_code' as const, ...grant, ...deviceOf() }
       const tokens: TokenReply = await told(url, () => read(connect({ times: 0 }).POST('/v1/token', { body })))
       return enter(nameIn(tokens.access_token), tokens)
     },
     /** Signs in by an approval in a browser on another device; returns the name of the user. */
     loginDevice: async (show: (codes: DeviceCodes) => void): Promise<string> => {
-      const tokens = await told(url, () => tokensByDevice(connect({ times: 0 }), show))
+      const tokens = await told(url, () => tokensByDevice(connect({ times: 0 }), show, deviceOf()))
       return enter(nameIn(tokens.access_token), tokens)
     },
     /** Keeps the API key of a machine; returns the machine's name. */

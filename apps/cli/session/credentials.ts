@@ -57,8 +57,13 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
     file,
     get: (url: string): Entry | undefined => readAll()[url],
     save,
-    /** The token by which the platform knows this person's device. */
-    device: (url: string, username: string): string | undefined => readDevices()[url]?.[foldUsername(username)],
+    /** The token by which the platform knows this person's device; without a name, of the only one known here. */
+    device: (url: string, username?: string): string | undefined => {
+      const known = readDevices()[url] ?? {}
+      if (username !== undefined) return known[foldUsername(username)]
+      const [only, ...others] = Object.values(known)
+      return others.length === 0 ? only : undefined
+    },
     saveDevice: (url: string, username: string, token: string): void => {
       const all = readDevices()
       writePrivate(devices_file, { ...all, [url]: { ...all[url], [foldUsername(username)]: token } })

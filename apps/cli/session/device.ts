@@ -12,11 +12,13 @@ const SLOWER_S = 5
 
 /**
  * Signs in without a browser on this machine (RFC 8628): `show` receives the code, which the person enters in a browser
- * elsewhere. This then polls at the server's pace until they decide. `signalbox` sends without a token, and once.
+ * elsewhere. This then polls at the server's pace until they decide. `signalbox` sends without a token, and once;
+ * `device` has the fields by which the platform knows this device.
  */
 export const tokensByDevice = async (
   signalbox: Signalbox,
   show: (codes: DeviceCodes) => void,
+  device: { remember_device: boolean; device_token?: string },
 ): Promise<Schema<'TokenReply'>> => {
   const host =
     hostname()
@@ -26,7 +28,7 @@ export const tokensByDevice = async (
   show(codes)
   const { device_code, expires_in } = codes
   const end = performance.now() + expires_in * 1000
-  const body = { grant_type: GRANT, device_code, client_id: CLIENT, remember_device: true } as const
+  const body = { grant_type: GRANT, device_code, client_id: CLIENT, ...device } as const
   for (let wait_s = codes.interval; ; ) {
     await delay(wait_s * 1000)
     try {

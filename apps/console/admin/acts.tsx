@@ -20,6 +20,8 @@ export type Act = {
   version?: number
   fields?: FormField[]
   body?: (typed: Typed) => Record<string, unknown>
+  /** Why it must not be sent as it is typed. */
+  wrong?: (typed: Typed) => string | undefined
   /** Whether the command takes a reason. */
   reason?: boolean
   /** Shown after a 202; by default, that a second administrator must confirm it. */
@@ -85,6 +87,7 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
       preview={null}
       accepted={act.accepted ?? tAdmin.second}
       blocked={!isComplete(act.fields ?? [], typed)}
+      why={act.wrong?.(typed)}
       {...(act.reason
         ? { text: { name: 'reason', label: tAdmin.reason, needed: true, missing: tAdmin.reason_needed } as const }
         : {})}

@@ -1,20 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { TextField } from '../forms/field.tsx'
+import { JsonField, objectIn } from '../forms/json.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { useRested } from '../kit/rested.ts'
-import { peopleQuery } from '../queries/admin.ts'
+import { peopleQuery, userQuery } from '../queries/admin.ts'
 import { tAdmin } from '../words/admin.ts'
 
 type Choice = readonly [value: string, word: string]
 /**
  * A field of an administrative form. `many` is a list of checkboxes whose value is joined by spaces, `person` the id of an
- * active person, `except` those.
+ * active person, `except` those; `people` several, joined by spaces; `json` the text of an object.
  */
 export type FormField = {
   name: string
   label: string
-  kind: 'text' | 'number' | 'date' | 'datetime-local' | 'select' | 'many' | 'person'
+  kind: 'text' | 'number' | 'date' | 'datetime-local' | 'select' | 'many' | 'person' | 'people' | 'json'
   except?: readonly string[]
   choices?: readonly Choice[]
   value?: string
@@ -31,9 +32,15 @@ export const initial = (fields: FormField[]): Typed =>
   )
 
 export const isComplete = (fields: FormField[], typed: Typed): boolean =>
-  fields.every(({ name, optional }) => optional || (typed[name] ?? '').trim() !== '')
+  fields.every(({ name, kind, optional }) => {
+    const text = typedIn(typed, name)
+    return text === '' ? optional : kind !== 'json' || objectIn(text) !== undefined
+  })
 
 export const typedIn = (typed: Typed, name: string): string => (typed[name] ?? '').trim()
+
+/** The parts of a value that is joined by spaces. */
+export const partsOf = (value: string): string[] => value.split(' ').filter(Boolean)
 
 type FieldsProps = { fields: FormField[]; typed: Typed; change: (typed: Typed) => void }
 
@@ -45,7 +52,7 @@ export const Fields = ({ fields, typed, change }: FieldsProps) => (
         value: typed[field.name] ?? '',
         change: (value: string) => change({ ...typed, [field.name]: value }),
       }
-      const Control = field.kind === 'many' ? Boxes : field.kind === 'person' ? PersonChoice : One
+      const Control = CONTROLS[field.kind] ?? One
       return <Control key={field.name} {...one} />
     })}
   </div>
@@ -85,8 +92,40 @@ const PersonChoice = ({ field: { label, except = [] }, value, change }: OneProps
   )
 }
 
+/** Several people: the button of each takes them out again. */
+const PeopleChoice = ({ field, value, change }: OneProps) => {
+  const chosen = partsOf(value)
+  return (
+    <div className="flex flex-col gap-2">
+      {chosen.map((id) => (
+        <Chosen key={id} id={id} remove={() => change(chosen.filter((one) => one !== id).join(' '))} />
+      ))}
+      <PersonChoice
+        field={{ ...field, except: [...(field.except ?? []), ...chosen] }}
+        value=""
+        change={(id) => (id === '' ? undefined : change([...chosen, id].join(' ')))}
+      />
+    </div>
+  )
+}
+
+const Chosen = ({ id, remove }: { id: string; remove: () => void }) => {
+  const name = useQuery(userQuery(id)).data?.username ?? id
+  return (
+    <button type="button" className="button" aria-label={tAdmin.remove_one(name)} onClick={remove}>
+      {name} <span aria-hidden="true">×</span>
+    </button>
+  )
+}
+
+const ObjectText = ({ field: { label }, value, change }: OneProps) => (
+  <div className="sm:col-span-2">
+    <JsonField label={label} value={value} change={change} />
+  </div>
+)
+
 const Boxes = ({ field: { label, choices = [] }, value, change }: OneProps) => {
-  const chosen = value.split(' ').filter(Boolean)
+  const chosen = partsOf(value)
   const flip = (choice: string) =>
     change((chosen.includes(choice) ? chosen.filter((one) => one !== choice) : [...chosen, choice]).join(' '))
   return (
@@ -102,6 +141,13 @@ const Boxes = ({ field: { label, choices = [] }, value, change }: OneProps) => {
       </div>
     </fieldset>
   )
+}
+
+const CONTROLS: Partial<Record<FormField['kind'], typeof One>> = {
+  many: Boxes,
+  person: PersonChoice,
+  people: PeopleChoice,
+  json: ObjectText,
 }
 
 type Scope = Partial<Record<keyof typeof tAdmin.scope, string>>

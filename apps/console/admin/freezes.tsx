@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { FreezeItem } from '../../shared/contracts/operations/calendar.ts'
+import { serverNow } from '../api/live.ts'
 import { ActionButton, actionOf, mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { HERE, timeOf } from '../kit/format.ts'
@@ -125,7 +126,7 @@ const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () 
   const [typed, setTyped] = useTyped<Typed>('new freeze', () => initial(fields))
   const [where, setWhere] = useTyped<{ chips: Chip[]; when: string }>('new freeze where', { chips: [], when: '' })
   const [made] = useTyped<{ at: string; ending: string }>('new freeze made', () => ({
-    ...{ at: new Date().toISOString(), ending: crypto.randomUUID().slice(0, 6) },
+    ...{ at: new Date(serverNow()).toISOString(), ending: crypto.randomUUID().slice(0, 6) },
   }))
   const to = timeOf(typedIn(typed, 'to'))
   const title = typedIn(typed, 'title')

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { GrantRow } from '../api/types.ts'
-import { grantsQuery, rolesQuery, userQuery } from '../queries/admin.ts'
+import { grantsQuery, providersQuery, rolesQuery, userQuery } from '../queries/admin.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
@@ -40,6 +40,21 @@ export const UserName = ({ user_id }: { user_id: string }) => (
     {useQuery(userQuery(user_id)).data?.username ?? user_id}
   </Link>
 )
+
+/** Who made someone a member: a person, a provider by its title, or the system. */
+export const Giver = ({ added_by }: { added_by: string | null }) => {
+  const [kind, id = ''] = added_by?.split(':') ?? []
+  if (kind === 'provider') return <ProviderTitle id={id} />
+  return kind === 'user' ? <UserName user_id={id} /> : (kind ?? null)
+}
+
+const ProviderTitle = ({ id }: { id: string }) => useProviderTitle()(id)
+
+/** Names a provider by its title, or by its id if the file no longer has it. */
+export const useProviderTitle = () => {
+  const { data } = useQuery(providersQuery())
+  return (id: string): string => data?.items.find((one) => one.id === id)?.title ?? id
+}
 
 export const removalOf = (grant_id: string, role: string, name: string): Act => ({
   title: tAdmin.grant.remove(role, name),

@@ -9,7 +9,7 @@ import { tAdmin } from '../words/admin.ts'
 import { type Act, useActs } from './acts.tsx'
 import { typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
-import { grantTo, useRoles } from './grants.tsx'
+import { Giver, grantTo, useRoles } from './grants.tsx'
 import { UserStatus } from './users.tsx'
 
 /** Groups with their members. */
@@ -52,6 +52,7 @@ const Group = ({ group, button }: { group: GroupRow; button: ReturnType<typeof u
       ),
     },
     { name: tAdmin.user.columns.status, cell: UserStatus },
+    { name: tAdmin.group.added_by, cell: Giver },
     { name: tAdmin.remove, cell: (member) => button(leaving(member, group_key)) },
   ]
   return (

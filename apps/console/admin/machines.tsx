@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { MachineRow } from '../api/types.ts'
+import { objectIn } from '../forms/json.tsx'
 import { machinesQuery } from '../queries/admin.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Card } from '../ui/card.tsx'
@@ -8,7 +9,7 @@ import { type Column, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
 import { type Act, useActs } from './acts.tsx'
-import { SCOPE_FIELDS, scopeOf, scopeWords, typedIn } from './fields.tsx'
+import { type FormField, partsOf, SCOPE_FIELDS, scopeOf, scopeWords, type Typed, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
 import { useRoles } from './grants.tsx'
 import { Table } from './user.tsx'
@@ -25,8 +26,11 @@ export const MachinesPage = () => {
     button: words.create,
     effect: words.create_effect,
     path: '/v1/admin/machines',
-    fields: [{ name: 'name', label: words.name, kind: 'text' }, OWNER],
-    body: (typed) => ({ name: typedIn(typed, 'name'), owners: [typedIn(typed, 'person')] }),
+    fields: [
+      { name: 'name', label: words.name, kind: 'text' },
+      { name: 'owners', label: words.owners, kind: 'people' },
+    ],
+    body: (typed) => ({ name: typedIn(typed, 'name'), owners: partsOf(typedIn(typed, 'owners')) }),
   }
   return (
     <AdminPage title={words.title} actions={button(create)}>
@@ -46,14 +50,6 @@ type Button = ReturnType<typeof useActs>['button']
 const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) => {
   const permissions = usePermissions()
   const path = `/v1/admin/machines/${machine.id}`
-  const addOwner: Act = {
-    title: `${words.add_owner}: ${machine.username}`,
-    button: words.add_owner,
-    effect: words.owner_effect,
-    method: 'PUT',
-    path: (typed) => `${path}/owners/${typedIn(typed, 'person')}`,
-    fields: [OWNER],
-  }
   const columns: Column<Credential>[] = [
     { name: words.columns.name, kind: 'lead', cell: ({ name, kind }) => `${name} (${kind})` },
     {
@@ -89,8 +85,11 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
       note={`${words.owners}: ${machine.owners.map(({ username }) => username).join(', ')} · ${words.roles}: ${machine.roles.join(', ') || words.no_roles}`}
       aside={
         <span className="ml-auto flex flex-wrap gap-2">
-          {button(addOwner)}
+          {button(addingOwner(machine, path))}
+          {machine.owners.length > 1 ? button(removingOwner(machine, path)) : null}
           {button(newKey(machine, path, permissions))}
+          {button(newJwk(machine, path, permissions))}
+          {button(newTrust(machine, path, permissions))}
         </span>
       }
     >
@@ -109,8 +108,46 @@ const usePermissions = (): string[] => [
   ...new Set(useRoles().flatMap(({ machines, permissions }) => (machines ? permissions : []))),
 ]
 
-const OWNER = { name: 'person', label: words.owner, kind: 'person' } as const
 const DAYS = { name: 'days', label: words.days, kind: 'number', value: '90' } as const
+
+const addingOwner = ({ username, owners }: MachineRow, path: string): Act => ({
+  title: `${words.add_owner}: ${username}`,
+  button: words.add_owner,
+  effect: words.owner_effect,
+  method: 'PUT',
+  path: (typed) => `${path}/owners/${typedIn(typed, 'person')}`,
+  fields: [{ name: 'person', label: words.owner, kind: 'person', except: owners.map(({ id }) => id) }],
+})
+
+const removingOwner = ({ username, owners }: MachineRow, path: string): Act => ({
+  title: `${words.remove_owner}: ${username}`,
+  button: words.remove_owner,
+  effect: words.remove_owner_effect,
+  danger: true,
+  method: 'DELETE',
+  path: (typed) => `${path}/owners/${typedIn(typed, 'owner')}`,
+  fields: [
+    { name: 'owner', label: words.owner, kind: 'select', choices: owners.map(({ id, username: name }) => [id, name]) },
+  ],
+})
+
+/** The fields that every credential has, and the part of the request that they make. */
+const limitsOf = (name: string, permissions: string[]): FormField[] => [
+  { name: 'name', label: name, kind: 'text' },
+  DAYS,
+  { name: 'permissions', label: words.permissions, kind: 'many', choices: permissions.map((one) => [one, one]) },
+  { name: 'networks', label: words.networks, kind: 'text', optional: true },
+  ...SCOPE_FIELDS,
+]
+const limitsIn = (typed: Typed) => ({
+  name: typedIn(typed, 'name'),
+  permissions: partsOf(typedIn(typed, 'permissions')),
+  scope: scopeOf(typed),
+  networks: typedIn(typed, 'networks')
+    .split(/[\s,]+/)
+    .filter(Boolean),
+  expires_in_days: Number(typedIn(typed, 'days')),
+})
 
 const newKey = ({ username }: MachineRow, path: string, permissions: string[]): Act => ({
   title: `${words.new_key}: ${username}`,
@@ -118,22 +155,42 @@ const newKey = ({ username }: MachineRow, path: string, permissions: string[]): 
   effect: words.key_effect,
   path: `${path}/credentials`,
   shown: words.key_shown,
+  fields: limitsOf(words.key_name, permissions),
+  body: (typed) => ({ kind: 'key', ...limitsIn(typed) }),
+})
+
+const newJwk = ({ username }: MachineRow, path: string, permissions: string[]): Act => ({
+  title: `${words.new_jwk}: ${username}`,
+  button: words.new_jwk,
+  effect: words.jwk_effect,
+  path: `${path}/credentials`,
+  fields: [{ name: 'jwk', label: words.jwk, kind: 'json' }, ...limitsOf(words.columns.name, permissions)],
+  body: (typed) => ({ kind: 'jwk', ...limitsIn(typed), jwk: objectIn(typedIn(typed, 'jwk')) }),
+  wrong: (typed) => (isPrivate(objectIn(typedIn(typed, 'jwk'))) ? words.private_half : undefined),
+})
+
+/** The private half of a key is never sent, not even to be refused. */
+const isPrivate = (jwk: object = {}): boolean => ['d', 'k', 'p', 'q'].some((name) => name in jwk)
+
+const newTrust = ({ username }: MachineRow, path: string, permissions: string[]): Act => ({
+  title: `${words.new_trust}: ${username}`,
+  button: words.new_trust,
+  effect: words.trust_effect,
+  path: `${path}/credentials`,
   fields: [
-    { name: 'name', label: words.key_name, kind: 'text' },
-    DAYS,
-    { name: 'permissions', label: words.permissions, kind: 'many', choices: permissions.map((one) => [one, one]) },
-    { name: 'networks', label: words.networks, kind: 'text', optional: true },
-    ...SCOPE_FIELDS,
+    { name: 'issuer', label: words.issuer, kind: 'text', value: 'https://token.actions.githubusercontent.com' },
+    { name: 'audience', label: words.audience, kind: 'text', value: location.origin },
+    { name: 'claims', label: words.claims, kind: 'json' },
+    ...limitsOf(words.columns.name, permissions),
   ],
   body: (typed) => ({
-    kind: 'key',
-    name: typedIn(typed, 'name'),
-    permissions: typedIn(typed, 'permissions').split(' '),
-    scope: scopeOf(typed),
-    networks: typedIn(typed, 'networks')
-      .split(/[\s,]+/)
-      .filter(Boolean),
-    expires_in_days: Number(typedIn(typed, 'days')),
+    kind: 'trust',
+    ...limitsIn(typed),
+    trust: {
+      issuer: typedIn(typed, 'issuer'),
+      audience: typedIn(typed, 'audience'),
+      claims: objectIn(typedIn(typed, 'claims')),
+    },
   }),
 })
 

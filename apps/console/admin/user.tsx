@@ -1,8 +1,9 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
+import type { ExternalIdentityList } from '../../shared/contracts/session/sso.ts'
 import { deviceWords } from '../account/device-words.ts'
 import type { SessionRow, UserGrant, UserRow } from '../api/types.ts'
-import { groupsQuery, userQuery, userSessionsQuery } from '../queries/admin.ts'
+import { groupsQuery, userIdentitiesQuery, userQuery, userSessionsQuery } from '../queries/admin.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
@@ -14,11 +15,11 @@ import { tAdmin } from '../words/admin.ts'
 import { type Act, useActs } from './acts.tsx'
 import { scopeWords, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
-import { grantTo, removalOf, Until, useRolesOf } from './grants.tsx'
+import { Giver, grantTo, removalOf, Until, useProviderTitle, useRolesOf } from './grants.tsx'
 import { joining, leaving } from './groups.tsx'
 import { UserStatus } from './users.tsx'
 
-/** One account: its state, its rights and their sources, and where it is signed in. */
+/** One account: its state, its rights and their sources, who vouches for it, and where it is signed in. */
 export const UserPage = () => {
   const { user_id } = useParams({ from: '/shell/admin/users/$user_id' })
   const query = useQuery(userQuery(user_id))
@@ -49,6 +50,7 @@ const Account = ({ user }: { user: UserRow }) => {
       </p>
       <Grants user={user} {...acts} />
       {user.kind === 'person' ? <Groups user={user} {...acts} /> : null}
+      {user.kind === 'person' ? <Identities user={user} {...acts} /> : null}
       {user.kind === 'person' && acts.may('session:admin') ? <Sessions user={user} {...acts} /> : null}
       {acts.dialog}
     </AdminPage>
@@ -81,7 +83,8 @@ const Grants = ({ user, button }: Part) => {
 const Groups = ({ user, button }: Part) => {
   const list = useInfiniteQuery(groupsQuery())
   useAllPages(list)
-  const others = rowsOf(list).filter(({ group_key }) => !user.groups.includes(group_key))
+  const groups = rowsOf(list)
+  const others = groups.filter(({ group_key }) => !user.groups.includes(group_key))
   const join: Act = {
     ...joining,
     title: tAdmin.group.join,
@@ -96,14 +99,45 @@ const Groups = ({ user, button }: Part) => {
       },
     ],
   }
-  const columns: Column<{ id: string }>[] = [
+  const columns: Column<{ id: string; added_by: string | null }>[] = [
     { name: tAdmin.group.group, kind: 'lead', cell: ({ id }) => id },
+    { name: tAdmin.group.added_by, cell: Giver },
     { name: tAdmin.remove, cell: ({ id }) => button(leaving(user, id)) },
   ]
-  const rows = user.groups.map((id) => ({ id }))
+  const rows = user.groups.map((id) => {
+    const members = groups.find(({ group_key }) => group_key === id)?.members
+    return { id, added_by: members?.find((member) => member.id === user.id)?.added_by ?? null }
+  })
   return (
     <Card title={tAdmin.group.title} aside={others.length > 0 && user.status === 'ACTIVE' ? button(join) : null}>
       <Table caption={tAdmin.group.title} empty={tAdmin.group.empty} columns={columns} rows={rows} />
+    </Card>
+  )
+}
+
+const Identities = ({ user, button }: Part) => {
+  const query = useQuery(userIdentitiesQuery(user.id))
+  const titleOf = useProviderTitle()
+  const words = tAdmin.identity
+  const unlinkOf = (provider: string): Act => ({
+    title: words.unlink_one(titleOf(provider)),
+    button: words.unlink,
+    effect: words.unlink_effect,
+    danger: true,
+    method: 'DELETE',
+    path: `/v1/admin/users/${user.id}/identities/${provider}`,
+  })
+  const columns: Column<ExternalIdentityList['items'][number] & { id: string }>[] = [
+    { name: words.provider, kind: 'lead', cell: ({ provider }) => titleOf(provider) },
+    { name: words.subject, className: 'mono wrap-anywhere', cell: ({ subject }) => subject },
+    { name: words.linked, cell: ({ linked_at }) => <TimeText at={linked_at} /> },
+    { name: words.unlink, cell: ({ provider }) => button(unlinkOf(provider)) },
+  ]
+  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />
+  const rows = (query.data?.items ?? []).map((one) => ({ ...one, id: one.provider }))
+  return (
+    <Card title={words.title}>
+      <Table caption={words.title} empty={words.empty} columns={columns} rows={rows} />
     </Card>
   )
 }

@@ -24,7 +24,17 @@ export const AgentsPage = () => {
 }
 
 const COLUMNS: Column<AgentView>[] = [
-  { name: words.columns.agent, kind: 'lead', className: 'wrap-anywhere', cell: ({ agent }) => agent },
+  {
+    name: words.columns.agent,
+    kind: 'lead',
+    className: 'wrap-anywhere',
+    cell: ({ agent, instances }) => (
+      <>
+        {agent}
+        {instances === undefined ? null : <p className="text-bad">{words.sharing(instances)}</p>}
+      </>
+    ),
+  },
   { name: words.columns.status, cell: ({ status }) => words.status[status] },
   { name: words.columns.pools, cell: ({ pools }) => pools.join(', ') || null },
   {

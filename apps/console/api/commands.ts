@@ -1,6 +1,7 @@
 import { answerOf, type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { sleep } from '../session/wait.ts'
 import { problemOf, withSession } from './client.ts'
+import { serverNow } from './live.ts'
 
 /** One command below /api: a POST unless it names another method. PUT and DELETE send no body. */
 export type Command = {
@@ -49,7 +50,8 @@ const sendCommand = async <Reply>(command: Command, key: string): Promise<Outcom
     const { status, reply, problem } = await send<Reply>(command, key)
     const answer = answerOf(status, problem)
     if (answer === 'applied') return { kind: 'applied', reply: reply as Reply }
-    if (answer === 'accepted') return { kind: 'accepted', reply: reply as Reply, at: new Date().toISOString() }
+    if (answer === 'accepted')
+      return { kind: 'accepted', reply: reply as Reply, at: new Date(serverNow()).toISOString() }
     if (problem === undefined || answer === 'unknown')
       return { kind: 'unknown', problem: problem ?? problemFrom(0, null) }
     if (answer === 'refused') return { kind: isUnjudged(problem) ? 'held' : 'refused', problem }

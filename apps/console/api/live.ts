@@ -10,9 +10,11 @@ import { connectStream, type StreamEnd } from './stream.ts'
  */
 export type Connection = {
   mode: 'connecting' | 'live' | 'reconnecting' | 'polling' | 'offline'
-  /** When this mode began, and when the shown data was last known to be complete. */
+  /** When this mode began, and when the shown data was last known to be complete, by `serverNow`. */
   since: number
   whole_at: number
+  /** How far the server's clock is ahead of this device's; a tab of an earlier release does not say. */
+  ahead_ms?: number
 }
 type Shared =
   | { kind: 'who' | 'retry' }
@@ -100,6 +102,9 @@ export const onServed = (listener: (topics: string[]) => void): (() => void) => 
   return () => void servedListeners.delete(listener)
 }
 
+/** The time by the server's clock, as far as it is known: pages show and compare the server's times by it. */
+export const serverNow = (): number => Date.now() + (connection.ahead_ms || 0)
+
 export const connectionNow = (): Connection => seen
 export const onConnection = (listener: () => void): (() => void) => {
   connectionListeners.add(listener)
@@ -134,6 +139,7 @@ async function ready(): Promise<void> {
 
 function connectOnce(opened: () => void): Promise<StreamEnd> {
   const topics = wanted()
+  const from = Date.now()
   return connectStream({
     topics,
     cursor,
@@ -142,7 +148,7 @@ function connectOnce(opened: () => void): Promise<StreamEnd> {
     onOpen: opened,
     onFrame: (frame, at) => {
       if (at !== null) cursor = at
-      if (frame.event === 'hello') greet(topics, frame.data.topics)
+      if (frame.event === 'hello') greet(topics, frame.data, from)
       say({ kind: 'frame', frame, cursor: at })
       deliver(frame)
     },
@@ -179,8 +185,11 @@ async function pause(ms: number): Promise<void> {
   ])
 }
 
-function greet(topics: string[], accepted: string[]): void {
-  const news = take(topics, accepted)
+function greet(topics: string[], hello: { topics: string[]; server_time: string }, from: number): void {
+  const at = Date.parse(hello.server_time)
+  // The server wrote it after the request and before now: only a time outside of these tells a difference.
+  connection.ahead_ms = Math.max(0, at - Date.now()) + Math.min(0, at - from)
+  const news = take(topics, hello.topics)
   setConnection('live')
   tellServed(news)
 }
@@ -258,14 +267,14 @@ function expectLeader(): void {
 }
 
 function deliver(frame: Frame): void {
-  connection.whole_at = Date.now()
+  connection.whole_at = serverNow()
   for (const listener of frameListeners) listener(frame)
 }
 
 function setConnection(mode: Connection['mode']): void {
-  const now = Date.now()
-  const known = connection.mode === 'live' ? now : connection.whole_at
-  if (connection.mode !== mode) connection = { mode, since: now, whole_at: mode === 'live' ? now : known }
+  const now = serverNow()
+  const whole_at = mode === 'live' || connection.mode === 'live' ? now : connection.whole_at
+  if (connection.mode !== mode) connection = { ...connection, mode, since: now, whole_at }
   if (leading) tellFollowers()
   tellListeners()
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { useConnection } from '../api/hooks.ts'
-import { retryNow } from '../api/live.ts'
+import { retryNow, serverNow } from '../api/live.ts'
 import { clockTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { meQuery } from '../queries/me.ts'
@@ -37,7 +37,7 @@ export const ConnectionBanner = () => {
   const degraded = me.data?.degraded ?? []
   const [patient, setPatient] = useState(true)
   useEffect(() => {
-    const left = PATIENCE_MS - (Date.now() - since)
+    const left = PATIENCE_MS - (serverNow() - since)
     setPatient(left > 0)
     const timer = setTimeout(() => setPatient(false), Math.max(0, left))
     return () => clearTimeout(timer)

@@ -1,6 +1,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { Constraints, IntentBody, IntentView } from '../../shared/contracts/operations/intents.ts'
+import { serverNow } from '../api/live.ts'
 import { fieldsOf, type SchemaField } from '../forms/schema.tsx'
 import { intentQuery, proceduresQuery } from '../queries/changes.ts'
 import { operationQuery } from '../queries/operations.ts'
@@ -101,5 +102,5 @@ export const useAgain = (operation_id: string): { again?: Again; unread?: UseQue
   const fields = type.data
     ? fieldsOf(type.data.desired_state_schema, lockedOf(type.data))
     : fieldsOf(what.procedure?.parameters)
-  return { again: againOf(intent.data, operation_id, what, fields, Date.now()) }
+  return { again: againOf(intent.data, operation_id, what, fields, serverNow()) }
 }

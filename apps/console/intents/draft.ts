@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { ProcedureView } from '../../shared/contracts/operations/plans.ts'
 import type { ResourceType } from '../api/types.ts'
-import { objectIn } from '../forms/object-in.ts'
+import { objectIn } from '../forms/json.tsx'
 import { type SchemaField, typedValue } from '../forms/schema.tsx'
 import { ticketOf } from '../forms/ticket.tsx'
 import { HERE, timeOf } from '../kit/format.ts'

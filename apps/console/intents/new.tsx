@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import type { Resource } from '../api/types.ts'
+import { Leaving } from '../command/leaving.tsx'
 import { Field } from '../forms/field.tsx'
 import { SchemaForm } from '../forms/schema.tsx'
 import { TicketField } from '../forms/ticket.tsx'
@@ -105,14 +106,21 @@ const firstOf = (resource: Resource | undefined, again: Again | undefined): Type
   ...again?.typed,
 })
 
+/** The typed text, also after the end of a session, and whether it differs from the text that the form begins with. */
+const useFilled = (first: Typed) => {
+  // The address that leads back here, also after another choice; while the page is left, it is no longer that of the browser.
+  const place = JSON.stringify(useSearch({ from: '/shell/new' }))
+  const [typed, setTyped] = useTyped(place, first)
+  const [timing, setTiming] = useTyped(`${place} timing`, NOW)
+  const [untouched] = useState(() => JSON.stringify([first, NOW]))
+  const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
+  return { typed, change, timing, setTiming, isTouched: () => JSON.stringify([typed, timing]) !== untouched }
+}
+
 type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource | undefined; again: Again | undefined }
 const Form = ({ choices, what, resource, again }: FormProps) => {
   const navigate = useNavigate()
-  // The address that leads back here, also after another choice; while the page is left, it is no longer that of the browser.
-  const place = JSON.stringify(useSearch({ from: '/shell/new' }))
-  const [typed, setTyped] = useTyped(place, firstOf(resource, again))
-  const change = (part: Partial<Typed>) => setTyped((before) => ({ ...before, ...part }))
-  const [timing, setTiming] = useTyped(`${place} timing`, NOW)
+  const { typed, change, timing, setTiming, isTouched } = useFilled(firstOf(resource, again))
   const [tries, setTries] = useState(0)
   const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : (again?.before ?? []))
   const summary = useRef<HTMLDivElement>(null)
@@ -191,6 +199,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
         </form>
         <Ahead ahead={ahead} unready={unready} type={what?.type ?? ''} picked={typed.picked} before={again?.before} />
       </div>
+      <Leaving isLost={() => !busy && isTouched()} within="/new" />
     </Page>
   )
 }

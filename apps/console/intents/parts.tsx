@@ -1,7 +1,6 @@
-import { useId } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
-import { Field, TextField } from '../forms/field.tsx'
-import { objectIn } from '../forms/object-in.ts'
+import { TextField } from '../forms/field.tsx'
+import { JsonField } from '../forms/json.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { HERE } from '../kit/format.ts'
 import { ProblemText } from '../ui/failure.tsx'
@@ -72,21 +71,8 @@ export const Summary = ({ faults, made, problem, frozen }: SummaryProps) =>
 type TextProps = { label: string; value: string; change: (text: string) => void; type?: string; placeholder?: string }
 export const Text = (props: TextProps) => <TextField type="text" maxLength={2000} {...props} />
 
-export const Json = ({ label, value, change }: Pick<TextProps, 'label' | 'value' | 'change'>) => {
-  const id = useId()
-  return (
+export const Json = (props: Pick<TextProps, 'label' | 'value' | 'change'>) => (
     <div className="mt-2">
-      <Field id={id} label={label}>
-        <textarea
-          id={id}
-          className="input mono"
-          rows={3}
-          spellCheck={false}
-          value={value}
-          onChange={(event) => change(event.target.value)}
-          aria-invalid={objectIn(value) === undefined}
-        />
-      </Field>
+    <JsonField {...props} />
     </div>
-  )
-}
+)

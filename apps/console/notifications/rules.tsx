@@ -8,10 +8,12 @@ import {
   RISKS,
 } from '../../shared/contracts/notifications/notifications.ts'
 import { send, Told, useChanges } from '../account/changes.tsx'
+import { Leaving } from '../command/leaving.tsx'
 import { TextField } from '../forms/field.tsx'
 import { Select, SelectField } from '../forms/select.tsx'
 import { coarse, format, HERE } from '../kit/format.ts'
 import { display } from '../kit/prefs.ts'
+import { useTyped } from '../session/typed.ts'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
@@ -37,13 +39,16 @@ export const Rules = (props: RulesProps) => {
   if (rules === undefined) return null
   const ids = props.destinations.map(({ destination_id }) => destination_id)
   // Rules that changed elsewhere are shown; those that have not leave the edited ones alone.
-  return <RulesForm key={JSON.stringify([rules, ids])} rules={rules} changes={changes} {...props} />
+  const place = `rules ${JSON.stringify([props.whose, rules, ids])}`
+  return <RulesForm key={place} place={place} rules={rules} changes={changes} {...props} />
 }
 
-type FormProps = RulesProps & { rules: NotifyRules; changes: ReturnType<typeof useChanges> }
+type FormProps = RulesProps & { place: string; rules: NotifyRules; changes: ReturnType<typeof useChanges> }
 
-const RulesForm = ({ rules, changes: { busy, said, setSaid, act }, whose, destinations, labelOf }: FormProps) => {
-  const [draft, setDraft] = useState(() => draftOf(rules, destinations, zone()))
+const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: FormProps) => {
+  const { busy, said, setSaid, act } = changes
+  const [saved] = useState(() => draftOf(rules, destinations, zone()))
+  const [draft, setDraft] = useTyped(place, saved)
   const set = (change: Partial<RulesDraft>) => setDraft({ ...draft, ...change })
   const path = pathFor(whose, 'rules')
   const save = (event: React.FormEvent) => {
@@ -89,6 +94,7 @@ const RulesForm = ({ rules, changes: { busy, said, setSaid, act }, whose, destin
           </button>
         </div>
       </form>
+      <Leaving isLost={() => JSON.stringify(rulesOf(draft)) !== JSON.stringify(rulesOf(saved))} />
     </Card>
   )
 }

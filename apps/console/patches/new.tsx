@@ -1,13 +1,13 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useBlocker, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Graph, Operation, PatchChange } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { Leaving } from '../command/leaving.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
-import { sessionPhase } from '../session/token.ts'
 import { useTyped } from '../session/typed.ts'
 import { UnreadPage } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -83,9 +83,6 @@ const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
   useEffect(() => {
     if (added > 0) list.current?.scrollIntoView({ block: 'nearest' })
   }, [added])
-  // The end of the session takes the page away; what was typed is kept.
-  const isLost = () => drafts.length > 0 && !sent.current && sessionPhase().name !== 'signed_out'
-  const leaving = useBlocker({ shouldBlockFn: isLost, enableBeforeUnload: isLost, withResolver: true })
   return (
     <Page>
       <Intro operation={operation} base={base} />
@@ -114,7 +111,7 @@ const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
           close={() => setAsking(false)}
         />
       ) : null}
-      {leaving.status === 'blocked' ? <Leaving stay={leaving.reset} leave={leaving.proceed} /> : null}
+      <Leaving isLost={() => drafts.length > 0 && !sent.current} />
     </Page>
   )
 }
@@ -172,26 +169,3 @@ const Propose = ({ operation_id, body, sent, close }: ProposeProps) => {
     </Suspense>
   )
 }
-
-const Frame = lazyPart(() => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
-
-const Leaving = ({ stay, leave }: { stay: () => void; leave: () => void }) => (
-  <Suspense fallback={null}>
-    <Frame
-      title={tChange.patch.editor.leave}
-      close={stay}
-      footer={
-        <>
-          <button type="button" className="button" onClick={stay}>
-            {tChange.patch.editor.stay}
-          </button>
-          <button type="button" className="button main danger" onClick={leave}>
-            {tChange.patch.editor.go}
-          </button>
-        </>
-      }
-    >
-      <p>{tChange.patch.editor.lost}</p>
-    </Frame>
-  </Suspense>
-)

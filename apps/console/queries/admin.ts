@@ -25,6 +25,9 @@ export const userQuery = (user_id: string) =>
 export const userSessionsQuery = (user_id: string) =>
   queryOf(['admin', 'sessions', user_id], '/v1/admin/users/{user_id}/sessions', { path: { user_id } })
 
+export const userIdentitiesQuery = (user_id: string) =>
+  queryOf(['admin', 'identities', user_id], '/v1/admin/users/{user_id}/identities', { path: { user_id } })
+
 export const groupsQuery = () => pagesOf(['admin', 'groups'], '/v1/admin/groups', { query: { page_size: 100 } })
 
 export const grantsQuery = () => pagesOf(['admin', 'grants'], '/v1/admin/grants', { query: { page_size: 100 } })

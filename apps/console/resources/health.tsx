@@ -8,6 +8,7 @@ import { resourcesQuery } from '../queries/resources.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
+import { Behind } from '../values/behind.tsx'
 import { Health, ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
@@ -27,6 +28,7 @@ export const HealthPage = () => {
         <h2 id="resources" className="card-title">
           {tAudit.health.resources}
         </h2>
+        <Behind replies={[list.data?.pages[0]]} />
         <ListTable
           list={list}
           empty={tAudit.health.all_well}

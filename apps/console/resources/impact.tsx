@@ -5,6 +5,7 @@ import { affected } from '../pictures/branches.ts'
 import { PictureView } from '../pictures/view.tsx'
 import { impactQuery } from '../queries/resources.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { Behind } from '../values/behind.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
@@ -18,6 +19,7 @@ export const ResourceImpact = ({ resource, view }: { resource: Resource; view: P
   const drawn = usePicture(view)
   return (
     <>
+      <Behind replies={[impact]} />
       {impact ? <Summary impact={impact} /> : null}
       <PictureChoice drawn={drawn} />
       {drawn && branches && branches.right.length > 0 ? (

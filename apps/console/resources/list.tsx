@@ -5,7 +5,6 @@ import { useTopic } from '../api/hooks.ts'
 import type { FoundResource, ResourceRow, SearchResult } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
-import { coarse } from '../kit/format.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { isWords, resourcesPage, resourcesQuery, searchQuery, typesQuery } from '../queries/resources.ts'
 import { placesQuery } from '../queries/topology.ts'
@@ -13,6 +12,7 @@ import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
+import { Behind } from '../values/behind.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -23,7 +23,6 @@ import { tOperation } from '../words/operation.ts'
 import { NAME, PLACE } from './columns.tsx'
 import { TypeName } from './type-icon.tsx'
 
-const BEHIND_MS = 10_000
 const CLEAR = (
   <Link to="/resources" search={{ type: '', region: '', health: '', q: '' }} className="button quiet">
     {tOperation.operations.clear}
@@ -38,7 +37,6 @@ export const ResourcesPage = () => {
   const list = useInfiniteQuery({ ...resourcesQuery({ ...wanted, counted: true }), enabled: !words })
   const found = useQuery({ ...searchQuery(wanted), enabled: words, placeholderData: keepPreviousData })
   useTopic('resources')
-  const behind = (words ? found.data : list.data?.pages[0])?.as_of.lag_ms ?? 0
   const { sort, ...filters } = find
   const filtered = Object.values(filters).some((value) => value !== '' && value !== undefined)
   const set = (change: Partial<typeof find>) =>
@@ -51,7 +49,7 @@ export const ResourcesPage = () => {
   return (
     <Page>
       <Heading title={tCatalog.resources.title}>{tCatalog.resources.title}</Heading>
-      {behind > BEHIND_MS ? <p className="text-wait">{tCatalog.resources.behind(coarse(behind))}</p> : null}
+      <Behind replies={[words ? found.data : list.data?.pages[0]]} />
       <div className="flex flex-wrap items-center gap-3">
         <SearchField label={tCatalog.resources.search} value={find.q} search={(q) => set({ q })} />
         <Filters find={find} set={set} />

@@ -1,13 +1,17 @@
 import { createRoute, redirect } from '@tanstack/react-router'
 import { lazyPage, NotFound } from '../frame/lazy-page.tsx'
+import { meQuery, waitingFor } from '../queries/me.ts'
 import type { OverviewDays } from '../queries/overview.ts'
-import { root, shell } from './root.tsx'
+import { shell } from './root.tsx'
 import { oneOf, text } from './search.ts'
 
+/** Leads to the inbox, or to the overview if no item there waits for the person. */
 const home = createRoute({
-  getParentRoute: () => root,
+  getParentRoute: () => shell,
   path: '/',
-  beforeLoad: () => {
+  beforeLoad: async ({ context: { client } }): Promise<void> => {
+    const me = await client.ensureQueryData(meQuery()).catch(() => undefined)
+    if (me && waitingFor(me.counts) === 0) throw redirect({ to: '/overview', search: { days: 14 }, replace: true })
     throw redirect({ to: '/inbox', search: { for: 'me' }, replace: true })
   },
 })
@@ -42,10 +46,8 @@ const audit = createRoute({
   component: lazyPage(() => import('../proof/audit.tsx'), 'AuditPage'),
 })
 
-export { home }
-
 /** Any other address; signed-in people keep the navigation. */
 const elsewhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFound })
 
 /** Waiting decisions, running operations, and past actions. */
-export const homeRoutes = [inbox, overview, audit, elsewhere] as const
+export const homeRoutes = [home, inbox, overview, audit, elsewhere] as const

@@ -1,12 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import type { HookSecretView } from '../../shared/contracts/operations/schedules.ts'
+import { serverNow } from '../api/live.ts'
 import type { ScheduleView } from '../api/types.ts'
 import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { ShownOnce } from '../command/shown-once.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { scheduleQuery } from '../queries/changes.ts'
+import { useTyped } from '../session/typed.ts'
 import { Card } from '../ui/card.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -30,7 +32,7 @@ export const HookCard = ({ schedule, hook }: { schedule: ScheduleView; hook: Hoo
         </p>
         <p className="max-w-text text-muted">{words.signed[signature]}</p>
         {hook.has_secret ? null : <p>{words.no_secret}</p>}
-        {hook.previous_until !== null && Date.parse(hook.previous_until) > Date.now() ? (
+        {hook.previous_until !== null && Date.parse(hook.previous_until) > serverNow() ? (
           <p>
             {words.previous} <TimeText at={hook.previous_until} />.
           </p>
@@ -67,7 +69,7 @@ type SecretProps = { schedule: ScheduleView; hook: Hook; close: () => void }
 /** Creates the first or the next secret; the answer is shown once. */
 const SecretDialog = ({ schedule: { schedule_id }, hook, close }: SecretProps) => {
   const client = useQueryClient()
-  const [overlap, setOverlap] = useState('86400')
+  const [overlap, setOverlap] = useTyped(`secret of ${schedule_id}`, '86400')
   const [secret, setSecret] = useState<string>()
   /** The dialog closes itself after its command, but the secret keeps it open. */
   const kept = useRef(false)

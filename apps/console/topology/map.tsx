@@ -7,6 +7,7 @@ import { figure } from '../kit/format.ts'
 import { contentsQuery, placeGraphQuery } from '../queries/topology.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
+import { Behind } from '../values/behind.tsx'
 import { ResourceLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
@@ -38,9 +39,15 @@ export const PlaceMap = ({ way }: { way: Way }) => {
   const inner: Inner = Map.groupBy(data.nodes, ({ resource_id }) => outer.get(resource_id) ?? '')
   const top = inner.get(way.layer ?? way.datacenter ?? way.region ?? '') ?? []
   if (top.length === 0)
-    return <Empty next={<p>{tCatalog.topology.empty_hint}</p>}>{tCatalog.topology.empty.places}</Empty>
+    return (
+      <>
+        <Behind replies={[data]} />
+        <Empty next={<p>{tCatalog.topology.empty_hint}</p>}>{tCatalog.topology.empty.places}</Empty>
+      </>
+    )
   return (
     <>
+      <Behind replies={[data, within]} />
       {data.truncated.nodes ? <p className="text-wait">{tCatalog.topology.partial}</p> : null}
       {within && !contents ? <p className="text-wait">{tCatalog.topology.not_drawn}</p> : null}
       {read.isError ? <Failure error={read.error} retry={() => void read.refetch()} /> : null}

@@ -6,6 +6,7 @@ import { LEVELS, type PlaceLevel, placesQuery, type Within } from '../queries/to
 import { PictureChoice, usePicture } from '../resources/view.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { Behind } from '../values/behind.tsx'
 import { tCatalog } from '../words/catalog.ts'
 import { HealthCounts, Inside, PlaceLink, PlaceMap, STEPS, type Way } from './map.tsx'
 
@@ -30,6 +31,7 @@ const PlaceTable = ({ way, depth }: { way: Way; depth: number }) => {
   const list = useInfiniteQuery(placesQuery(level, withinOf(way, depth)))
   return (
     <>
+      <Behind replies={[list.data?.pages[0]]} />
       <h2 className="card-title">{tCatalog.topology.levels[level]}</h2>
       <ListTable
         list={list}

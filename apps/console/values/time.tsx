@@ -1,25 +1,31 @@
 import { useSyncExternalStore } from 'react'
+import { onConnection, serverNow } from '../api/live.ts'
 import { clockTime, coarse, duration, exactTime, fullTime, isSameDay, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { t } from '../words/index.ts'
 
 const DAY_MS = 86_400_000
 
-/** One clock for every relative time on the page; it ticks every ten seconds, and only while the page is visible. */
+/**
+ * One clock for every relative time on the page: that of the server. It ticks every ten seconds and when the connection
+ * changes, which tells the server's time, and only while the page is visible.
+ */
 const ticker = (() => {
   const listeners = new Set<() => void>()
-  let now = Date.now()
+  let now = serverNow()
   let timer: ReturnType<typeof setInterval> | undefined
+  let leave: (() => void) | undefined
   const tick = () => {
     if (document.visibilityState === 'hidden') return
-    now = Date.now()
+    now = serverNow()
     for (const listener of listeners) listener()
   }
   const subscribe = (listener: () => void) => {
     if (listeners.size === 0) {
-      now = Date.now()
+      now = serverNow()
       timer = setInterval(tick, 10_000)
       document.addEventListener('visibilitychange', tick)
+      leave = onConnection(tick)
     }
     listeners.add(listener)
     return () => {
@@ -27,6 +33,7 @@ const ticker = (() => {
       if (listeners.size > 0) return
       clearInterval(timer)
       document.removeEventListener('visibilitychange', tick)
+      leave?.()
     }
   }
   return { subscribe, now: () => now }
@@ -44,7 +51,7 @@ export const TimeText = ({ at, form = 'auto' }: { at: string; form?: 'auto' | 'c
   const { zone, times } = useDisplay()
   const ms = Date.parse(at)
   // The page's clock moves every ten seconds, so an event between two ticks is past, not future.
-  const away = ms > now && ms <= Date.now() ? 0 : now - ms
+  const away = ms > now && ms <= serverNow() ? 0 : now - ms
   const relative = Math.abs(away) < 5000 ? t.time.now : away > 0 ? t.time.ago(coarse(away)) : t.time.in(coarse(away))
   const full = fullTime(ms, zone)
   const clock = isSameDay(ms, now, zone) ? clockTime(ms, zone, true) : full

@@ -1,11 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { SavedView, ViewList } from '../../shared/contracts/identity/views.ts'
 import type { Command } from '../api/commands.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { TextField } from '../forms/field.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { meQuery } from '../queries/me.ts'
+import { useTyped } from '../session/typed.ts'
 import { tViews } from '../words/views.ts'
 
 const PATH = '/v1/users/me/views'
@@ -48,8 +48,8 @@ type SaveProps = { list: ViewList; filters: Record<string, string>; views: reado
 
 /** Saves the filters under a new name; under the name of an existing view of this list, replaces its filters. */
 export const SaveDialog = ({ list, filters, views, close }: SaveProps) => {
-  const [typed, setTyped] = useState('')
-  const [chosen, choose] = useState<string | null>()
+  const [typed, setTyped] = useTyped(`view of ${list}`, '')
+  const [chosen, choose] = useTyped<string | null | undefined>(`view of ${list} group`, undefined)
   const name = typed.trim()
   const known = views.find(
     (view) => view.owner === null && view.list === list && view.name.toLowerCase() === name.toLowerCase(),
@@ -71,8 +71,8 @@ export const SaveDialog = ({ list, filters, views, close }: SaveProps) => {
 
 /** Another name, or another group that sees it. */
 export const ChangeDialog = ({ view, close }: { view: SavedView; close: () => void }) => {
-  const [typed, setTyped] = useState(view.name)
-  const [group, choose] = useState(view.group)
+  const [typed, setTyped] = useTyped(`view ${view.view_id}`, view.name)
+  const [group, choose] = useTyped(`view ${view.view_id} group`, view.group)
   const name = typed.trim()
   return (
     <ViewDialog

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
+import { serverNow } from '../api/live.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { actionOf, Because, mayPress, type Why, WhyNot } from '../command/allowed.tsx'
 import { useWishes } from '../kit/wish.ts'
@@ -27,7 +28,7 @@ type DecidePanelProps = { gate: Gate; open: Verdict | null; setOpen: (open: Verd
 export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
   const check = useDigestCheck(gate.subject, gate.digest)
   const [known] = useState(() =>
-    gravest(gate, Date.now())
+    gravest(gate, serverNow())
       .filter(({ bad }) => bad)
       .map(newsOf),
   )

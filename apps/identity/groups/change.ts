@@ -16,7 +16,7 @@ import { lockGroup } from './measures.ts'
 export const groupViews = async (db: Queryable, list: readonly (typeof groups.$inferSelect)[]) => {
   const keys = list.map(({ group_key }) => group_key)
   const rows = await db
-    .select({ group_key: group_members.group_key, user: users })
+    .select({ ...pick(group_members, 'group_key', 'added_by'), user: users })
     .from(group_members)
     .innerJoin(users, eq(users.id, group_members.user_id))
     .where(inArray(group_members.group_key, keys))
@@ -24,7 +24,7 @@ export const groupViews = async (db: Queryable, list: readonly (typeof groups.$i
   const members = Map.groupBy(rows, ({ group_key }) => group_key)
   return list.map((group) => ({
     ...pick(group, 'group_key', 'name', 'description'),
-    members: (members.get(group.group_key) ?? []).map(({ user }) => viewOf(user)),
+    members: (members.get(group.group_key) ?? []).map(({ user, added_by }) => ({ ...viewOf(user), added_by })),
     version: group.version,
     created_at: new Date(group.created_at).toISOString(),
   }))

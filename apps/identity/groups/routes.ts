@@ -21,7 +21,7 @@ export const groupsRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
   app.get('/v1/admin/groups', {
     operationId: 'listGroups',
     summary: 'List groups',
-    description: 'Groups by key, with their members.',
+    description: 'Groups by key, with their members and who added each.',
     querystring: PageQuery,
     response: { 200: pageOf(GroupView) },
     preHandler: allow('identity:read', { kind: 'R' }),

@@ -6,6 +6,7 @@ import {
   closeHandover,
   endExecution,
   type Handed,
+  isNoted,
   keepAnswer,
   keepExecuted,
   knownAnswer,
@@ -43,7 +44,8 @@ type Outcome = { reply: ExecutionReply } | { refusal: RefusalCode; ended?: true 
 
 /**
  * Takes a message of an agent (operations.md 9.1). A late, stale, repeated or out-of-order message has no effect except
- * its exact answer. A refused message leaves a line in the history, and the log lines that it brought in time.
+ * its exact answer. A refused message leaves a line in the history, unless an equal one is there, and the log lines
+ * that it brought in time.
  */
 export const takeResult = async (
   deps: Uses<'artifacts' | 'db' | 'nats' | 'planPolicies' | 'telemetry'>,
@@ -318,16 +320,16 @@ const errorOf = ({ error }: ExecutionResult): NodeError => ({
 
 const agentOf = ({ pool }: Handed): Actor => ({ kind: 'executor', id: `agent:${pool}`, name: `agent of ${pool}` })
 
-const noteRefusal = (tx: Tx, handed: Handed, message: ExecutionResult, refusal: RefusalCode, request_id: string) =>
-  stateFacts(tx, handed.operation_id, {
-    request_id,
-    events: [
-      {
-        type: 'node.result_refused',
-        actor: agentOf(handed),
-        node_id: handed.node_id,
-        reason: refusal.detail,
-        data: { code: refusal.code, phase: message.phase, attempt: message.attempt, fence: message.fence },
-      },
-    ],
-  })
+/** Once: an agent that does not understand the refusal of a heartbeat sends the next one. */
+const noteRefusal = async (
+  tx: Tx,
+  handed: Handed,
+  { phase, attempt, fence }: ExecutionResult,
+  { code, detail }: RefusalCode,
+  request_id: string,
+): Promise<void> => {
+  const { operation_id, node_id } = handed
+  const event = { type: 'node.result_refused', node_id, data: { code, phase, attempt, fence } }
+  if (await isNoted(tx, operation_id, event)) return
+  await stateFacts(tx, operation_id, { request_id, events: [{ ...event, actor: agentOf(handed), reason: detail }] })
+}

@@ -16,10 +16,10 @@ export const hearAgents = ({ config, nats }: Uses<'config' | 'nats'>, seen: Seen
     if (check(said).length > 0 || !said.agent) return
     const { agent, labels = {} } = said
     const machine = `pool:${pool}`
-    const { version = null, concurrency = null, leaves } = agent
+    const { version = null, concurrency = null, instance, leaves } = agent
     const about = { machine, pools: [pool], complete: true, labels, version, concurrency }
     const one = { agent: `${machine}/${agent.name}`, ...about, draining: leaves === 'draining' }
-    void (leaves === 'gone' ? seen.gone(one) : seen.note(one))
+    void (leaves === 'gone' ? seen.gone(one, instance) : seen.note(one, instance))
   }
   nats.onConnect((nc) => {
     nc.subscribe(prefixed(config.SIGNALBOX__NATS__PREFIX, presenceSubject('*')), {

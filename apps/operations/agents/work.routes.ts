@@ -21,7 +21,7 @@ type Deps = Uses<'agentsOf' | 'config' | 'db' | 'nats' | 'telemetry'>
 /** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. The list of agents. */
 export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
   const seen = createSeen(deps.db, deps.telemetry)
-  /** Agents that drain: what comes for a request of theirs that still waits here goes to another agent. */
+  /** Processes that drain: what comes for a request of theirs that still waits here goes to another agent. */
   const draining = new Set<string>()
   hearAgents(deps, seen)
   app.get('/v1/agents', {
@@ -31,13 +31,21 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
       'Lists the agents of pools, with their last sign of life and their current work. A silent one stays for seven days; one that ends in order leaves at once. An agent that reads the stream or listens at an endpoint is listed if it gives its name.',
     response: { 200: AgentList },
     preHandler: allow('operation:read', { kind: 'R' }),
-    handler: async ({ caller }) => ({ items: await listAgents(deps.db, visibleSql(caller, operations)) }),
+    handler: async ({ caller }) => {
+      const items = await listAgents(deps.db, visibleSql(caller, operations))
+      return {
+        items: items.map((item) => {
+          const instances = seen.sharing(item.agent)
+          return instances === undefined ? item : { ...item, instances }
+        }),
+      }
+    },
   })
   app.post('/v1/pools/:pool/work', {
     operationId: 'takeWork',
     summary: 'Take one piece of work from a pool',
     description:
-      'Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url.',
+      'Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url; without one within 30 s, another agent gets the work. The header agent-instances says how many processes use its name, if there are several.',
     params: PoolParams,
     body: WorkRequest,
     response: { 200: Work, 204: Type.Null() },
@@ -49,20 +57,22 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
       const refused = refuseAgent(deps, req.caller, pool)
       if (refused) throw refused
       const one = seenOf(deps, req.caller.username, pool, req.body)
+      const asking = `${one.agent} ${agent?.instance ?? ''}`
       if (agent?.leaves === 'draining') {
-        draining.add(one.agent)
+        draining.add(asking)
         const [oldest] = draining
         if (draining.size > MOST_DRAINING && oldest !== undefined) draining.delete(oldest)
-      } else draining.delete(one.agent)
-      await (agent?.leaves === 'gone' ? seen.gone(one) : seen.note(one))
+      } else draining.delete(asking)
+      await (agent?.leaves === 'gone' ? seen.gone(one, agent.instance) : seen.note(one, agent?.instance))
       if (agent?.leaves) return reply.code(204).send(null)
+      const sharing = seen.sharing(one.agent)
+      if (sharing !== undefined) reply.header('agent-instances', sharing)
       // A client that was told of the timeout has gone, though the connection stays.
-      const gone = () => req.raw.socket.destroyed || reply.sent || draining.has(one.agent)
+      const gone = () => req.raw.socket.destroyed || reply.sent || draining.has(asking)
       const wait_ms = Math.min(wait_s * 1000, Math.floor(req.ends_at - performance.now()) - ANSWER_MS)
-      const work = await takeWork(deps, pool, { labels, wait_ms }, gone)
+      const giving = (work: Work) => seen.taken(work, one.agent)
+      const work = await takeWork(deps, pool, { labels, wait_ms }, gone, giving)
       if (!work) return reply.code(204).send(null)
-      // The work is acknowledged already: an answer that waits for the list could be lost.
-      void seen.taken(work, one.agent)
       return work
     },
   })

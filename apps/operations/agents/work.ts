@@ -45,14 +45,15 @@ export const seenOf = (
 
 /**
  * Gives a piece of a pool's work to an agent that asks (operations.md 7.4). It is acknowledged before the answer
- * leaves, so no two agents get it. If the answer is lost, its attempt fails as
- * not_picked_up when its time to begin is over: it had no effect, and a node with more attempts is tried again.
+ * leaves, so no two agents get it. If the answer is lost, no agent begins it, and it is handed over again half a minute
+ * after `giving` has recorded it. That precedes the acknowledgment, so it also holds if this process dies in between.
  */
 export const takeWork = async (
   deps: WorkDeps,
   pool: string,
   { labels, wait_ms }: Asked,
   gone: () => boolean,
+  giving: (work: Work) => Promise<void>,
 ): Promise<Work | undefined> => {
   const nc = deps.nats.get()
   if (!nc) throw new AppError('internal_error', 'unavailable', 'The work stream is unavailable.')
@@ -73,7 +74,10 @@ export const takeWork = async (
     }
     const fits = Object.entries((work.labels ?? {}) as object).every(([name, value]) => labels[name] === value)
     if (!fits || gone()) message.nak(fits ? 0 : OTHERS_MS)
-    else if (await message.ackAck()) return work
+    else {
+      await giving(work)
+      if (await message.ackAck()) return work
+    }
     if (Date.now() >= end || gone()) return undefined
   }
   return undefined

@@ -33,7 +33,7 @@ export const checkSoundness = (
   const ranks = ranksOf(nodes)
   const walk = { byId, ranks, cyclic: cyclicOf(nodes, byId, ranks) }
   for (const node of nodes) {
-    violations.push(...checkLinks(node, walk), ...checkRun(node, limits.programs), ...checkReferences(node, walk))
+    violations.push(...checkLinks(node, walk), ...checkRun(node, limits.programs, byId), ...checkReferences(node, walk))
     if (node.target_id !== undefined && !known(node.target_id))
       violations.push(
         fault(`${node.node_id}/target_id`, 'target_unresolved', `there is no resource "${node.target_id}"`),
@@ -85,10 +85,11 @@ const cyclicOf = (nodes: PlanNode[], byId: Map<string, PlanNode>, ranks: Map<str
   return new Set([...left].filter((id) => before(id).length > 0))
 }
 
-function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generator<Violation> {
+function* checkRun(node: PlanNode, programs: ProgramRules | undefined, byId: Walk['byId']): Generator<Violation> {
   if (node.kind === 'wait') yield* checkWait(node)
   if (node.kind !== 'task') return
   yield* checkExecutor(node.node_id, node.executor, node.with, programs)
+  yield* checkPreview(node.node_id, node.executor, node.with, byId)
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)
     yield fault(
@@ -105,8 +106,25 @@ function* checkRun(node: PlanNode, programs: ProgramRules | undefined): Generato
     )
   const wrong = node.outputs_schema && schemaFault(node.outputs_schema)
   if (wrong !== undefined) yield fault(`${node.node_id}/outputs_schema`, 'inputs_invalid', wrong)
-  if (node.compensate)
-    yield* checkExecutor(`${node.node_id}/compensate`, node.compensate.executor, node.compensate.with, programs)
+  if (!node.compensate) return
+  const { executor, with: values } = node.compensate
+  yield* checkExecutor(`${node.node_id}/compensate`, executor, values, programs)
+  yield* checkPreview(`${node.node_id}/compensate`, executor, values, byId)
+}
+
+/** Only an agent forecasts a change: another executor could return a picture that the author of the plan drew. */
+function* checkPreview(at: string, executor: string, values: unknown, byId: Walk['byId']): Generator<Violation> {
+  const inputs = executor === 'external' && isObject(values) ? values.inputs : undefined
+  const preview = isObject(inputs) ? inputs.preview : undefined
+  const from = isObject(preview) ? preview.$from : undefined
+  const id = typeof from === 'string' ? (from.split('/')[1] ?? '') : ''
+  const maker = byId.get(id)
+  if (maker && maker.executor !== 'external')
+    yield fault(
+      `${at}/with/inputs/preview`,
+      'inputs_invalid',
+      `must be an output of a node with the executor "external", and "${id}" has "${maker.executor}"`,
+    )
 }
 
 function* checkWait(node: PlanNode): Generator<Violation> {

@@ -6,11 +6,14 @@ import { withBinds } from './defaults.ts'
 /** An output named preview, and whatever is given as the input of that name. */
 const PREVIEW = /"\$from":"(nodes\/[^/"]+\/outputs\/preview)"|"preview":\{"\$from":"(nodes\/[^/"]+\/outputs[^"]*)"/g
 
-/** Returns the previews that a node carries out, as references of `binds`. */
-const previewsOf = ({ executor, with: values }: PlanNode): string[] =>
-  executor === 'external'
-    ? [...JSON.stringify(values ?? {}).matchAll(PREVIEW)].map(([, output = '', input = output]) => input)
-    : []
+/** Returns the previews that a node or its compensation carries out, as references of `binds`. */
+const previewsOf = ({ executor, with: values, compensate }: PlanNode): string[] => {
+  const acts = [{ executor, with: values }, ...(compensate ? [compensate] : [])]
+  const found = acts.flatMap((act) =>
+    act.executor === 'external' ? [...JSON.stringify(act.with ?? {}).matchAll(PREVIEW)] : [],
+  )
+  return [...new Set(found.map(([, output = '', input = output]) => input))]
+}
 const nodeIn = (reference: string): string => reference.split('/')[1] ?? ''
 
 /**
@@ -57,7 +60,8 @@ export const unshownPreviews = (
 ) => {
   const old = new Map(before.map((node) => [node.node_id, node]))
   const acting = changed.flatMap((node) => {
-    const known = previewsOf(old.get(node.node_id) ?? { ...node, with: {} })
+    const earlier = old.get(node.node_id)
+    const known = earlier ? previewsOf(earlier) : []
     return previewsOf(node).flatMap((preview) => (known.includes(preview) ? [] : [{ preview, node_id: node.node_id }]))
   })
   if (acting.length === 0) return []

@@ -3,6 +3,7 @@ import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import {
   HookDeliveryView,
+  HookHeaders,
   HookSecretBody,
   HookSecretView,
   ScheduleParams,
@@ -50,7 +51,12 @@ const deliveryRoute = routes<Deps>('schedules', (app, { deps }) => {
       'Begins a run of a schedule with `when: {webhook}`. Signed as in Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) or as code forges do (X-Hub-Signature-256), as the schedule demands. A delivery counts once; if an operation of the schedule is running, the delivery waits for its end.',
     'x-errors': [401],
     params: ScheduleParams,
-    body: Type.Unknown({ description: 'Whatever the sender says; its bytes are signed.' }),
+    headers: HookHeaders,
+    consumes: ['application/json', 'application/octet-stream'],
+    body: Type.Unknown({
+      examples: [{ ref: 'refs/heads/main' }],
+      description: 'Any bytes of any content type, a form too: they are signed. `if` of the schedule reads JSON.',
+    }),
     response: { 200: HookDeliveryView },
     preHandler: allow('none', { kind: 'W' }),
     handler: (req) => {

@@ -1,5 +1,5 @@
 import { allow } from '../../shared/auth/http.ts'
-import { EventsHeaders, EventsQuery } from '../../shared/contracts/operations/events.ts'
+import { EventsHeaders, EventsQuery, StreamFrame } from '../../shared/contracts/operations/events.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { AppError } from '../../shared/errors.ts'
 import { routes } from '../../shared/http/routes.ts'
@@ -10,7 +10,13 @@ import type { Tail } from './tail.ts'
 import { openTopics } from './topics.ts'
 
 const PER_SESSION = 10
-const HELLO = 'event: hello\ndata: {"topics":["me","inbox","operations"],"refused":[],"cursor":"…"}\n\n'
+const GREETING = {
+  topics: ['me', 'inbox', 'operations'],
+  refused: [],
+  cursor: '…',
+  server_time: '2026-01-31T12:00:00.000Z',
+}
+const HELLO = `id: …\nevent: hello\ndata: ${JSON.stringify(GREETING)}\n\n`
 
 /** The live stream (console.md 4): server-sent events, resumed by Last-Event-ID, ended with the token or the session. */
 export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events', (app, { deps, tail }) => {
@@ -18,10 +24,11 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
     operationId: 'streamEvents',
     summary: 'Follow changes',
     description:
-      'Server-sent events of the chosen topics. A topic that the caller may not see, or that is malformed, is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.',
+      'Server-sent events of the chosen topics. A topic that the caller may not see, or that is malformed, is refused alone, in `hello`. Send Last-Event-ID to resume without a gap. `x-itemSchema` describes each event, with `data` as the JSON that it holds.',
     querystring: EventsQuery,
     headers: EventsHeaders,
     produces: ['text/event-stream'],
+    'x-item-schema': StreamFrame,
     response: { 200: text(HELLO, { description: 'Frames until the token or the session ends.' }) },
     preHandler: allow('operation:read', { kind: 'R' }),
     config: { endless: true },

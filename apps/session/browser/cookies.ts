@@ -48,13 +48,14 @@ export const createCookies = (config: SessionConfig) => {
   return {
     refresh: (token: string) => refresh(token, MAX_AGE_S),
     expired: () => refresh('', 0),
+    /** Lax, because a provider's page leads back to us. It proves no one, and no other GET reads it. */
     device: (token: string) =>
       serialize({
         name: deviceName,
         value: token,
         max_age_s: DEVICE_DAYS * 86_400,
         path: '/',
-        same_site: 'Strict',
+        same_site: 'Lax',
         secure,
         http_only: true,
       }),

@@ -8,7 +8,7 @@ import type { SessionDeps, Uses } from '../deps.ts'
 import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
 import { openFederated } from '../token/code.ts'
-import type { TokenPair } from '../token/issue.ts'
+import type { Login } from '../token/login.ts'
 import { externalOf, namesElsewhere, readClaims, refuseClaims, refused, userOf, vouchesForTwo } from './claims.ts'
 import { type Claims, refusedToken } from './foreign.ts'
 import { findProvider } from './start.ts'
@@ -19,12 +19,13 @@ export type Callback = {
   /** As received: the provider's `code`, `state`, `iss`, `error`. */
   query: Record<string, string>
   cookie: string | undefined
+  device_token: string | undefined
   client: Client
   request_id: string
 }
 const PROVIDERS_PAGE = '/admin/providers'
 /** Where the browser goes next; with tokens if it has signed in. */
-export type Finished = { location: string; pair?: TokenPair & { session_id: string } }
+export type Finished = { location: string; login?: Login }
 
 /**
  * Completes a sign-in that `startFlow` began. It first removes the state's row, so an answer counts once, whatever its
@@ -75,9 +76,9 @@ const finishSignIn = async (deps: SessionDeps, provider: Provider, flow: Flow, c
     await note(deps, callback, flow, 'noted', undefined, user.id)
     return { location: toApp(flow, { code }) }
   }
-  const pair = await openFederated(deps, signed_in, 'cookie', callback)
-  if (!pair) throw refused('account_disabled', 'The account was disabled during the sign-in.')
-  return { location: flow.return_to, pair }
+  const login = await openFederated(deps, signed_in, 'cookie', callback)
+  if (!login) throw refused('account_disabled', 'The account was disabled during the sign-in.')
+  return { location: flow.return_to, login }
 }
 
 /** When the person typed their credentials; a provider that omits the time proves no fresh sign-in. */

@@ -15,7 +15,7 @@ import { acceptForms } from '../../shared/http/json-body.ts'
 import { type Router, routes } from '../../shared/http/routes.ts'
 import { byPerson } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { contextOf } from '../token/routes.ts'
+import { contextOf, endReplaced } from '../token/routes.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
 import { finishFlow } from './callback.ts'
 import { endByProvider } from './logout.ts'
@@ -161,13 +161,18 @@ const browserRoutes = (app: Router, deps: SessionDeps) => {
     response: { 303: Type.Null() },
     handler: async (req, reply) => {
       const location = await orSignInPage(req, async () => {
-        const { location, pair } = await finishFlow(deps, {
+        const device_token = deps.cookies.readDevice(req.headers.cookie)
+        const { location, login } = await finishFlow(deps, {
           provider_id: req.params.provider,
           query: req.query as Record<string, string>,
           cookie: req.headers.cookie,
+          device_token,
           ...contextOf(req),
         })
-        if (pair) reply.header('set-cookie', deps.cookies.refresh(pair.refresh_token))
+        if (!login) return location
+        await endReplaced(deps, req, login.user_id)
+        const device = deps.devices.issue(login.user_id, login.folded_name, device_token, login.session_id)
+        reply.header('set-cookie', [deps.cookies.refresh(login.refresh_token), deps.cookies.device(device)])
         return location
       })
       return reply.redirect(location, 303)

@@ -8,20 +8,20 @@ import { claimDevice, deviceCodeRefused, pollRefused } from '../device/grant.ts'
 import { endSession } from '../sessions/end.ts'
 import type { SessionKey, SignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
-import type { TokenPair } from './issue.ts'
 import { deviceWord, type Login, openSession } from './login.ts'
 
 type Request = { client: Client; request_id: string }
+/** The token by which we know the device, if it was sent. */
+type FromDevice = Request & { device_token: string | undefined }
 export type CodeGrant = { code: string; code_verifier: string; redirect_uri: string }
-type Opened = TokenPair & { session_id: string }
 
 /** Opens the session of a person signed in by a provider; `undefined` if the account is no longer active. */
 export const openFederated = async (
   deps: SessionDeps,
   { provider_id, groups_elsewhere, mfa, ...signed_in }: SignedIn,
   mode: 'json' | 'cookie',
-  request: Request,
-): Promise<Opened | undefined> => {
+  request: FromDevice,
+): Promise<Login | undefined> => {
   const metadata = JSON.stringify({ provider: provider_id })
   // A browser renews by its cookie before it asks for anything: an access token would be thrown away.
   const amr: Method[] = mfa ? ['fed', 'mfa'] : ['fed']
@@ -29,23 +29,26 @@ export const openFederated = async (
   const opened = await openSession(deps, owner, request.client, request.request_id)
   if (!opened) return undefined
   deps.counts.logins.inc()
+  const { user_id, username } = signed_in
+  const folded_name = foldUsername(username)
+  const device = deviceWord(deps.devices.knownFor(request.device_token, folded_name))
   await deps.audit({
     action: 'login',
     outcome: 'done',
-    actor: `user:${signed_in.user_id}`,
-    user_id: signed_in.user_id,
+    actor: `user:${user_id}`,
+    user_id,
     session_id: opened.session_id,
     ...whereOf(request),
-    details: { provider: provider_id, ...(groups_elsewhere && { groups_elsewhere }) },
+    details: { provider: provider_id, ...(groups_elsewhere && { groups_elsewhere }), device },
   })
-  return opened
+  return { ...opened, user_id, folded_name, known_device: device === 'known' }
 }
 
 /**
  * Exchanges the code that the browser brought to an app for tokens (RFC 6749 4.1.3, RFC 7636). If a code arrives twice,
  * even at the same moment, one of the two senders stole it, so the session that it created ends.
  */
-export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: Request): Promise<Opened> => {
+export const redeemCode = async (deps: SessionDeps, grant: CodeGrant, request: FromDevice): Promise<Login> => {
   const mark = uuidv7()
   const found = await deps.flows.redeem(grant.code, mark)
   if (found && 'session_id' in found) await endStolen(deps, found, request)

@@ -8,7 +8,7 @@ import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession, isOver } from '../sessions/end.ts'
-import { redeemCode, redeemDevice } from './code.ts'
+import { type CodeGrant, redeemCode, redeemDevice } from './code.ts'
 import {
   codeGrantOf,
   deviceCodeOf,
@@ -59,7 +59,7 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
       const mode = modeFrom(req.query.response_mode)
       if (mode === 'cookie') refuseForeign(deps, req)
       const code = codeGrantOf(req.body, mode)
-      if (code) return sendTokens(deps, reply, await redeemCode(deps, code, contextOf(req)), mode)
+      if (code) return withCode(deps, req, reply, code)
       const device_code = deviceCodeOf(req.body, mode)
       if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
       const factor = factorGrantOf(req.body, mode)
@@ -214,6 +214,12 @@ const byFactor = async (
   return sendLogin(deps, req, reply, done, mode, { device_token, remember_device: body.remember_device })
 }
 
+const withCode = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, code: CodeGrant) => {
+  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
+  const done = await redeemCode(deps, code, { ...contextOf(req), device_token })
+  return sendLogin(deps, req, reply, done, 'json', { device_token, remember_device })
+}
+
 const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
   const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
   const done = await redeemDevice(deps, { device_code, device_token }, contextOf(req))
@@ -232,15 +238,20 @@ const sendLogin = async (
 ) => {
   const device = mode === 'cookie' || remember_device || done.known_device
   if (mode === 'cookie') await endReplaced(deps, req, done.user_id)
-  const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token) : undefined
+  const session = mode === 'cookie' ? done.session_id : undefined
+  const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token, session) : undefined
   return sendTokens(deps, reply, done, mode, issued)
 }
 
-/** Ends the session whose cookie this sign-in replaces (ASVS 7.2.4). */
-const endReplaced = async (deps: SessionDeps, req: FastifyRequest, actor_id: string) => {
-  const session_id = await cookieSession(deps, req).catch((error: unknown) => {
+/**
+ * Ends the session whose cookie this sign-in replaces (ASVS 7.2.4). The refresh cookie does not come to the callback of
+ * a provider, whose path is another; the device cookie names its session.
+ */
+export const endReplaced = async (deps: SessionDeps, req: FastifyRequest, actor_id: string) => {
+  const by_cookie = await cookieSession(deps, req).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error
   })
+  const session_id = by_cookie ?? deps.devices.sessionOf(deps.cookies.readDevice(req.headers.cookie))
   const by = { actor_type: 'user', actor_id, request_id: String(req.id) } as const
   if (session_id) await endSession(deps, { session_id }, 'logout', by)
 }

@@ -47,19 +47,35 @@ const spellingsOf = (value: string): string[] => {
   ]
 }
 
+/** Spellings of values, the longest first, and those that begin with one or two characters. */
+type Forms = { all: readonly string[]; begin: ReadonlyMap<string, readonly string[]> }
+
+const formsOf = (secrets: readonly string[]): Forms => {
+  const values = secrets.flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
+  const all = [...new Set(values.filter((value) => value.length > 0).flatMap(spellingsOf))]
+    .filter(Boolean)
+    .sort((a, b) => b.length - a.length)
+  const begin = new Map<string, string[]>()
+  for (const form of all)
+    for (const start of new Set([form.slice(0, 1), form.slice(0, 2)]))
+      begin.set(start, [...(begin.get(start) ?? []), form])
+  return { all, begin }
+}
+
 /** Less of a value tells too little, and many words begin so. */
 const SHORT_START = 4
 
-/** Where the longest beginning of one of these texts is, if the text ends with one. */
-const beginningIn = (text: string, forms: readonly string[]): number => {
-  let at = text.length
-  for (const form of forms)
-    for (let size = Math.min(form.length - 1, text.length); size >= Math.max(SHORT_START, text.length - at + 1); size--)
-      if (text.endsWith(form.slice(0, size))) at = text.length - size
-  return at
+/** Where the longest beginning of a value is, of this length at least, if the text ends with one. */
+const beginningIn = (text: string, { all: [longest = ''], begin }: Forms, least: number): number => {
+  for (let at = Math.max(text.length - longest.length + 1, 0); at <= text.length - least; at++) {
+    const rest = text.length - at
+    if (begin.get(text.slice(at, at + 2))?.some((form) => form.length > rest && form.startsWith(text.slice(at))))
+      return at
+  }
+  return text.length
 }
 
-export type Masker = (text: string, about?: { cut?: boolean }) => string
+export type Masker = ((text: string, about?: { cut?: boolean }) => string) & { forms: Forms }
 
 /**
  * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in hex,
@@ -67,14 +83,92 @@ export type Masker = (text: string, about?: { cut?: boolean }) => string
  * within a value.
  */
 export const maskerOf = (secrets: readonly string[]): Masker => {
-  const values = secrets.flatMap((value) => [value, value.replace(/^\S+\s+/, ''), ...linesOf(value)])
-  const forms = [...new Set(values.filter((value) => value.length > 0).flatMap(spellingsOf))]
-    .filter(Boolean)
-    .sort((a, b) => b.length - a.length)
-  return (text, { cut = false } = {}) => {
-    const masked = forms.reduce((shown, form) => shown.replaceAll(form, MASK), text)
-    const at = cut ? beginningIn(masked, forms) : masked.length
+  const forms = formsOf(secrets)
+  const mask = (text: string, { cut = false }: { cut?: boolean } = {}) => {
+    const masked = forms.all.reduce((shown, form) => shown.replaceAll(form, MASK), text)
+    const at = cut ? beginningIn(masked, forms, SHORT_START) : masked.length
     return at < masked.length ? `${masked.slice(0, at)}${MASK}` : masked
+  }
+  return Object.assign(mask, { forms })
+}
+
+type Line<T> = { text: string; about: T }
+
+/**
+ * Masks the lines of a log in their order, also values that line ends break. A line that ends with the beginning of a
+ * value waits for the next one of its stream, or for `rest`.
+ */
+export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: Masker) => {
+  const waiting: Line<T>[] = []
+  /** Where the beginning of a value is, at the end of the lines that wait. */
+  let open = 0
+  const release = (count: number): Line<T>[] => {
+    const lines = waiting.splice(0, count)
+    open -= textOf(lines).length
+    return lines.map(({ text, about }) => ({ text: mask(text, about), about }))
+  }
+  const rest = () => {
+    open = hideBroken(waiting, open, true, mask.forms)
+    return release(waiting.length)
+  }
+  return {
+    /** Returns the lines that need not wait, masked. */
+    add: (text: string, about: T): Line<T>[] => {
+      const other = waiting[0]?.about.stream === about.stream ? [] : rest()
+      waiting.push({ text, about })
+      open = hideBroken(waiting, open, about.cut === true || text === '', mask.forms)
+      let end = 0
+      const first = waiting.findIndex((line) => {
+        end += line.text.length
+        return end > open
+      })
+      return [...other, ...release(first < 0 ? waiting.length : first)]
+    },
+    rest,
+  }
+}
+
+const textOf = (lines: readonly { text: string }[]): string => lines.map(({ text }) => text).join('')
+
+/**
+ * Hides the parts of each value that line ends break and that begins at or after `from`. Returns where another value
+ * may begin that the next line continues, unless these lines have `ended`.
+ */
+const hideBroken = (lines: { text: string }[], from: number, ended: boolean, forms: Forms): number => {
+  const measure = () => {
+    const all = textOf(lines)
+    const last = textOf(lines.slice(0, -1)).length
+    return { all, last, open: ended ? all.length : beginningIn(all, forms, 1) }
+  }
+  let now = measure()
+  for (let at = from; at < Math.min(now.open, now.last); at++) {
+    const { all } = now
+    const form = forms.begin
+      .get(all.slice(at, at + 2))
+      ?.find((one) => all.startsWith(one, at) && isBroken(lines, at, at + one.length))
+    if (form === undefined) continue
+    hide(lines, at, at + form.length)
+    now = measure()
+  }
+  return now.open
+}
+
+/** Whether a line ends within this part of their text. */
+const isBroken = (lines: readonly { text: string }[], from: number, to: number): boolean => {
+  let end = 0
+  return lines.some(({ text }) => {
+    end += text.length
+    return from < end && end < to
+  })
+}
+
+const hide = (lines: { text: string }[], from: number, to: number): void => {
+  let start = 0
+  for (const line of lines) {
+    const { text } = line
+    const [first, last] = [Math.max(from - start, 0), Math.min(to - start, text.length)]
+    if (first < last) line.text = `${text.slice(0, first)}${MASK}${text.slice(last)}`
+    start += text.length
   }
 }
 

@@ -7,7 +7,8 @@ export const DEVICE_DAYS = 90
 export const deviceCookie = (secure: boolean): string => (secure ? '__Host-device' : 'device')
 const TOKEN = /^d1\.([A-Za-z0-9_-]{1,300})\.([A-Za-z0-9_-]{43})$/
 
-type Payload = { id: string; user: string; name: string; iat: number }
+/** `session`: the one that this browser began last; apps outside the browser have none here. */
+type Payload = { id: string; user: string; name: string; iat: number; session?: string }
 
 const macOf = (key: Buffer, body: string) => hmacSha256(key, `d1.${body}`).toString('base64url')
 
@@ -37,8 +38,10 @@ export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Cl
       const found = read(token)
       return found && found.payload.name === owner(found.key, 'name', folded_name) ? found.payload.id : undefined
     },
+    /** Returns the session that the browser with this token began last. */
+    sessionOf: (token: string | undefined): string | undefined => read(token)?.payload.session,
     /** Issues a new token for the device, with the id that it already has for this user. */
-    issue: (user_id: string, folded_name: string, previous: string | undefined): string => {
+    issue: (user_id: string, folded_name: string, previous: string | undefined, session?: string): string => {
       const key = keys[0] as Buffer
       const found = read(previous)
       const same = found && found.payload.user === owner(found.key, 'user', user_id)
@@ -47,6 +50,7 @@ export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Cl
         user: owner(key, 'user', user_id),
         name: owner(key, 'name', folded_name),
         iat: now(),
+        ...(session !== undefined && { session }),
       }
       const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
       return `d1.${body}.${macOf(key, body)}`

@@ -16,6 +16,8 @@ export type Execution = {
   closed: boolean
   /** By Postgres' clock. */
   start_due: boolean
+  /** An agent that asked for it was given it a while ago, and has not begun: the answer to it may be lost. */
+  unbegun: boolean
   silent: boolean
   overdue: boolean
   /** Of the whole attempt: how many there were, and whether an agent began any of them. */
@@ -27,12 +29,17 @@ export type Execution = {
   look_after_s: number
 }
 
+/** An agent that asked for work begins it at once, so this much later it has not heard of it. */
+const BEGIN_S = 30
+const BEGIN_BEFORE = `heartbeat_at + interval '${BEGIN_S} s'`
+
 const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
+  started_at is null and heartbeat_at is not null and least(${BEGIN_BEFORE}, start_before) <= clock_timestamp() as unbegun,
   started_at is not null and heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp() as silent,
   deadline_at <= clock_timestamp() as overdue, count(*) over ()::int as handovers, bool_or(started_at is not null) over () as begun,
   extract(epoch from max(deadline_at) filter (where started_at is not null) over () - clock_timestamp())::double precision as left_s,
-  greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
+  greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, ${BEGIN_BEFORE}, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
 from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
 

@@ -3,6 +3,7 @@ import type { Executed } from '../../../apps/shared/contracts/operations/common.
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Db, Tx } from '../../client.ts'
 import type { LogLine } from '../nodes/attempts.ts'
+import { operation_timeline_view } from '../tables/index.ts'
 
 /** A handover, its attempt and its node, locked against other messages and against the executor's checks. */
 export type Handed = {
@@ -202,6 +203,18 @@ export const keepAnswer = (tx: Tx, token_sha256: string, result_id: string, fing
   tx.execute(sql`
     insert into operations.execution_results (token_sha256, result_id, fingerprint, answer)
     values (${token_sha256}, ${result_id}, ${fingerprint}, ${JSON.stringify(answer)}::jsonb)`)
+
+/** Whether the history has such an event. Read from its end: a repeat comes soon. */
+export const isNoted = async (
+  tx: Tx,
+  operation_id: string,
+  { type, node_id, data }: { type: string; node_id: string; data: object },
+): Promise<boolean> => {
+  const { rows } = await tx.execute(sql`
+    select from ${operation_timeline_view} where operation_id = ${operation_id} and type = ${type} and node_id = ${node_id}
+      and data = ${JSON.stringify(data)}::jsonb order by seq desc limit 1`)
+  return rows.length > 0
+}
 
 const BATCH = 1000
 

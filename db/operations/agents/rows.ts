@@ -34,9 +34,11 @@ export const noteAgent = async (db: Queryable, seen: SeenAgent): Promise<void> =
       pools = ${seen.complete ? sql`excluded.pools` : sql`array(select distinct unnest(a.pools || excluded.pools) order by 1)`}`)
 }
 
-/** Records which agent took a piece of work. */
+/** Records which agent is given a piece of work, and when: it must begin soon. */
 export const noteTaken = async (db: Queryable, token_sha256: string, agent: string): Promise<void> => {
-  await db.execute(sql`update operations.executions set agent = ${agent} where token_sha256 = ${token_sha256}`)
+  await db.execute(sql`
+    update operations.executions set agent = ${agent}, heartbeat_at = clock_timestamp()
+    where token_sha256 = ${token_sha256} and started_at is null`)
 }
 
 /** Records the work that an agent has begun which asks for none, and so proves itself by its pool. */

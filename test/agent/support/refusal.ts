@@ -1,3 +1,5 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'vitest'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { verifyEvidence } from '../../../apps/shared/evidence/verify.ts'
@@ -8,11 +10,23 @@ import type { Lab } from './agent.ts'
 type Attempt = { phase: string; attempt: number; generation: number; outputs: unknown; error: unknown; kept: number }
 type Line = { statement: string; kind: string; subject: { type: string; id: string }; subject_digest: string }
 
-/** Gives out a preview that no tool has made, as its output `preview`. */
-export const forging = (preview: object, depends_on: string[] = []) => ({
-  ...{ node_id: 'forged', executor: 'noop', depends_on, with: { outputs: { preview } } },
-  outputs: { preview: '/preview' },
+/** Programs of an agent that gives out previews which no tool has made. */
+export const forgery = (lab: Lab) => {
+  const made = `${lab.place('forged')}/"$2"`
+  const wait = `while [ ! -e ${made} ]; do sleep 0.2; done`
+  const path = lab.script('forge', `${wait}\ncp ${made} "$SIGNALBOX_OUTPUTS"`)
+  return { forge: { path, args: { type: 'array', items: { type: 'string' } } } }
+}
+/** A node of such an agent: its output `preview` is the one forged under this name, for which it waits. */
+export const forging = (name: string, depends_on: string[] = []) => ({
+  ...{ node_id: 'forged', executor: 'external', pool: 'infra', depends_on },
+  ...{ with: { job: 'command', inputs: { program: 'forge', args: [name] } }, outputs: { preview: '/preview' } },
 })
+export const forgeAs = (lab: Lab, name: string, preview: object): void => {
+  const path = join(lab.place('forged'), name)
+  writeFileSync(`${path}.new`, JSON.stringify({ preview }))
+  renameSync(`${path}.new`, path)
+}
 export const forged = { $from: 'nodes/forged/outputs/preview' }
 
 /**

@@ -220,6 +220,41 @@ describe('gates decided together', () => {
   )
 
   it(
+    'report that one was recorded and refused later, until the person closes it',
+    async () => {
+      const [later] = await waiting(['later one'], ['later two'])
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/inbox?for=me`)
+      for (const title of ['later one', 'later two']) await boxOf(page, title).check()
+      const command_id = '0195f0c2-0000-7000-8000-0000000000ab'
+      await page.route(`**/operations/${later?.operation_id}/gates/go/approve`, async (route) => {
+        const response = await route.fetch()
+        const { command, ...gate } = await response.json()
+        await route.fulfill({ response, status: 202, json: { ...gate, command: { ...command, command_id } } })
+      })
+      const command = { command_id, kind: 'gate_decided', status: 'refused', code: null, seq: 9, not_after: null }
+      const outcome = { category: 'gate_not_waiting', code: 'expired', detail: 'Its time was over.' }
+      await page.route(`**/commands/${command_id}`, (route) =>
+        route.fulfill({ json: { command: { ...command, accepted_at: new Date().toISOString() }, outcome } }),
+      )
+      await press(page, 'Approve selected …')
+      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
+      await confirm(page, 'Approve 2 gates')
+      await dialogOf(page).getByText('2 of 2 answered.').waitFor()
+      await page.keyboard.press('Escape')
+      await dialogOf(page).waitFor({ state: 'detached' })
+      const refusal = page.getByText('Recorded, then refused: gate decided.')
+      await refusal.waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await press(page, 'Close')
+      await refusal.waitFor({ state: 'detached' })
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'are rejected with one comment',
     async () => {
       await waiting(['stop one'], ['stop two'])

@@ -10,7 +10,7 @@ const atTerminal = () => {
   const signalbox = createSignalbox({ url: stack.gateway_url, repeats: { times: 0 } })
   let done: Promise<string> = Promise.resolve('')
   const shown = new Promise<{ user_code: string; verification_uri_complete: string }>((show) => {
-    done = tokensByDevice(signalbox, show).then(
+    done = tokensByDevice(signalbox, show, { remember_device: true }).then(
       ({ access_token }) => access_token,
       (error: Error) => error.message,
     )

@@ -54,6 +54,27 @@ describe('the display settings', () => {
   )
 })
 
+describe('a device whose clock is wrong', () => {
+  it(
+    'shows and compares times by the server’s clock',
+    async () => {
+      const { context, page } = await sitDown('eva')
+      // No two zones differ by as much.
+      await page.clock.install({ time: Date.now() - 25 * 60_000 })
+      await page.goto((await start('late clock')).url)
+      await page.getByRole('heading', { level: 1, name: 'late clock' }).waitFor()
+      const minutes = () => [0, 60_000].map((ago) => new Date(Date.now() - ago).toISOString().slice(13, 16))
+      const clock = page.locator('.topbar').getByText(/^\d\d:\d\d /)
+      await until(async () => minutes().includes((await clock.textContent())?.slice(2, 5) ?? ''), { what: 'the time' })
+      const times = await page.getByRole('main').locator('time').allTextContents()
+      expect(times.length).toBeGreaterThan(0)
+      expect(times.filter((text) => /in 2\d/.test(text))).toEqual([])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('the evidence on paper', () => {
   it(
     'is black on white without controls, with every digest in full and the time; forced colors show the open tab',

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { nodesOf, PATIENCE_MS, people, stack, start, tabOf, takePictures } from '../desk.ts'
+import { accounts, nodesOf, PATIENCE_MS, people, sitDown, stack, start, tabOf, takePictures } from '../desk.ts'
 
 /** An operation whose gate concerns a resource in its own region. */
 const placed = async () => {
@@ -93,6 +94,27 @@ describe('the overview', () => {
         'succeeded',
       )
       await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'is the first page of a person whose inbox is empty; others see the inbox',
+    async () => {
+      const idle = { username: 'ida', password: 'qW7hn-tZ4sb-mC8vy-dP2kr', roles: ['viewer'] }
+      await ensurePerson(stack.gateway_url, people.ada, idle, 'netops')
+      accounts.set('ida', idle)
+      const { operation_id } = await start('a first page')
+      await until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
+      for (const [name, title] of [
+        ['ida', 'Overview'],
+        ['eva', 'Inbox'],
+      ] as const) {
+        const { context, page } = await sitDown(name)
+        await page.goto(`${stack.gateway_url}/`)
+        await page.getByRole('heading', { level: 1, name: title }).waitFor()
+        await context.close()
+      }
     },
     PATIENCE_MS,
   )

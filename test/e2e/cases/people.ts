@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
@@ -116,7 +117,17 @@ describe('the administration', () => {
       await dialogOf(page).getByLabel('Name', { exact: true }).fill('ci-deploy')
       await dialogOf(page).getByRole('searchbox', { name: 'Find users by name' }).fill('olga')
       await dialogOf(page).getByLabel('Owner').selectOption('olga')
+      await dialogOf(page).getByRole('searchbox', { name: 'Find users by name' }).fill('eva')
+      await dialogOf(page).getByLabel('Owner').selectOption('eva')
+      await dialogOf(page).getByRole('button', { name: 'Remove eva' }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
       await confirm(page, 'New service account')
+      await page.getByText('Owners: eva, olga').waitFor()
+      await press(page, 'Remove an owner: machine:ci-deploy')
+      await dialogOf(page).getByLabel('Owner').selectOption('eva')
+      await confirm(page, 'Remove an owner')
+      await page.getByText(/Owners: olga ·/).waitFor()
+      expect(await page.getByRole('button', { name: /^Remove an owner/ }).count()).toBe(0)
       await press(page, 'New key: machine:ci-deploy')
       await dialogOf(page).getByLabel('Name of the key').fill('deploy')
       await dialogOf(page).getByLabel('operation:read').check()
@@ -145,6 +156,44 @@ describe('the administration', () => {
         expect(await accessibilityOf(page)).toEqual([])
         await takePictures(page, tab)
       }
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'registers a public key and a trust of a service account, and never sends a private half',
+    async () => {
+      const { items } = await people.ada.get<{ items: { id: string }[] }>('/v1/admin/users?q=olga')
+      await people.ada.post('/v1/admin/machines', { name: 'signer', owners: [items[0]?.id] })
+      const page = await tabOf('ada')
+      await page.goto(`${stack.gateway_url}/admin/service-accounts`)
+      const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+      const named = { kid: 'signer-1', alg: 'EdDSA' }
+      await press(page, 'New public key: machine:signer')
+      const key = dialogOf(page).getByLabel('Public key, a JWK')
+      await key.fill(JSON.stringify({ ...privateKey.export({ format: 'jwk' }), ...named }))
+      await dialogOf(page).getByLabel('Name', { exact: true }).fill('signing')
+      await dialogOf(page).getByLabel('operation:read').check()
+      await dialogOf(page).getByText('This is the private half of a key.').waitFor()
+      const send = dialogOf(page).getByRole('button', { name: 'New public key', exact: true })
+      expect(await send.getAttribute('aria-disabled')).toBe('true')
+      await key.fill(JSON.stringify({ ...publicKey.export({ format: 'jwk' }), ...named }))
+      expect(await accessibilityOf(page)).toEqual([])
+      await confirm(page, 'New public key')
+      await page.getByRole('cell', { name: 'signing (jwk)' }).waitFor()
+
+      await press(page, 'New CI trust: machine:signer')
+      await dialogOf(page).getByLabel('Issuer').fill('https://ci.example')
+      await dialogOf(page).getByLabel('Claims').fill('{"sub": "job-1"}')
+      await dialogOf(page).getByLabel('Name', { exact: true }).fill('ci')
+      await dialogOf(page).getByLabel('operation:read').check()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'trust')
+      await confirm(page, 'New CI trust')
+      await dialogOf(page)
+        .getByText(/does not trust https:\/\/ci\.example/)
+        .waitFor()
       await page.close()
     },
     PATIENCE_MS,

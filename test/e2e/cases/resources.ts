@@ -136,3 +136,38 @@ describe('the page of a resource', () => {
     PATIENCE_MS,
   )
 })
+
+describe('a catalog that is behind', () => {
+  it(
+    'is named on each page that shows its replies',
+    async () => {
+      await people.ada.post('/v1/resources?mode=record_only', {
+        ...{ resource_id: 'late', type_key: 'topology.region', name: 'late', desired_state: { code: 'late' } },
+      })
+      const page = await tabOf('eva')
+      const read = /^\/api\/v1\/(topology\/\w+|resources|resources\/late\/impact)$/
+      await page.route(
+        ({ pathname }) => read.test(pathname),
+        async (route) => {
+          const response = await route.fetch()
+          const json = await response.json()
+          await route.fulfill({ response, json: { ...json, as_of: { ...json.as_of, lag_ms: 40_000 } } })
+        },
+      )
+      for (const path of [
+        '/topology?view=table',
+        '/topology?view=picture',
+        '/resources',
+        '/resources/late?tab=impact',
+        '/health',
+      ]) {
+        await page.goto(`${stack.gateway_url}${path}`)
+        await page.getByText('The catalog is 40\u00a0s behind.').waitFor()
+        expect(await accessibilityOf(page)).toEqual([])
+      }
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})

@@ -392,6 +392,7 @@ describe('a session in the browser', () => {
       const forms = [
         ['/admin/freezes', 'New freeze', 'Title: why changes must stop', 'Stock-taking'],
         [`/operations/${operation_id}/nodes/second`, 'Intervene', 'Ticket (optional)', 'OPS-9'],
+        ['/resources?health=unhealthy', 'Save view', 'Name', 'Broken things'],
       ] as const
       for (const [path, button, label, text] of forms) {
         const field = async () => {
@@ -415,6 +416,15 @@ describe('a session in the browser', () => {
       await open(`${pathname}${search}`)
       await page.getByLabel('Reason').waitFor()
       expect(await page.getByLabel('Reason').inputValue()).toBe('Half a reason')
+      await signOut()
+      await enter('olga')
+      const risk = page.getByLabel('From risk')
+      await open('/settings/notifications')
+      await risk.selectOption('high')
+      await signOut()
+      await enter('olga')
+      await open('/settings/notifications')
+      expect(await risk.inputValue()).toBe('high')
       await context.close()
     },
     PATIENCE_MS,

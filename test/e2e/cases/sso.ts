@@ -4,7 +4,18 @@ import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { codeAt } from '../../support/totp.ts'
 import { until } from '../../support/until.ts'
-import { accounts, dialogOf, PATIENCE_MS, people, press, sitDown, stack } from '../desk.ts'
+import {
+  accounts,
+  confirm,
+  dialogOf,
+  PATIENCE_MS,
+  people,
+  press,
+  sitDown,
+  stack,
+  tabOf,
+  takePictures,
+} from '../desk.ts'
 
 /** A code counts once: each is of a later step, within the server's window. */
 const codeNow = (secret: string, steps: number) => codeAt(secret, new Date(), steps)
@@ -96,6 +107,25 @@ describe('a session through a provider', () => {
       expect(await page.getByLabel('Password', { exact: true }).count()).toBe(0)
       expect(await dialogOf(page).count()).toBe(0)
       await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'ends when an administrator unlinks the identity on the page of the person',
+    async () => {
+      const { items } = await people.ada.get<{ items: { id: string }[] }>('/v1/admin/users?q=mia')
+      const path = `/admin/users/${items[0]?.id}`
+      const page = await tabOf('ada')
+      await page.goto(`${stack.gateway_url}${path}`)
+      await page.getByRole('cell', { name: 'Example Corp', exact: true }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'identities')
+      await press(page, 'Unlink Example Corp')
+      await confirm(page, 'Unlink')
+      await page.getByText('No identity at a provider.').waitFor()
+      expect(await people.ada.get(`/v1${path}/identities`)).toEqual({ items: [] })
+      await page.close()
     },
     PATIENCE_MS,
   )

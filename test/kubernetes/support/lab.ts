@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Agent, type Lab, startLab } from '../../agent/support/agent.ts'
+import { forgery } from '../../agent/support/refusal.ts'
 import { type spawnWorker, startWorker } from '../../operations/support/worker.ts'
 import { type Any, type Kubernetes, startKubernetes, TOOLS } from './server.ts'
 
@@ -20,6 +21,7 @@ export const startKubeLab = async ({ bringWorker = startWorker as Bring } = {}) 
   }
   const file = {
     ...{ pools: ['infra'], uid: 0, concurrency: 6 },
+    programs: forgery(lab),
     kubernetes: {
       ...TOOLS(),
       sources: { all: { path: sources } },

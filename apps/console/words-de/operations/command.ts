@@ -17,4 +17,10 @@ export const tCommand: typeof en.tCommand = {
   confirm_word: (word: string) => `Zur Bestätigung ${word} eingeben`,
   confirm_needed: (word: string) => `${word} eingeben.`,
   offline: 'Offline sind keine Befehle möglich.',
+  leaving: {
+    title: 'Diese Seite verlassen?',
+    lost: 'Ihre Eingaben gehen verloren.',
+    stay: 'Bleiben',
+    leave: 'Verlassen',
+  },
 }

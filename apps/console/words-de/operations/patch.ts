@@ -148,10 +148,6 @@ export const patch: typeof en.patch = {
       held === 0
         ? 'Kein Schritt wird aufgehalten.'
         : count(held, 'Ein Schritt wartet auf die Entscheidung.', '{n} Schritte warten auf die Entscheidung.'),
-    leave: 'Ohne Vorschlag verlassen?',
-    lost: 'Ihr Entwurf geht verloren.',
-    stay: 'Bleiben',
-    go: 'Verlassen',
     insert_name: (name: string) => `vor ${name}`,
     question: (name: string) => `Mit ${name} fortfahren?`,
   },

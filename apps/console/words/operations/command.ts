@@ -16,4 +16,5 @@ export const tCommand = {
   confirm_word: (word: string) => `Type ${word} to confirm`,
   confirm_needed: (word: string) => `Type ${word}.`,
   offline: 'Commands are off while you are offline.',
+  leaving: { title: 'Leave this page?', lost: 'Your entries will be lost.', stay: 'Stay', leave: 'Leave' },
 }

@@ -128,10 +128,6 @@ export const patch = {
       held === 0
         ? 'No steps are held.'
         : count(held, 'One step does not start until it is decided.', '{n} steps do not start until it is decided.'),
-    leave: 'Leave without proposing?',
-    lost: 'Your draft will be lost.',
-    stay: 'Stay',
-    go: 'Leave',
     insert_name: (name: string) => `before ${name}`,
     question: (name: string) => `Continue with ${name}?`,
   },

@@ -1,4 +1,5 @@
 import type { Decided, Waiting } from '../../../../db/operations/notifications/waiting.ts'
+import type { MessageItem } from '../../../shared/contracts/notifications/messages.ts'
 import type { NotifyEvent, SecurityEvent } from '../../../shared/contracts/notifications/notifications.ts'
 
 /** A message before its channel shapes it: plain words and one link each, no markup. */
@@ -8,24 +9,12 @@ export type Message = {
   subject: string
   /** The outcome of its one decision or hold: it replaces the notification about it. */
   outcome?: string
-  /** Ids, words and a link for each decision and operation, to be read by programs. */
   items: MessageItem[]
   text: string
   /** What an event of an account was about, for channels without room for the whole text. */
   details?: string
   /** The part of it that a locked screen may show: no address. */
   about?: string
-  link: string
-}
-export type MessageItem = {
-  event: NotifyEvent
-  operation_id: string
-  gate_id: string | null
-  patch_id: string | null
-  round: number
-  escalation: number
-  /** Absent in minimal messages. */
-  words?: { title: string; question: string | null; risk: string; deadline_at: string | null }
   link: string
 }
 export type Told = Waiting & { event: NotifyEvent }

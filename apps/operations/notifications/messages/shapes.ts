@@ -1,5 +1,6 @@
+import type { MessageItem, WebhookMessage } from '../../../shared/contracts/notifications/messages.ts'
 import type { DestinationKind } from '../../../shared/contracts/notifications/notifications.ts'
-import { headOf, isStop, type Message, type MessageItem } from './decisions.ts'
+import { headOf, isStop, type Message } from './decisions.ts'
 
 export type Webhook = Exclude<DestinationKind, 'email' | 'push'>
 
@@ -20,7 +21,7 @@ const SLACK_ITEMS = 20
 const TEAMS_ITEMS = 20
 
 const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
-  webhook: ({ type, subject, details, items, link }, at) => ({
+  webhook: ({ type, subject, details, items, link }, at): WebhookMessage => ({
     type: type ?? (items.every(isStop) ? 'operations.stopped' : 'decisions.waiting'),
     timestamp: at,
     data: { subject, ...(details && { details }), link, items },

@@ -123,7 +123,7 @@ export const nameSchemas = (given: Document, exported: readonly Exported[]): Nam
       }),
     )
 
-  for (const { operation } of operationsOf(document)) {
+  for (const { operation } of [...operationsOf(document), ...operationsOf({ paths: document.webhooks ?? {} })]) {
     const place = operation.operationId ?? ''
     const contents = [operation.requestBody, ...Object.values(operation.responses)]
     for (const content of contents)

@@ -1,5 +1,6 @@
 import { MAX_QUERY } from '../../../gateway/edge/target.ts'
 import { ROUTES, type Route, type Upstream } from '../../../gateway/routes/table.ts'
+import { ownWebhooks } from '../../../operations/notifications/channels/webhook.openapi.ts'
 import type { JsonSchema } from '../../../shared/http/example.ts'
 import { type Document, type Operation, operationsOf, type Parameter } from '../../../shared/http/openapi.ts'
 import { refusalOf } from '../../../shared/http/refusals.ts'
@@ -47,7 +48,10 @@ Sign in with \`POST /v1/token\` and send the access token as a bearer token. Eve
 /** Routes of an app that the gateway does not serve, for internal callers. */
 const INSIDE = new Set(['GET /jwks'])
 
-/** The one public API document: the apps' routes at the gateway's paths. Throws unless they match one to one. */
+/**
+ * The one public API document: the apps' routes at the gateway's paths, and the webhooks that we send. Throws unless
+ * routes and paths match one to one.
+ */
 export const publicDocument = (apps: Map<Upstream, Document>): Document => {
   const problems: string[] = []
   const left = new Map(
@@ -89,6 +93,7 @@ export const publicDocument = (apps: Map<Upstream, Document>): Document => {
     servers: [{ url: '/' }],
     tags: Object.entries(TAGS).flatMap(([name, description]) => (used.has(name) ? [{ name, description }] : [])),
     paths,
+    webhooks: ownWebhooks(),
     components: first?.components ?? {},
   }
 }

@@ -15,6 +15,9 @@ export const AgentView = Type.Object({
   labels: Type.Record(Type.String(), Type.String(), { examples: [{ region: 'eu1' }] }),
   version: NullableText,
   concurrency: Nullable(Type.Integer({ description: 'How many pieces of work it does at once.' })),
+  instances: Type.Optional(
+    Type.Integer({ minimum: 2, description: 'So many processes use this name. Give each its own.' }),
+  ),
   since: Time,
   seen_at: Time,
   works: Type.Integer({ description: 'How many pieces of work it has now.' }),

@@ -124,6 +124,12 @@ export const WorkRequest = Closed(
         pattern: AGENT_NAME,
         description: 'Tells apart the agents of one machine in GET /v1/agents.',
       }),
+      instance: Type.Optional(
+        text('0195f0c2-0000-7000-8000-00000000000c', {
+          pattern: '^[A-Za-z0-9_-]{8,64}$',
+          description: 'Random for each process: so two that use one name are found.',
+        }),
+      ),
       version: Type.Optional(text('0.1.0', { pattern: '^[\\w.+-]{1,40}$' })),
       concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
       pools: Type.Optional(

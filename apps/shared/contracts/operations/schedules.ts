@@ -89,6 +89,27 @@ export const HookSecretView = Type.Object({
   previous_until: Nullable(Time),
 })
 export type HookSecretView = Static<typeof HookSecretView>
+/** The headers that sign a delivery. Only the signature is judged: all unsigned deliveries get one refusal. */
+export const HookHeaders = Type.Object({
+  'webhook-id': Type.Optional(
+    text('msg_2b1c8a4f7e10', {
+      description: '`standard`: names the delivery, which counts once; 1 to 200 visible ASCII characters.',
+    }),
+  ),
+  'webhook-timestamp': Type.Optional(
+    text('1769860800', { description: '`standard`: when it was signed, in Unix seconds; at most 5 minutes off.' }),
+  ),
+  'webhook-signature': Type.Optional(
+    text('v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=', {
+      description: '`standard`: `v1,` and the base64 HMAC-SHA-256 of `id.timestamp.body`; up to ten, space-separated.',
+    }),
+  ),
+  'x-hub-signature-256': Type.Optional(
+    text(`sha256=${'0'.repeat(64)}`, {
+      description: '`forge`: `sha256=` and the hexadecimal HMAC-SHA-256 of the body.',
+    }),
+  ),
+})
 export const HookDeliveryView = Type.Object({
   status: Type.Enum(['accepted', 'duplicate', 'ignored']),
   detail: NullableText,

@@ -1,0 +1,41 @@
+import { useBlocker } from '@tanstack/react-router'
+import { Suspense } from 'react'
+import { accessToken } from '../session/token.ts'
+import { lazyPart } from '../ui/lazy.ts'
+import { tCommand } from '../words/operations/command.ts'
+
+const Frame = lazyPart(() => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+
+/** `within`: the path whose other addresses show the same form. */
+type LeavingProps = { isLost: () => boolean; within?: string }
+
+/** Asks before a page is left whose entries would be lost. The end of the session keeps them, so it does not ask. */
+export const Leaving = ({ isLost, within }: LeavingProps) => {
+  const asks = () => accessToken() !== null && isLost()
+  const leaving = useBlocker({
+    shouldBlockFn: ({ next }) => next.pathname !== within && asks(),
+    enableBeforeUnload: asks,
+    withResolver: true,
+  })
+  if (leaving.status !== 'blocked') return null
+  return (
+    <Suspense fallback={null}>
+      <Frame
+        title={tCommand.leaving.title}
+        close={leaving.reset}
+        footer={
+          <>
+            <button type="button" className="button" onClick={leaving.reset}>
+              {tCommand.leaving.stay}
+            </button>
+            <button type="button" className="button main danger" onClick={leaving.proceed}>
+              {tCommand.leaving.leave}
+            </button>
+          </>
+        }
+      >
+        <p>{tCommand.leaving.lost}</p>
+      </Frame>
+    </Suspense>
+  )
+}

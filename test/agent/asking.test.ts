@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createReporter, type Work } from '../support/agent/agent.ts'
+import { until } from '../support/until.ts'
+import { exitOf, type Lab, startLab } from './support/agent.ts'
+
+/** Agents that ask for work over the API: answers that are lost. */
+let lab: Lab
+let file: Record<string, unknown>
+beforeAll(async () => {
+  lab = await startLab(['unheard', 'never'])
+  const args = { type: 'array', items: { type: 'string' } }
+  const effect = { path: lab.script('effect', `echo "$SIGNALBOX_KEY" >> ${lab.place('effects')}/"$2"`), args }
+  file = { uid: 1500, programs: { effect } }
+}, 90_000)
+afterAll(() => lab.stop())
+
+/** The engine looks after its work this often, at first. */
+const start = (pool: string, run_s: number) =>
+  lab.start({
+    ...{ node_id: 'job', executor: 'external', pool, idempotent: false, timeouts: { run_s, heartbeat_s: 5 } },
+    with: { job: 'command', inputs: { program: 'effect', args: [pool] } },
+  })
+/** Takes work as an agent does that never gets the answer. */
+const take = async (pool: string): Promise<Work> => {
+  const agent = { name: 'unheard', pools: [pool] }
+  const given = await until(
+    async () => {
+      const { status, body } = await lab.p.as(lab.runner).post(`/v1/pools/${pool}/work`, { wait_s: 8, agent })
+      return status === 200 && body
+    },
+    { timeout_ms: 60_000, what: 'work' },
+  )
+  return given as Work
+}
+/** The work was given out this much earlier. */
+const age = (path: string, seconds: number) =>
+  lab.p.query(
+    `update operations.executions set heartbeat_at = heartbeat_at - make_interval(secs => $2)
+     where operation_id = $1 and closed_at is null`,
+    [path.split('/').at(-1), seconds],
+  )
+
+it('work whose answer was lost goes to the next agent, though its step may not be repeated', async () => {
+  const path = await start('unheard', 15)
+  const lost = await take('unheard')
+  await age(path, 31)
+  const agent = lab.startAgent({ ...file, pools: ['unheard'] })
+  const { attempts } = await lab.reaches(path, 'succeeded')
+  expect(attempts).toHaveLength(1)
+  expect(lab.linesOf('effects/unheard')).toEqual([lost.key])
+  expect(await createReporter(lost)('started')).toMatchObject({ status: 409, code: 'stale_fence' })
+  agent.child.kill('SIGTERM')
+  expect(await exitOf(agent)).toBe(0)
+}, 90_000)
+
+it('work that five agents took and none began has no effect, and says so', async () => {
+  const path = await start('never', 3)
+  const fences = new Set<number>()
+  for (let handover = 1; handover <= 5; handover += 1) {
+    fences.add((await take('never')).fence)
+    await age(path, 31)
+  }
+  expect(fences.size).toBe(5)
+  expect(await lab.reaches(path, 'failed')).toMatchObject({
+    error_class: 'not_picked_up',
+    error_message: 'No agent of the pool "never" began it in time, so it has no effect.',
+  })
+}, 120_000)

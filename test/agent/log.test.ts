@@ -1,0 +1,85 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, it } from 'vitest'
+import { carryOut } from '../../apps/cli/agent/attempt.ts'
+import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
+import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
+
+/** The log of an attempt: what the control plane gets of it, and what becomes of the rest. */
+type Report = { phase: string; lines?: { seq: number; text: string; cut?: boolean }[] }
+const folder = mkdtempSync(join(tmpdir(), 'signalbox-log-'))
+chmodSync(folder, 0o755)
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A control plane that hears reports; one without an answer is not heard. */
+const startPlane = async (answer: (report: Report) => object | undefined) => {
+  const heard: Report[] = []
+  const server = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    const report = JSON.parse(Buffer.concat(chunks).toString()) as Report
+    const said = answer(report)
+    if (!said) return
+    heard.push(report)
+    res.end(JSON.stringify(said))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard, close }
+}
+/** Carries out a script; returns the agent's own words. */
+const runScript = async (url: string, script: string, secret = 'unused'): Promise<string[]> => {
+  const path = join(folder, 'script')
+  writeFileSync(path, `#!/bin/sh\n${script}\n`)
+  chmodSync(path, 0o755)
+  const at = join(folder, 'agent.json')
+  const programs = { script: { path, args: { type: 'array', items: { type: 'string' } } } }
+  writeFileSync(join(folder, 'secret'), secret)
+  const credentials = { token: { jobs: ['command'], env: { TOKEN: { file: join(folder, 'secret') } } } }
+  const file = { format: 'signalbox/agent@1', pools: ['infra'], uid: 1500, state_dir: join(folder, 'state') }
+  writeFileSync(at, JSON.stringify({ ...file, programs, credentials }))
+  const time = new Date(Date.now() + 600_000).toISOString()
+  const work = {
+    ...{ operation_id: 'o', node_id: 'job', attempt: 1, generation: 1, fence: 1, key: 'k', execution_token: 't' },
+    ...{ heartbeat_s: 5, deadline_at: time, start_before: time, results_url: url, artifacts_url: url },
+    ...{ job: 'command', inputs: { program: 'script', args: [], credentials: 'token' } },
+  }
+  const said: string[] = []
+  await carryOut(readAgentFile(at), work as never as Work, new AbortController().signal, (one) => void said.push(one))
+  return said
+}
+
+it('a program that floods its log after a cancel, while the control plane is away, leaves one gap and no more lines', async () => {
+  let cancelled = 0
+  const plane = await startPlane(({ phase }) => {
+    if (phase === 'started') return { left_s: 600 }
+    // After the cancel it is away until the program was killed.
+    if (cancelled > 0 && Date.now() - cancelled < 15_000) return undefined
+    cancelled ||= Date.now()
+    return { left_s: 600, cancel_requested: true }
+  })
+  const said = await runScript(plane.url, `trap '' INT; yes "$(printf 'x%.0s' $(seq 1000))"`)
+  expect(said.at(-1)).toBe('job: unknown')
+  const lines = plane.heard.flatMap(({ lines = [] }) => lines)
+  expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, at) => at + 1))
+  expect(lines.length).toBeLessThan(4000)
+  const marks = lines.filter(({ cut }) => cut)
+  expect(marks).toEqual([expect.objectContaining({ text: expect.stringMatching(/^Lines are missing here: /) })])
+  plane.close()
+}, 60_000)
+
+it('a credential that a program folds over several lines is masked in each', async () => {
+  const secret = 'tok-0123456789-abcdefghijklmnopqrs'
+  const plane = await startPlane(() => ({ left_s: 600 }))
+  await runScript(plane.url, 'echo "a $TOKEN b" | fold -w 11', secret)
+  const lines = plane.heard.flatMap(({ lines = [] }) => lines)
+  expect(lines.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
+  expect(lines.map(({ text }) => text)).toEqual(['a •••', '•••', '•••', '••• b'])
+  plane.close()
+}, 60_000)
