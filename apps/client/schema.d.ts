@@ -945,7 +945,7 @@ export interface paths {
         };
         /**
          * List groups
-         * @description Groups by key, with their members.
+         * @description Groups by key, with their members and who added each.
          */
         get: operations["listGroups"];
         put?: never;
@@ -2865,7 +2865,7 @@ export interface paths {
         };
         /**
          * Follow changes
-         * @description Server-sent events of the chosen topics. A topic that the caller may not see, or that is malformed, is refused alone, in `hello`. Send Last-Event-ID to resume without a gap.
+         * @description Server-sent events of the chosen topics. A topic that the caller may not see, or that is malformed, is refused alone, in `hello`. Send Last-Event-ID to resume without a gap. `x-itemSchema` describes each event, with `data` as the JSON that it holds.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -2907,7 +2907,7 @@ export interface paths {
         put?: never;
         /**
          * Take one piece of work from a pool
-         * @description Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url.
+         * @description Waits up to wait_s seconds. 200 with work that only this agent has, 204 if there is none. The agent begins the work only after its "started" has been accepted at results_url; without one within 30 s, another agent gets the work. The header agent-instances says how many processes use its name, if there are several.
          */
         post: operations["takeWork"];
         delete?: never;
@@ -3425,7 +3425,28 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    notification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive a notification
+         * @description Sent to a destination of the kind `webhook`, signed as Standard Webhooks specifies. A message may arrive twice, under one `webhook-id`. Verify the signature with the secret of the destination, and refuse an old `webhook-timestamp`. Redirects are not followed.
+         */
+        post: operations["receiveNotification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @description A refusal (RFC 9457). */
@@ -3592,6 +3613,8 @@ export interface components {
             };
             version: string | null;
             concurrency: number | null;
+            /** @description So many processes use this name. Give each its own. */
+            instances?: number;
             /** @description RFC 3339, UTC, microseconds. */
             since: string;
             /** @description RFC 3339, UTC, microseconds. */
@@ -4939,7 +4962,19 @@ export interface components {
             group_key: string;
             name: string;
             description: string | null;
-            members: components["schemas"]["UserView"][];
+            members: {
+                /** Format: uuid */
+                id: string;
+                username: string;
+                /** @enum {unknown} */
+                kind: "person" | "machine";
+                /** @enum {unknown} */
+                status: "ACTIVE" | "DISABLED" | "DELETED";
+                /** Format: date-time */
+                created_at: string;
+                disabled_at: string | null;
+                added_by: string | null;
+            }[];
             version: number;
             /** Format: date-time */
             created_at: string;
@@ -5587,6 +5622,29 @@ export interface components {
             state: components["schemas"]["NodeStateSchema"];
             attempts: number;
             message: string | null;
+        };
+        MessageItem: {
+            /** @enum {unknown} */
+            event: "gate.waiting" | "gate.reopened" | "gate.escalated" | "patch.waiting" | "operation.held" | "operation.failed";
+            /**
+             * Format: uuid
+             * @description The operation; also its workflow id.
+             */
+            operation_id: string;
+            gate_id: string | null;
+            patch_id: string | null;
+            round: number;
+            escalation: number;
+            /** @description Absent if the installation sends minimal messages. */
+            words?: {
+                title: string;
+                question: string | null;
+                /** @description low, medium, high or critical. */
+                risk: string;
+                deadline_at: string | null;
+            };
+            /** @description Its page, which requires a sign-in. Opening it decides no gate. */
+            link: string;
         };
         MissingVotes: {
             group: string | null;
@@ -7651,18 +7709,6 @@ export interface components {
             /** @enum {unknown} */
             sessions: "revoked" | "pending";
         };
-        UserView: {
-            /** Format: uuid */
-            id: string;
-            username: string;
-            /** @enum {unknown} */
-            kind: "person" | "machine";
-            /** @enum {unknown} */
-            status: "ACTIVE" | "DISABLED" | "DELETED";
-            /** Format: date-time */
-            created_at: string;
-            disabled_at: string | null;
-        };
         Validated: {
             resource: components["schemas"]["ResourceView"];
             changed_paths: string[];
@@ -7735,6 +7781,29 @@ export interface components {
             digest: string;
             environment: string | null;
             alone: components["schemas"]["AloneSchema"];
+        };
+        /** @description One message, in the shape of Standard Webhooks. Later releases may add members. */
+        WebhookMessage: {
+            /**
+             * @description `decisions.waiting`: some of `items` wait for a decision. `operations.stopped`: all of them are operations that failed or that a failure holds up. The others but `test` are events of an account. Later releases may add types.
+             * @enum {unknown}
+             */
+            type: "decisions.waiting" | "operations.stopped" | "test" | "device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "break_glass.used" | "spray.suspected";
+            /**
+             * Format: date-time
+             * @description When this try was made.
+             */
+            timestamp: string;
+            data: {
+                /** @description The message in one sentence. */
+                subject: string;
+                /** @description Of an event of an account: time, address and client, a line each. */
+                details?: string;
+                /** @description The page of the console for all of it. */
+                link: string;
+                /** @description Empty for an event of an account, and for `test`. */
+                items: components["schemas"]["MessageItem"][];
+            };
         };
         When: components["schemas"]["WhenOnce"] | components["schemas"]["WhenEvery"] | components["schemas"]["WhenCron"] | components["schemas"]["WhenMet"] | components["schemas"]["WhenHook"];
         /** @description When resources begin to meet a condition, such as drift; those are the targets of the intent. */
@@ -7820,6 +7889,8 @@ export interface components {
             agent?: {
                 /** @description Tells apart the agents of one machine in GET /v1/agents. */
                 name: string;
+                /** @description Random for each process: so two that use one name are found. */
+                instance?: string;
                 version?: string;
                 concurrency?: number;
                 /** @description All pools whose work it takes. */
@@ -15036,13 +15107,22 @@ export interface operations {
     takeWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `standard`: names the delivery, which counts once; 1 to 200 visible ASCII characters. */
+                "webhook-id"?: string;
+                /** @description `standard`: when it was signed, in Unix seconds; at most 5 minutes off. */
+                "webhook-timestamp"?: string;
+                /** @description `standard`: `v1,` and the base64 HMAC-SHA-256 of `id.timestamp.body`; up to ten, space-separated. */
+                "webhook-signature"?: string;
+                /** @description `forge`: `sha256=` and the hexadecimal HMAC-SHA-256 of the body. */
+                "x-hub-signature-256"?: string;
+            };
             path: {
                 schedule_id: string;
             };
             cookie?: never;
         };
-        /** @description Whatever the sender says; its bytes are signed. */
+        /** @description Any bytes of any content type, a form too: they are signed. `if` of the schedule reads JSON. */
         requestBody: {
             content: {
                 "application/json": unknown;
@@ -16812,6 +16892,49 @@ export interface operations {
             502: components["responses"]["BadGateway"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    receiveNotification: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the message, in each of its tries. */
+                "webhook-id": string;
+                /** @description When this try was made, in Unix seconds. */
+                "webhook-timestamp": string;
+                /** @description `v1,` and the base64 HMAC-SHA-256 of `id.timestamp.body`. Two, with a space between, while a previous secret is valid. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"];
+            };
+        };
+        responses: {
+            /** @description The destination is disabled: it gets no further message. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message was taken. The body is ignored. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message is sent again later; `Retry-After` is respected. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

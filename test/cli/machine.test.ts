@@ -72,29 +72,17 @@ it('makes a machine, which signs in by its key, rotates it and is locked out', a
   expect((await signalbox('bot', ['logout'])).code).toBe(0)
 })
 
-it('gives a machine an owner and takes one away, but never the last who can sign in', async () => {
+it('gives a machine another owner', async () => {
   await auth.addUser('eva')
   const owner = (...words: string[]) => signalbox('ada', ['machine', 'owner', ...words])
-  const owners = async () => {
-    const listed = JSON.parse((await signalbox('ada', ['machine', 'list', '-o', 'json'])).out)
-    const machine = listed.find(({ username }: { username: string }) => username === 'machine:shared')
-    return machine.owners.map(({ username }: { username: string }) => username).sort()
-  }
   expect(await signalbox('ada', ['machine', 'create', 'shared', '--owner', 'olga'])).toMatchObject({ code: 0 })
-  expect(await owner('remove', 'shared', 'eva')).toMatchObject({
-    code: 2,
-    out: expect.stringContaining('Its owners: olga.'),
-  })
-  const last = await owner('remove', 'shared', 'olga')
-  expect(last.code).not.toBe(0)
-  expect(last.out).toContain('Add another one first')
-  expect(await owner('add', 'shared', 'eva')).toMatchObject({ code: 0 })
-  expect(await owners()).toEqual(['eva', 'olga'])
-  expect(await owner('remove', 'shared', 'olga')).toMatchObject({
+  expect(await owner('add', 'shared', 'eva')).toMatchObject({
     code: 0,
-    out: expect.stringContaining('olga no longer answers for machine:shared.'),
+    out: expect.stringContaining('eva now answers for machine:shared.'),
   })
-  expect(await owners()).toEqual(['eva'])
+  const listed = JSON.parse((await signalbox('ada', ['machine', 'list', '-o', 'json'])).out)
+  const machine = listed.find(({ username }: { username: string }) => username === 'machine:shared')
+  expect(machine.owners.map(({ username }: { username: string }) => username).sort()).toEqual(['eva', 'olga'])
   expect(await owner('drop', 'shared', 'eva')).toMatchObject({ code: 2 })
 })
 

@@ -144,11 +144,11 @@ const worksOf = (work: AgentView['work'], all: number): string =>
 
 const nameOf = ({ name }: AgentFile): string =>
   name ??
-    (hostname()
-      .replace(/[^A-Za-z0-9._-]+/g, '-')
-      .replace(/^[^A-Za-z0-9]+/, '')
-      .slice(0, 63) ||
-      'agent')
+  (hostname()
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 63) ||
+    'agent')
 
 /** Asks a pool for work; with `leaves` it only says that this agent takes no more. */
 const ask = ({ api }: Context, file: AgentFile, pool = '', leaves?: 'draining' | 'gone') => {

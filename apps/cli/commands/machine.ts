@@ -44,15 +44,14 @@ export const machineCommands: Command[] = [
   {
     name: 'machine owner',
     takes: 'ACTION NAME USER',
-    about: 'ACTION is add or remove: who answers for a machine. An owner who can sign in must remain.',
-    examples: ['machine owner add ci-deploy eva', 'machine owner remove ci-deploy olga'],
+    about: 'ACTION is add: another person answers for a machine. Owners who leave no longer count.',
+    examples: ['machine owner add ci-deploy eva'],
     run: async (context, [action = '', name = '', given = '']) => {
-      if (action !== 'add' && action !== 'remove')
-        throw usageError(`The action must be add or remove, not ${JSON.stringify(action)}.`)
+      if (action !== 'add') throw usageError(`The action must be add, not ${JSON.stringify(action)}.`)
       const machine = await machineNamed(context, name)
-      const { id, username } = action === 'add' ? await find(context, given) : ownerOf(machine, given)
-      await context.api.send(action === 'add' ? 'PUT' : 'DELETE', `${PATH}/${machine.id}/owners/${id}`)
-      context.out.note(`${username} ${action === 'add' ? 'now answers' : 'no longer answers'} for ${machine.username}.`)
+      const { id, username } = await find(context, given)
+      await context.api.send('PUT', `${PATH}/${machine.id}/owners/${id}`)
+      context.out.note(`${username} now answers for ${machine.username}.`)
     },
   },
   {
@@ -205,13 +204,6 @@ const pathOf = ({ id, username, credentials }: Machine, given: string): string =
   throw usageError(
     `${username} has ${found.length === 0 ? 'no' : 'more than one'} credential ${JSON.stringify(given)}.`,
   )
-}
-
-const ownerOf = ({ username, owners }: Machine, given: string): Machine['owners'][number] => {
-  const found = owners.find((owner) => owner.id === given || owner.username === given)
-  if (found) return found
-  const names = owners.map((owner) => owner.username).join(', ') || 'none'
-  throw usageError(`${JSON.stringify(given)} is no owner of ${username}.`, `Its owners: ${names}.`)
 }
 
 const machineNamed = async ({ api }: Context, given: string): Promise<Machine> => {

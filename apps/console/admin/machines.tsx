@@ -86,7 +86,6 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
       aside={
         <span className="ml-auto flex flex-wrap gap-2">
           {button(addingOwner(machine, path))}
-          {machine.owners.length > 1 ? button(removingOwner(machine, path)) : null}
           {button(newKey(machine, path, permissions))}
           {button(newJwk(machine, path, permissions))}
           {button(newTrust(machine, path, permissions))}
@@ -117,18 +116,6 @@ const addingOwner = ({ username, owners }: MachineRow, path: string): Act => ({
   method: 'PUT',
   path: (typed) => `${path}/owners/${typedIn(typed, 'person')}`,
   fields: [{ name: 'person', label: words.owner, kind: 'person', except: owners.map(({ id }) => id) }],
-})
-
-const removingOwner = ({ username, owners }: MachineRow, path: string): Act => ({
-  title: `${words.remove_owner}: ${username}`,
-  button: words.remove_owner,
-  effect: words.remove_owner_effect,
-  danger: true,
-  method: 'DELETE',
-  path: (typed) => `${path}/owners/${typedIn(typed, 'owner')}`,
-  fields: [
-    { name: 'owner', label: words.owner, kind: 'select', choices: owners.map(({ id, username: name }) => [id, name]) },
-  ],
 })
 
 /** The fields that every credential has, and the part of the request that they make. */

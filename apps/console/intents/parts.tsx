@@ -72,7 +72,7 @@ type TextProps = { label: string; value: string; change: (text: string) => void;
 export const Text = (props: TextProps) => <TextField type="text" maxLength={2000} {...props} />
 
 export const Json = (props: Pick<TextProps, 'label' | 'value' | 'change'>) => (
-    <div className="mt-2">
+  <div className="mt-2">
     <JsonField {...props} />
-    </div>
+  </div>
 )

@@ -115,8 +115,6 @@ export const tAdmin: typeof en.tAdmin = {
     no_roles: 'keine Rollen',
     add_owner: 'Verantwortliche Person hinzufügen',
     owner_effect: 'Verantwortliche stehen für das Konto ein.',
-    remove_owner: 'Verantwortliche Person entfernen',
-    remove_owner_effect: 'Diese Person steht nicht mehr für das Konto ein. Eine aktive Person muss bleiben.',
     new_jwk: 'Neuer öffentlicher Schlüssel',
     jwk_effect: 'Wer den privaten Teil besitzt, meldet sich als dieses Konto an.',
     jwk: 'Öffentlicher Schlüssel, ein JWK mit kid und alg',

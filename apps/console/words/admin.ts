@@ -113,8 +113,6 @@ export const tAdmin = {
     no_roles: 'no roles',
     add_owner: 'Add an owner',
     owner_effect: 'Owners answer for the account.',
-    remove_owner: 'Remove an owner',
-    remove_owner_effect: 'This person no longer answers for the account. An active owner must remain.',
     new_jwk: 'New public key',
     jwk_effect: 'Whoever holds its private half signs in as this account.',
     jwk: 'Public key, a JWK with kid and alg',

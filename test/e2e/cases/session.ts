@@ -299,7 +299,7 @@ describe('a session in the browser', () => {
       const { context, page } = await sitDown('lena')
       await page.goto(`${stack.gateway_url}/settings/password`)
       await press(page, 'Link Example Corp')
-      // The provider's own page asks who is there.
+      // The provider's own page asks who signs in.
       await page.getByRole('link', { name: 'lena' }).click()
       await page.getByRole('button', { name: 'Unlink Example Corp' }).waitFor()
       expect(await accessibilityOf(page)).toEqual([])
