@@ -123,7 +123,7 @@ export const tAdmin: typeof en.tAdmin = {
     trust_effect: 'Token eines CI-Systems stehen für dieses Konto, wenn sie genau diese Merkmale enthalten.',
     issuer: 'Aussteller',
     audience: 'Empfänger (audience)',
-    claims: 'Merkmale, etwa {"repository_id": "42", "environment": "prod"}',
+    claims: 'Merkmale als JSON, etwa repository_id und environment',
     new_key: 'Neuer Schlüssel',
     networks: 'Netze, die ihn benutzen dürfen, etwa 203.0.113.0/24; leer: alle',
     key_effect: 'Es gelten die Rechte der Rollen, soweit der Schlüssel sie erlaubt.',

@@ -121,7 +121,7 @@ export const tAdmin = {
     trust_effect: 'Tokens of a CI system stand for this account if they hold exactly these claims.',
     issuer: 'Issuer',
     audience: 'Audience',
-    claims: 'Claims, such as {"repository_id": "42", "environment": "prod"}',
+    claims: 'Claims as JSON, such as repository_id and environment',
     new_key: 'New key',
     networks: 'Networks that may use it, such as 203.0.113.0/24; empty: any',
     key_effect: 'Rights are those of its roles that the key permits.',
