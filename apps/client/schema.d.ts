@@ -293,7 +293,7 @@ export interface paths {
         };
         /**
          * Come back from a provider
-         * @description Completes a sign-in: sets the refresh cookie and redirects to the console or the app.
+         * @description Completes a sign-in: sets the refresh and device cookies, ends the session that this browser had, and redirects to the console or the app.
          */
         get: operations["finishProviderSignIn"];
         put?: never;
@@ -4954,6 +4954,19 @@ export interface components {
             estimate_s?: number;
             group?: string;
         };
+        GroupMember: {
+            /** Format: uuid */
+            id: string;
+            username: string;
+            /** @enum {unknown} */
+            kind: "person" | "machine";
+            /** @enum {unknown} */
+            status: "ACTIVE" | "DISABLED" | "DELETED";
+            /** Format: date-time */
+            created_at: string;
+            disabled_at: string | null;
+            added_by: string | null;
+        };
         GroupPatch: {
             name?: string;
             description?: string | null;
@@ -4962,19 +4975,7 @@ export interface components {
             group_key: string;
             name: string;
             description: string | null;
-            members: {
-                /** Format: uuid */
-                id: string;
-                username: string;
-                /** @enum {unknown} */
-                kind: "person" | "machine";
-                /** @enum {unknown} */
-                status: "ACTIVE" | "DISABLED" | "DELETED";
-                /** Format: date-time */
-                created_at: string;
-                disabled_at: string | null;
-                added_by: string | null;
-            }[];
+            members: components["schemas"]["GroupMember"][];
             version: number;
             /** Format: date-time */
             created_at: string;

@@ -67,3 +67,36 @@ it('takes a token of its own after a return from a provider: those of other tabs
   expect(asked.mock.calls).toEqual([['token'], ['logout']])
   elsewhere.close()
 })
+
+it('ends with an unconfirmed sign-out: what is refused later is not renewed by the cookie that is left', async () => {
+  const answers = {
+    [LOGOUT]: () => new Response(null, { status: 429 }),
+    [REFRESH]: () => Response.json(tokensOf('fifth')),
+  }
+  const { fetched, session } = tabWith(answers)
+  const { accessToken, renew, signOut, take } = await session
+  take(tokensOf('fifth'))
+  await signOut()
+  expect(await renew(null)).toBe('over')
+  expect([accessToken(), fetched.mock.calls.map(([path]) => path)]).toEqual([null, [LOGOUT]])
+})
+
+it('is replaced, not ended, if its revocation comes from a newer sign-in of this browser', async () => {
+  const { session } = tabWith({ [LOGOUT]: done, [REFRESH]: () => Response.json(tokensOf('seventh')) })
+  const { accessToken, revoked, sessionPhase, signOut, take } = await session
+  const elsewhere = new BroadcastChannel('signalbox-auth')
+  take(tokensOf('sixth'))
+  await revoked()
+  expect([accessToken(), sessionPhase().name]).toEqual([tokensOf('seventh').access_token, 'signed_in'])
+  // Another tab reports the end of the earlier session: this tab holds a newer one. Its own end is another matter.
+  const answered = vi.fn()
+  elsewhere.addEventListener('message', ({ data }: MessageEvent<{ kind: string }>) => answered(data.kind))
+  elsewhere.postMessage({ kind: 'logout', reason: 'revoked', session_id: 'sixth' })
+  elsewhere.postMessage({ kind: 'ask' })
+  await until(() => answered.mock.calls.length > 0, { what: 'the tab to answer' })
+  expect(sessionPhase().name).toBe('signed_in')
+  elsewhere.postMessage({ kind: 'logout', reason: 'revoked', session_id: 'seventh' })
+  await until(() => sessionPhase().name === 'signed_out', { what: 'the end' })
+  elsewhere.close()
+  await signOut()
+})

@@ -50,7 +50,7 @@ describe('a sign-in that failed', () => {
 describe('the page after a sign-in', () => {
   const origin = 'https://console.example'
   it('is a path of this origin', () => {
-    expect(nextPath('/operations/1/graph?node=a#L3', origin)).toBe('/operations/1/graph?node=a#L3')
+    for (const next of ['/operations/1/graph?node=a#L3', '/', '/?x=1']) expect(nextPath(next, origin)).toBe(next)
   })
 
   it('is never another origin, in any spelling', () => {

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { isPrivateKey } from '../../shared/contracts/client/jwk.ts'
 import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
 import { usageError } from '../errors.ts'
@@ -160,8 +161,7 @@ const objectIn = (file: string): object => {
 /** Never sends the private half, not even to be refused. */
 const publicIn = (file: string): object => {
   const given = objectIn(file)
-  const secret = ['d', 'k', 'p', 'q'].find((name) => name in given)
-  if (secret === undefined) return given
+  if (!isPrivateKey(given)) return given
   throw usageError(`${file} holds the private half of a key.`, 'Give only its public members, such as kty, crv and x.')
 }
 

@@ -57,16 +57,16 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
     file,
     get: (url: string): Entry | undefined => readAll()[url],
     save,
-    /** The token by which the platform knows this person's device; without a name, of the only one known here. */
+    /** The token by which the platform knows this person's device; without a name, of the last who signed in here. */
     device: (url: string, username?: string): string | undefined => {
       const known = readDevices()[url] ?? {}
       if (username !== undefined) return known[foldUsername(username)]
-      const [only, ...others] = Object.values(known)
-      return others.length === 0 ? only : undefined
+      return Object.values(known).at(-1)
     },
     saveDevice: (url: string, username: string, token: string): void => {
-      const all = readDevices()
-      writePrivate(devices_file, { ...all, [url]: { ...all[url], [foldUsername(username)]: token } })
+      const name = foldUsername(username)
+      const { [url]: { [name]: _, ...others } = {}, ...elsewhere } = readDevices()
+      writePrivate(devices_file, { ...elsewhere, [url]: { ...others, [name]: token } })
     },
     /** Runs `act` exclusively among all processes of this person. */
     alone: async <T>(act: () => Promise<T>): Promise<T> => {

@@ -9,7 +9,7 @@ import { signInError } from '../forms/sign-in-error.ts'
 import { Welcome } from '../frame/welcome.tsx'
 import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
-import { type Provider, signInAddress, waysIn } from '../session/providers.ts'
+import { awayAtProvider, type Provider, signInAddress, waysIn } from '../session/providers.ts'
 import { type SignIn, signIn, signInByPasskey } from '../session/sign-in.ts'
 import { sessionPhase, startSession } from '../session/token.ts'
 import { Heading } from '../ui/page.tsx'
@@ -85,7 +85,12 @@ const useWaysIn = () => {
 const ProviderButtons = ({ providers }: { providers: Provider[] }) => {
   const { next } = useSearch({ from: '/login' })
   return providers.map((provider) => (
-    <a key={provider.id} className="button" href={signInAddress(provider, nextPath(next, location.origin))}>
+    <a
+      key={provider.id}
+      className="button"
+      href={signInAddress(provider, nextPath(next, location.origin))}
+      onClick={awayAtProvider}
+    >
       {tLogin.through(provider.title)}
     </a>
   ))

@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { isPrivateKey } from '../../shared/contracts/client/jwk.ts'
 import type { MachineRow } from '../api/types.ts'
 import { objectIn } from '../forms/json.tsx'
 import { machinesQuery } from '../queries/admin.ts'
@@ -153,11 +154,8 @@ const newJwk = ({ username }: MachineRow, path: string, permissions: string[]): 
   path: `${path}/credentials`,
   fields: [{ name: 'jwk', label: words.jwk, kind: 'json' }, ...limitsOf(words.columns.name, permissions)],
   body: (typed) => ({ kind: 'jwk', ...limitsIn(typed), jwk: objectIn(typedIn(typed, 'jwk')) }),
-  wrong: (typed) => (isPrivate(objectIn(typedIn(typed, 'jwk'))) ? words.private_half : undefined),
+  wrong: (typed) => (isPrivateKey(objectIn(typedIn(typed, 'jwk'))) ? words.private_half : undefined),
 })
-
-/** The private half of a key is never sent, not even to be refused. */
-const isPrivate = (jwk: object = {}): boolean => ['d', 'k', 'p', 'q'].some((name) => name in jwk)
 
 const newTrust = ({ username }: MachineRow, path: string, permissions: string[]): Act => ({
   title: `${words.new_trust}: ${username}`,

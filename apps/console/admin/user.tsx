@@ -133,8 +133,9 @@ const Identities = ({ user, button }: Part) => {
     { name: words.linked, cell: ({ linked_at }) => <TimeText at={linked_at} /> },
     { name: words.unlink, cell: ({ provider }) => button(unlinkOf(provider)) },
   ]
-  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />
-  const rows = (query.data?.items ?? []).map((one) => ({ ...one, id: one.provider }))
+  if (!query.data)
+    return query.isError ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading />
+  const rows = query.data.items.map((one) => ({ ...one, id: one.provider }))
   return (
     <Card title={words.title}>
       <Table caption={words.title} empty={words.empty} columns={columns} rows={rows} />
@@ -166,8 +167,9 @@ const Sessions = ({ user, button }: Part) => {
     { name: tAccount.sessions.last_used, cell: ({ last_used_at }) => <TimeText at={last_used_at} /> },
     { name: tAdmin.session.end, cell: (row) => button(endOf(row), 'session:admin') },
   ]
-  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />
-  const rows = query.data?.items ?? []
+  if (!query.data)
+    return query.isError ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading />
+  const rows = query.data.items
   return (
     <Card title={tAdmin.session.title} aside={rows.length > 0 ? button(endAll, 'session:admin') : null}>
       <Table caption={tAdmin.session.title} empty={tAdmin.session.empty} columns={columns} rows={rows} />

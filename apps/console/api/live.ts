@@ -158,7 +158,7 @@ function connectOnce(opened: () => void): Promise<StreamEnd> {
 async function afterEnd(end: StreamEnd, failures: number): Promise<number> {
   if (end.cause === 'stopped') return failures
   if (end.cause === 'bye' && end.reason === 'revoked') {
-    revoked()
+    await revoked()
     return 0
   }
   const failed = failures + 1

@@ -1,17 +1,20 @@
 import { useBlocker } from '@tanstack/react-router'
-import { Suspense } from 'react'
-import { accessToken } from '../session/token.ts'
+import { Suspense, useEffect } from 'react'
+import { sessionPhase } from '../session/token.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tCommand } from '../words/operations/command.ts'
 
-const Frame = lazyPart(() => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame })))
+const load = () => import('../ui/overlays.tsx').then((part) => ({ default: part.DialogFrame }))
+const Frame = lazyPart(load)
 
 /** `within`: the path whose other addresses show the same form. */
 type LeavingProps = { isLost: () => boolean; within?: string }
 
-/** Asks before a page is left whose entries would be lost. The end of the session keeps them, so it does not ask. */
+/** Asks before a page is left whose entries would be lost. A sign-out keeps them, so it does not ask. */
 export const Leaving = ({ isLost, within }: LeavingProps) => {
-  const asks = () => accessToken() !== null && isLost()
+  const asks = () => sessionPhase().name !== 'signed_out' && isLost()
+  // The question must be there when the network is not, or after a release.
+  useEffect(() => void load().catch(() => {}), [])
   const leaving = useBlocker({
     shouldBlockFn: ({ next }) => next.pathname !== within && asks(),
     enableBeforeUnload: asks,

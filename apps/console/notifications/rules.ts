@@ -29,6 +29,12 @@ export const draftOf = (rules: NotifyRules, destinations: readonly Told[], timez
   }
 }
 
+/** An edited draft for the destinations of the saved one: some may have come or been removed meanwhile. */
+export const forThese = (edited: RulesDraft, saved: RulesDraft): RulesDraft => ({
+  ...edited,
+  after: Object.fromEntries(Object.entries(saved.after).map(([id, after_s]) => [id, edited.after[id] ?? after_s])),
+})
+
 /** The fault of a draft, as a key of its words; null if it can be saved. */
 export const faultOf = ({ events, after, quiet }: RulesDraft): 'no_destination' | 'no_hours' | 'no_days' | null => {
   const told = Object.values(after)

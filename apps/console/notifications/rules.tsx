@@ -19,7 +19,7 @@ import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
 import { t } from '../words/index.ts'
 import { pathFor, rulesQuery, type Whose } from './notifications.api.ts'
-import { draftOf, faultOf, type RulesDraft, rulesOf } from './rules.ts'
+import { draftOf, faultOf, forThese, type RulesDraft, rulesOf } from './rules.ts'
 
 const words = tAccount.notifications.rules
 const AFTER_S = [0, 300, 900, 1800, 3600, 14_400, 86_400]
@@ -37,9 +37,8 @@ export const Rules = (props: RulesProps) => {
   const changes = useChanges('notifications')
   if (error) return <Failure error={error} retry={() => void refetch()} />
   if (rules === undefined) return null
-  const ids = props.destinations.map(({ destination_id }) => destination_id)
   // Rules that changed elsewhere are shown; those that have not leave the edited ones alone.
-  const place = `rules ${JSON.stringify([props.whose, rules, ids])}`
+  const place = `rules ${JSON.stringify([props.whose, rules])}`
   return <RulesForm key={place} place={place} rules={rules} changes={changes} {...props} />
 }
 
@@ -47,8 +46,10 @@ type FormProps = RulesProps & { place: string; rules: NotifyRules; changes: Retu
 
 const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: FormProps) => {
   const { busy, said, setSaid, act } = changes
-  const [saved] = useState(() => draftOf(rules, destinations, zone()))
-  const [draft, setDraft] = useTyped(place, saved)
+  const [own] = useState(zone)
+  const saved = draftOf(rules, destinations, own)
+  const [edited, setDraft] = useTyped(place, saved)
+  const draft = forThese(edited, saved)
   const set = (change: Partial<RulesDraft>) => setDraft({ ...draft, ...change })
   const path = pathFor(whose, 'rules')
   const save = (event: React.FormEvent) => {
@@ -88,13 +89,15 @@ const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: Form
             type="button"
             className="button"
             aria-disabled={busy}
-            onClick={() => void act(() => send('DELETE', path), words.reset_done)}
+            onClick={() =>
+              void act(() => send('DELETE', path), words.reset_done).then((done) => done && setDraft(saved))
+            }
           >
             {words.reset}
           </button>
         </div>
       </form>
-      <Leaving isLost={() => JSON.stringify(rulesOf(draft)) !== JSON.stringify(rulesOf(saved))} />
+      <Leaving isLost={() => !busy && JSON.stringify(rulesOf(draft)) !== JSON.stringify(rulesOf(saved))} />
     </Card>
   )
 }

@@ -10,7 +10,7 @@ const home = createRoute({
   getParentRoute: () => shell,
   path: '/',
   beforeLoad: async ({ context: { client } }): Promise<void> => {
-    const me = await client.ensureQueryData(meQuery()).catch(() => undefined)
+    const me = await client.ensureQueryData({ ...meQuery(), retry: false }).catch(() => undefined)
     if (me && waitingFor(me.counts) === 0) throw redirect({ to: '/overview', search: { days: 14 }, replace: true })
     throw redirect({ to: '/inbox', search: { for: 'me' }, replace: true })
   },

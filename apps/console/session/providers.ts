@@ -20,6 +20,9 @@ export const sessionProvider = async (): Promise<Provider | undefined> => {
   return providers.find((provider) => provider.id === id)
 }
 
+/** Who returns from the provider takes the session of that sign-in, and no older one of another tab. */
+export const awayAtProvider = (): void => sessionStorage.setItem(AT_PROVIDER, '1')
+
 /** The address behind a provider's button. */
 export const signInAddress = ({ id }: Provider, next: string): string =>
   `/v1/sso/${id}/start?${new URLSearchParams({ return_to: next })}`
@@ -33,7 +36,7 @@ export const proveAt = async ({ id }: Provider, purpose: 'reauth' | 'link'): Pro
   const answer = await post(`/v1/sso/${id}/start`, { purpose, return_to }, { token: accessToken() })
   if (answer?.ok) {
     const { location: there } = (await answer.json()) as { location: string }
-    sessionStorage.setItem(AT_PROVIDER, '1')
+    awayAtProvider()
     location.assign(there)
   }
   return answer?.status ?? null

@@ -11,7 +11,9 @@ export type Session = {
 }
 export type Goodbye = 'signed_out' | 'not_told' | 'revoked'
 export type Token = { kind: 'token'; session: Session; csrf_token: string | null }
-type Message = { kind: 'ask' } | Token | { kind: 'logout'; reason: Goodbye }
+/** `session_id`: of a revoked session; an older build names none. */
+export type Logout = { kind: 'logout'; reason: Goodbye; session_id?: string | undefined }
+type Message = { kind: 'ask' } | Token | Logout
 
 /** How long a new tab waits for another tab that holds a token. */
 const ASK_MS = 100

@@ -1,6 +1,6 @@
 import { claimsOf } from './answer.ts'
 import { csrfToken, dropCsrf, isTokens, keepCsrf, post, refreshed, type TokenBody, type Unrefreshed } from './cookie.ts'
-import { askSiblings, type Goodbye, hear, type Session, say, type Token } from './siblings.ts'
+import { askSiblings, type Goodbye, hear, type Logout, type Session, say, type Token } from './siblings.ts'
 import { nextDelay } from './wait.ts'
 
 /**
@@ -108,16 +108,23 @@ export const signOut = async (): Promise<void> => {
   leave(reason)
 }
 
-/** The server reported that this session was revoked: news to every tab except the one that ended it. */
-export const revoked = (): void => {
+/**
+ * The server reported that this session was revoked: news to every tab except the one that ended it. If a sign-in in
+ * another tab has replaced it, this tab takes the new one.
+ */
+export const revoked = async (): Promise<void> => {
   if (leaving || phase.name === 'signed_out') return
-  say({ kind: 'logout', reason: 'revoked' })
+  const refused = accessToken()
+  const session_id = held?.session_id
+  const outcome = await locked(async () => (accessToken() === refused ? refreshLocked() : 'ok'))
+  if (outcome === 'ok' || leaving || sessionPhase().name === 'signed_out') return
+  say({ kind: 'logout', reason: 'revoked', session_id })
   leave('revoked')
 }
 
 hear((message) => {
   if (message.kind === 'ask' && held !== null) say({ kind: 'token', session: held, csrf_token: csrfToken() })
-  if (message.kind === 'logout' && !leaving && saysMore(message.reason)) leave(message.reason)
+  if (message.kind === 'logout' && !leaving && saysMore(message.reason) && isOurs(message)) leave(message.reason)
   if (message.kind === 'token') meetSibling(message)
 })
 
@@ -125,17 +132,24 @@ hear((message) => {
 const saysMore = (reason: Goodbye): boolean =>
   phase.name !== 'signed_out' || (phase.reason === 'revoked' && reason !== 'revoked')
 
+/** A revoked session is no matter of a tab that holds another or is still getting its own. */
+const isOurs = ({ reason, session_id }: Logout): boolean =>
+  reason !== 'revoked' || session_id === undefined || session_id === held?.session_id || phase.name === 'ended'
+
 /** Another tab signed in or refreshed: this tab takes its token if the person is the same, otherwise it reloads. */
 function meetSibling({ session, csrf_token }: Token): void {
+  // That tab has not heard yet that this session was signed out.
+  if (session.session_id === localStorage.getItem(SIGNED_OUT)) return
   if (isSomeoneElse(session.user_id)) startAnew()
   else if (held === null || session.expires_at > held.expires_at) adopt(session, csrf_token)
 }
 
 const isSomeoneElse = (user_id: string): boolean => person !== null && person.user_id !== user_id
 
-/** All data of the previous person leaves the page. */
+/** All data of the previous person leaves the page, which has no say in it. */
 function startAnew(): void {
   drop()
+  phase = { name: 'signed_out', reason: 'none' }
   location.reload()
 }
 

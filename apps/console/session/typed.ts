@@ -18,7 +18,7 @@ export const useTyped = <T>(place: string, initial: T | (() => T)) => {
   useEffect(() => {
     left.delete(key)
     return () => {
-      if (sessionPhase().name === 'signed_out') left.set(key, now.current)
+      if (sessionPhase().name !== 'signed_in') left.set(key, now.current)
     }
   }, [key])
   return state

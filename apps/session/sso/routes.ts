@@ -155,7 +155,8 @@ const browserRoutes = (app: Router, deps: SessionDeps) => {
     summary: 'Come back from a provider',
     'x-errors': [401, 403, 404, 409],
     'x-reply-headers': ['location'],
-    description: 'Completes a sign-in: sets the refresh cookie and redirects to the console or the app.',
+    description:
+      'Completes a sign-in: sets the refresh and device cookies, ends the session that this browser had, and redirects to the console or the app.',
     params: ProviderParams,
     querystring: CallbackQuery,
     response: { 303: Type.Null() },

@@ -19,7 +19,7 @@ import {
 
 /** Operations that wait at their gate. */
 const waiting = async (...all: Parameters<typeof start>[]) => {
-  const started = await Promise.all(all.map((given) => start(...given)))
+  const started = await Promise.all(all.map(([title, wanted]) => start(title, { deadline_s: 1800, ...wanted })))
   for (const { operation_id } of started)
     await until(async () => (await nodesOf(operation_id)).second === 'gated', {
       what: 'the gate to ask',
@@ -245,6 +245,7 @@ describe('gates decided together', () => {
       await dialogOf(page).waitFor({ state: 'detached' })
       const refusal = page.getByText('Recorded, then refused: gate decided.')
       await refusal.waitFor()
+      await page.getByText('Its time was over.').waitFor()
       expect(await accessibilityOf(page)).toEqual([])
       await press(page, 'Close')
       await refusal.waitFor({ state: 'detached' })
@@ -270,38 +271,6 @@ describe('gates decided together', () => {
         .fill('The canary loses connections')
       await confirm(page, 'Reject 2 gates')
       for (const title of ['stop one', 'stop two']) await rowOf(page, title).getByText('Rejected').waitFor()
-      await page.close()
-    },
-    PATIENCE_MS,
-  )
-
-  it(
-    'are reported if the server records a vote and refuses it later',
-    async () => {
-      const [late] = await waiting(['late one'], ['late two'])
-      const page = await tabOf('eva')
-      await page.goto(`${stack.gateway_url}/inbox?for=me`)
-      for (const title of ['late one', 'late two']) await boxOf(page, title).check()
-      await press(page, 'Approve selected …')
-      await dialogOf(page).getByLabel('Type 2 to confirm').fill('2')
-      const command_id = '0195f0c2-0000-7000-8000-0000000000ab'
-      const command = { command_id, kind: 'gate_approve', code: null, seq: 9, not_after: null }
-      await page.route(`**/operations/${late?.operation_id}/gates/go/approve`, (route) =>
-        route.fulfill({ status: 202, json: { status: 'waiting', command: { ...command, status: 'accepted' } } }),
-      )
-      const outcome = { category: 'gate_not_waiting', code: 'already_decided', detail: 'It was decided before.' }
-      await page.route(`**/commands/${command_id}`, (route) =>
-        route.fulfill({ json: { command: { ...command, status: 'refused' }, outcome } }),
-      )
-      await confirm(page, 'Approve 2 gates')
-      await rowOf(page, 'late one').getByText('Vote recorded').waitFor()
-      await dialogOf(page).getByText('2 of 2 answered.').waitFor()
-      await page.keyboard.press('Escape')
-      await dialogOf(page).waitFor({ state: 'detached' })
-      await page.getByText('Recorded, then refused: gate approve.').waitFor()
-      await page.getByText('It was decided before.').waitFor()
-      await press(page, 'Close')
-      await page.unrouteAll({ behavior: 'wait' })
       await page.close()
     },
     PATIENCE_MS,

@@ -65,7 +65,10 @@ describe('a device whose clock is wrong', () => {
       await page.getByRole('heading', { level: 1, name: 'late clock' }).waitFor()
       const minutes = () => [0, 60_000].map((ago) => new Date(Date.now() - ago).toISOString().slice(13, 16))
       const clock = page.locator('.topbar').getByText(/^\d\d:\d\d /)
-      await until(async () => minutes().includes((await clock.textContent())?.slice(2, 5) ?? ''), { what: 'the time' })
+      await until(async () => minutes().includes((await clock.textContent())?.slice(2, 5) ?? ''), {
+        what: 'the time',
+        timeout_ms: 60_000,
+      })
       const times = await page.getByRole('main').locator('time').allTextContents()
       expect(times.length).toBeGreaterThan(0)
       expect(times.filter((text) => /in 2\d/.test(text))).toEqual([])

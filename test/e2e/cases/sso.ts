@@ -106,26 +106,20 @@ describe('a session through a provider', () => {
         await page.getByRole('button', { name: way, exact: true }).waitFor()
       expect(await page.getByLabel('Password', { exact: true }).count()).toBe(0)
       expect(await dialogOf(page).count()).toBe(0)
-      await context.close()
-    },
-    PATIENCE_MS,
-  )
-
-  it(
-    'ends when an administrator unlinks the identity on the page of the person',
-    async () => {
-      const { items } = await people.ada.get<{ items: { id: string }[] }>('/v1/admin/users?q=mia')
       const path = `/admin/users/${items[0]?.id}`
-      const page = await tabOf('ada')
-      await page.goto(`${stack.gateway_url}${path}`)
-      await page.getByRole('cell', { name: 'Example Corp', exact: true }).waitFor()
-      expect(await accessibilityOf(page)).toEqual([])
-      await takePictures(page, 'identities')
-      await press(page, 'Unlink Example Corp')
-      await confirm(page, 'Unlink')
-      await page.getByText('No identity at a provider.').waitFor()
+
+      // An administrator unlinks the identity on the page of the person.
+      const admin = await tabOf('ada')
+      await admin.goto(`${stack.gateway_url}${path}`)
+      await admin.getByRole('cell', { name: 'Example Corp', exact: true }).waitFor()
+      expect(await accessibilityOf(admin)).toEqual([])
+      await takePictures(admin, 'identities')
+      await press(admin, 'Unlink Example Corp')
+      await confirm(admin, 'Unlink')
+      await admin.getByText('No identity at a provider.').waitFor()
       expect(await people.ada.get(`/v1${path}/identities`)).toEqual({ items: [] })
-      await page.close()
+      await admin.close()
+      await context.close()
     },
     PATIENCE_MS,
   )

@@ -4,7 +4,7 @@
  */
 export const nextPath = (next: unknown, origin: string): string => {
   const fallback = '/inbox'
-  if (typeof next !== 'string' || !/^\/[^/\\]/.test(next) || hasControl(next)) return fallback
+  if (typeof next !== 'string' || !/^\/(?![/\\])/.test(next) || hasControl(next)) return fallback
   let url: URL
   try {
     url = new URL(next, origin)

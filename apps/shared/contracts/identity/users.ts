@@ -92,7 +92,7 @@ export const NewGroup = Closed(
   { examples: [{ group_key: 'storage', name: 'Storage team' }] },
 )
 /** `added_by`: `user:<id>`, `provider:<id>` or `system`; null for a membership that is older than this record. */
-const GroupMember = Type.Object({ ...UserView.properties, added_by: nullable(text('provider:corp')) })
+export const GroupMember = Type.Object({ ...UserView.properties, added_by: nullable(text('provider:corp')) })
 export const GroupView = Type.Object({
   group_key: text('netops'),
   name: text('Network operations'),
