@@ -9,8 +9,9 @@ import { FAST_POSTGRES, type TestEnv, withTestServers } from './test-servers.ts'
 
 /**
  * `npm test [-- vitest arguments]`: every test against its own real servers, on free ports with temporary data. The
- * last line is the count of passed and failed tests; no test at all is a failure. After a whole run the few files that
- * failed run once more, alone: a fault fails again, and a timeout of a busy machine is reported as unsteady.
+ * last line is the count of passed and failed tests; no test at all is a failure. After a whole run the few tests that
+ * failed run once more, alone: a fault fails again, and a timeout of a busy machine is reported as unsteady. A test
+ * that fails again runs with its whole file, in case it needs those before it.
  */
 const screen = createScreen()
 const started = performance.now()
@@ -47,7 +48,8 @@ const runVitest = (env: NodeJS.ProcessEnv, report: string, signal: AbortSignal, 
     child.on('exit', (code) => resolve(code ?? 1))
   })
 
-type TestFile = { name: string; status: string; assertionResults: { status: string }[] }
+type TestCase = { status: string; title: string; ancestorTitles: string[] }
+type TestFile = { name: string; status: string; assertionResults: TestCase[] }
 const readReport = (report: string) =>
   (JSON.parse(readFileSync(report, 'utf8')) as { testResults: TestFile[] }).testResults
 
@@ -64,6 +66,41 @@ const countsOf = (files: TestFile[]) => {
   return counts
 }
 
+/** As `-t` compares it. */
+const pathOf = ({ ancestorTitles, title }: TestCase): string => [...ancestorTitles, title].join(' > ')
+
+const namesOf = (file: TestFile | undefined, wanted: 'failed' | 'passed'): string[] =>
+  (file?.assertionResults ?? []).filter(({ status }) => status === wanted).map(pathOf)
+
+/** Selects the failed tests, unless a file failed outside its tests. */
+const patternOf = (failed: TestFile[]): string[] => {
+  const names = failed.map((file) => namesOf(file, 'failed'))
+  if (names.some(({ length }) => length === 0)) return []
+  return [
+    '-t',
+    `^(${names
+      .flat()
+      .map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+      .join('|')})$`,
+  ]
+}
+
+const nameOf = ({ name }: TestFile): string => relative(ROOT, name)
+
+/** Whether every test that failed has passed alone; one that did not run has not. */
+const isUnsteady = (file: TestFile, alone: TestFile | undefined): boolean => {
+  const passed = new Set(namesOf(alone, 'passed'))
+  return alone?.status === 'passed' && namesOf(file, 'failed').every((name) => passed.has(name))
+}
+
+const passedAlone = (file: TestFile): TestFile => ({
+  ...file,
+  status: 'passed',
+  assertionResults: file.assertionResults.map((test) =>
+    test.status === 'failed' ? { ...test, status: 'passed' } : test,
+  ),
+})
+
 const testAll = async (env: TestEnv, dir: string, signal: AbortSignal) => {
   const [browser] = await Promise.all([findBrowser(), fillCompileCache(screen)])
   screen.line('servers', `ready after ${elapsed(performance.now() - started)}`)
@@ -79,7 +116,7 @@ const testAll = async (env: TestEnv, dir: string, signal: AbortSignal) => {
     const code = await runVitest(vitestEnv, report, signal, args)
     signal.throwIfAborted()
     const files = readReport(report)
-    return { code, files, failed: files.filter(({ status }) => status === 'failed').map((file) => file.name) }
+    return { code, files, failed: files.filter(({ status }) => status === 'failed') }
   }
   /** An error outside every test fails the run, even if no file has failed. */
   const verdict = (code: number, files: TestFile[]) => {
@@ -90,12 +127,21 @@ const testAll = async (env: TestEnv, dir: string, signal: AbortSignal) => {
   if (args.length > 0 || first.failed.length === 0 || first.failed.length > MOST_UNSTEADY)
     return verdict(first.code, first.files)
 
-  const names = first.failed.map((file) => relative(ROOT, file))
-  screen.line('again', `${names.join(', ')} failed and run once more, alone`, 'yellow')
-  const again = await run('again.json', [...names, '--maxWorkers=1'])
-  for (const file of first.failed.filter((file) => !again.failed.includes(file)))
-    screen.line('unsteady', `${relative(ROOT, file)} failed beside the others and passed alone`, 'yellow')
-  return verdict(again.code, [...first.files.filter(({ name }) => !first.failed.includes(name)), ...again.files])
+  const again = async (report: string, failed: TestFile[], pattern: string[] = []) => {
+    screen.line('again', `${failed.map(nameOf).join(', ')} failed and run once more, alone`, 'yellow')
+    const { code, files } = await run(report, [...failed.map(nameOf), '--maxWorkers=1', ...pattern])
+    const found = (file: TestFile) => files.find(({ name }) => name === file.name)
+    const still = failed.filter((file) => !isUnsteady(file, found(file)))
+    for (const file of failed.filter((file) => !still.includes(file)))
+      screen.line('unsteady', `${nameOf(file)} failed beside the others and passed alone`, 'yellow')
+    return { code, still, found }
+  }
+  const alone = await again('alone.json', first.failed, patternOf(first.failed))
+  const whole = alone.still.length > 0 ? await again('whole.json', alone.still) : undefined
+  const files = first.files.map((file) =>
+    first.failed.includes(file) ? (whole?.found(file) ?? passedAlone(file)) : file,
+  )
+  return verdict(whole?.code ?? alone.code, files)
 }
 
 const { passed, failed, skipped } = await withTestServers(screen, testAll, FAST_POSTGRES).catch((error: Error) => {
