@@ -46,6 +46,8 @@ describe('a session through a provider', () => {
       const mia = { username: 'mia', password: 'tG6kx-wB4pd-qJ8ns-yF2vv', roles: ['viewer'] }
       await ensurePerson(stack.gateway_url, people.ada, mia, 'netops')
       accounts.set('mia', mia)
+      // Another session of hers, which the sign-ins of this browser do not replace.
+      await (await sitDown('mia')).context.close()
       const { context, page } = await sitDown('mia')
       await page.goto(`${stack.gateway_url}/settings/password`)
       await press(page, 'Link Example Corp')
@@ -77,6 +79,7 @@ describe('a session through a provider', () => {
       expect(await page.getByRole('button', { name: 'Confirm with Example Corp' }).count()).toBe(0)
       expect(await accessibilityOf(page)).toEqual([])
       await confirmByCode(page, codeNow(secret, 0))
+      await page.getByText('Confirm by a second factor').waitFor({ state: 'detached' })
       await press(page, 'Replace the app')
       await page.getByRole('img', { name: 'Scan this with your authenticator app' }).waitFor()
       await press(page, 'Cancel')
