@@ -111,11 +111,18 @@ export const maskerOf = (secrets: readonly string[]): Masker => {
 type Line<T> = { text: string; about: T }
 type Waiting<T> = Line<T> & { hidden: Range[] }
 
+/** The line of a program that adds no other for this long may be a question, or tell why it waits. */
+const SILENT_MS = 2000
+
 /**
  * Masks the lines of a log in their order, also values that line ends break. A line that ends with the beginning of a
- * value waits for the next one of its stream, or for `rest`.
+ * value waits for the next one of its stream, until its program is silent, or for `rest`.
  */
-export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: Masker) => {
+export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(
+  mask: Masker,
+  now = () => performance.now(),
+) => {
+  let heard = now()
   const waiting: Waiting<T>[] = []
   /** Where the beginning of a value is, at the end of the lines that wait. */
   let open = 0
@@ -131,6 +138,7 @@ export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: 
   return {
     /** Returns the lines that need not wait, masked. */
     add: (text: string, about: T): Line<T>[] => {
+      heard = now()
       const other = waiting[0]?.about.stream === about.stream ? [] : rest()
       waiting.push({ text, about, hidden: [] })
       open = hideBroken(waiting, open, about.cut === true || text === '', mask.forms)
@@ -140,6 +148,11 @@ export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: 
         return end > open
       })
       return [...other, ...release(first < 0 ? waiting.length : first)]
+    },
+    /** Returns the lines of a silent program, masked. One that was `held` up is not silent. */
+    due: (held: boolean): Line<T>[] => {
+      if (held) heard = now()
+      return now() - heard >= SILENT_MS ? rest() : []
     },
     rest,
   }
