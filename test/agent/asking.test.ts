@@ -17,7 +17,13 @@ afterAll(() => lab.stop())
 /** The engine looks after its work this often, at first. */
 const start = (pool: string, run_s: number, timeouts = {}) =>
   lab.start({
-    ...{ node_id: 'job', executor: 'external', pool, idempotent: false, timeouts: { run_s, heartbeat_s: 5, ...timeouts } },
+    ...{
+      node_id: 'job',
+      executor: 'external',
+      pool,
+      idempotent: false,
+      timeouts: { run_s, heartbeat_s: 5, ...timeouts },
+    },
     with: { job: 'command', inputs: { program: 'effect', args: [pool] } },
   })
 /** Takes work as an agent does that never gets the answer. */
