@@ -15,7 +15,7 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
   /** On its way to Postgres: until it is stored, it is sent again unchanged. */
   let chunk: LogLine[] = []
   let held = 0
-  const masker = lineMaskerOf<{ stream: string; level: string; cut: boolean }>(mask)
+  const masker = lineMaskerOf<{ stream: string; level: string; cut: boolean }>(mask, () => now().getTime())
   const push = (text: string, level: string, stream: string, cut: boolean) => {
     seq += 1
     const own = Buffer.byteLength(text)
@@ -27,7 +27,7 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
     const cut = Buffer.byteLength(text) > MAX_LINE
     push(cut ? Buffer.from(text).subarray(0, MAX_LINE).toString('utf8') : text, level, stream, cut || begun)
   }
-  /** A line that may end within a secret waits for the next one, but no longer than this. */
+  /** No line follows: none waits for the rest of a secret. */
   const settle = () => masker.rest().forEach(put)
   return {
     settle,
@@ -53,7 +53,8 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
     /** The next lines to store, at most one chunk; the same ones until they are `done`. */
     take: (): LogLine[] => {
       if (chunk.length > 0) return chunk
-      settle()
+      // More than one chunk may hold the program up.
+      masker.due(held > CHUNK_BYTES).forEach(put)
       let taken = 0
       let total = 0
       for (const line of waiting) {

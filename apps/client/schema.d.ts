@@ -7863,6 +7863,7 @@ export interface components {
             deadline_at: string;
             /** @description An agent that is silent for three intervals is given up. */
             heartbeat_s: number;
+            /** @description A later `started` is refused. Work from POST /v1/pools/{pool}/work must be started within 30 s, or it is handed over again. */
             start_before: string;
             results_url: string;
             artifacts_url: string;

@@ -7,7 +7,7 @@ import { exitOf, type Lab, startLab } from './support/agent.ts'
 let lab: Lab
 let file: Record<string, unknown>
 beforeAll(async () => {
-  lab = await startLab(['unheard', 'never'])
+  lab = await startLab(['unheard', 'never', 'once'])
   const args = { type: 'array', items: { type: 'string' } }
   const effect = { path: lab.script('effect', `echo "$SIGNALBOX_KEY" >> ${lab.place('effects')}/"$2"`), args }
   file = { uid: 1500, programs: { effect } }
@@ -15,9 +15,15 @@ beforeAll(async () => {
 afterAll(() => lab.stop())
 
 /** The engine looks after its work this often, at first. */
-const start = (pool: string, run_s: number) =>
+const start = (pool: string, run_s: number, timeouts = {}) =>
   lab.start({
-    ...{ node_id: 'job', executor: 'external', pool, idempotent: false, timeouts: { run_s, heartbeat_s: 5 } },
+    ...{
+      node_id: 'job',
+      executor: 'external',
+      pool,
+      idempotent: false,
+      timeouts: { run_s, heartbeat_s: 5, ...timeouts },
+    },
     with: { job: 'command', inputs: { program: 'effect', args: [pool] } },
   })
 /** Takes work as an agent does that never gets the answer. */
@@ -56,13 +62,29 @@ it('work whose answer was lost goes to the next agent, though its step may not b
 it('work that five agents took and none began has no effect, and says so', async () => {
   const path = await start('never', 3)
   const fences = new Set<number>()
+  const ends: number[] = []
   for (let handover = 1; handover <= 5; handover += 1) {
-    fences.add((await take('never')).fence)
+    const { fence, start_before } = await take('never')
+    fences.add(fence)
+    ends.push(Date.parse(start_before))
     await age(path, 31)
   }
   expect(fences.size).toBe(5)
+  // All have the time of the first one to begin.
+  expect(Math.max(...ends) - Math.min(...ends)).toBeLessThan(1000)
   expect(await lab.reaches(path, 'failed')).toMatchObject({
     error_class: 'not_picked_up',
     error_message: 'No agent of the pool "never" began it in time, so it has no effect.',
   })
+}, 240_000)
+
+it('work that was taken and not begun by the end of its time is not handed over again', async () => {
+  const path = await start('once', 15, { start_s: 12 })
+  await take('once')
+  expect(await lab.reaches(path, 'failed')).toMatchObject({
+    error_class: 'not_picked_up',
+    error_message: 'No agent of the pool "once" began it in time, so it has no effect.',
+  })
+  const handed = 'select from operations.executions where operation_id = $1'
+  expect(await lab.p.query(handed, [path.split('/').at(-1)])).toHaveLength(1)
 }, 120_000)

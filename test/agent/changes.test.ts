@@ -136,6 +136,13 @@ it('masks a value that the ends of lines break, wherever they do, and keeps ever
       expect(shown.join('').replaceAll('•••', ''), `${width}`).toBe('x  y')
     }
   expect(shownOf(['a othe'], ['r-value-1sk-live-'], [`${value.slice(8)} b`])).toEqual(['a •••', '••••••', '••• b'])
+  const both = (secrets: string[], ...lines: string[]) => {
+    const masker = lineMaskerOf(maskerOf(secrets))
+    const added = lines.flatMap((text) => masker.add(text, { stream: 'stdout' }))
+    return [...added, ...masker.rest()].map(({ text }) => text)
+  }
+  expect(both(['pass', 'secret-key'], 'a pas', 'secret-key b')).toEqual(['a •••', '••• b'])
+  expect(both(['pas-secret-key-x', 'secret-key'], 'a pas-', 'secret-key-x b')).toEqual(['a •••', '••• b'])
   const half = value.slice(0, 20)
   for (const honest of [
     [['an honest s'], ['k-line of a tool'], ['']],

@@ -1,12 +1,15 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
+import { createLog as createStored } from '../../activities/attempts/logs.ts'
 import { carryOut } from '../../apps/cli/agent/attempt.ts'
+import { createLog } from '../../apps/cli/agent/log.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
 import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
+import { maskerOf } from '../../apps/shared/data/mask.ts'
 
 /** The log of an attempt: what the control plane gets of it, and what becomes of the rest. */
 type Report = { phase: string; lines?: { seq: number; text: string; cut?: boolean }[] }
@@ -56,15 +59,18 @@ const runScript = async (url: string, script: string, secret = 'unused'): Promis
 }
 
 it('a program that floods its log after a cancel, while the control plane is away, leaves one gap and no more lines', async () => {
-  let cancelled = 0
+  let cancelled = false
+  const pid = join(folder, 'pid')
+  writeFileSync(pid, '')
+  chmodSync(pid, 0o666)
   const plane = await startPlane(({ phase }) => {
     if (phase === 'started') return { left_s: 600 }
     // After the cancel it is away until the program was killed.
-    if (cancelled > 0 && Date.now() - cancelled < 15_000) return undefined
-    cancelled ||= Date.now()
+    if (cancelled && existsSync(`/proc/${readFileSync(pid, 'utf8').trim()}`)) return undefined
+    cancelled = true
     return { left_s: 600, cancel_requested: true }
   })
-  const said = await runScript(plane.url, `trap '' INT; yes "$(printf 'x%.0s' $(seq 1000))"`)
+  const said = await runScript(plane.url, `trap '' INT; echo $$ > ${pid}; yes "$(printf 'x%.0s' $(seq 1000))"`)
   expect(said.at(-1)).toBe('job: unknown')
   const lines = plane.heard.flatMap(({ lines = [] }) => lines)
   expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, at) => at + 1))
@@ -83,3 +89,44 @@ it('a credential that a program folds over several lines is masked in each', asy
   expect(lines.map(({ text }) => text)).toEqual(['a •••', '•••', '•••', '••• b'])
   plane.close()
 }, 60_000)
+
+it('a credential that line ends break is masked though messages end between its lines, unless its program falls silent', () => {
+  let time = 0
+  const mask = maskerOf(['tok-0123456789-abcdef'])
+  const agent = createLog(mask, new AbortController().signal, () => time)
+  const worker = createStored({ lines: 0, bytes: 0 }, mask, () => new Date(time))
+  const logs = [
+    {
+      add: (text: string) => agent.add(text),
+      send: () => {
+        const part = agent.part()
+        agent.done(part)
+        return part.map(({ text }) => text)
+      },
+    },
+    {
+      add: (text: string) => worker.add(text),
+      send: () => {
+        const part = worker.take()
+        worker.done()
+        return part.map(({ text }) => text)
+      },
+    },
+  ]
+  for (const { add, send } of logs) {
+    add('one tok-0123')
+    time += 1000
+    expect(send()).toEqual([])
+    add('456789-abcdef')
+    expect(send()).toEqual(['one •••', '•••'])
+    add('two tok-0123')
+    time += 3000
+    expect(send()).toEqual(['two tok-0123'])
+    // More than one message is held up: it was the control plane that was silent.
+    for (let line = 0; line < 800; line += 1) add('x'.repeat(100))
+    add('three tok-0123')
+    for (time += 10_000; send().length > 0; );
+    add('456789-abcdef')
+    expect(send()).toEqual(['three •••', '•••'])
+  }
+})

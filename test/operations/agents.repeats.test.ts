@@ -156,10 +156,15 @@ it('the history tells once that the heartbeats of work that is over were refused
   await ends(started, 'succeeded')
   for (const phase of ['heartbeat', 'heartbeat', 'heartbeat', 'failed'] as const)
     expect(await report(phase, unknown)).toMatchObject({ status: 409, code: 'attempt_closed' })
+  await report('heartbeat', { lines: [line('one'), { ...line('two'), seq: 2 }] })
+  for (const seq of [1, 2, 2])
+    expect(await report('heartbeat', { lines: [{ ...line('other'), seq }] })).toMatchObject({ code: 'log_conflict' })
   const { events } = must(await p.as('vic').get(`${started.path}/timeline?types=node.result_refused`), 200).body
   expect(events.map(({ data }: { data: { code: string; phase: string } }) => [data.code, data.phase])).toEqual([
     ['attempt_closed', 'heartbeat'],
     ['attempt_closed', 'failed'],
+    ['log_conflict', 'heartbeat'],
+    ['log_conflict', 'heartbeat'],
   ])
 }, 60_000)
 
@@ -230,14 +235,29 @@ it('the work of a lost agent is never said to have had no effect', async () => {
   expect((await ends(left, 'outcome_unknown')).error_message).toMatch(/An agent was lost/)
 }, 240_000)
 
-it('a worker that dies as it gives up a lost agent: no other agent gets work that may not be repeated', async () => {
-  await worker.stop()
-  const doomed = spawnWorker(p, policy_file, 'external.after_close')
-  const once = await start(false)
-  expect((await createReporter(await once.handed(1))('started')).status).toBe(200)
-  await once.lose()
-  await doomed.ended
-  worker = await startWorker(p, policy_file)
-  expect((await ends(once, 'outcome_unknown')).error_message).toBe('The agent was lost.')
-  expect(given.filter(({ operation_id }) => once.path.endsWith(operation_id))).toHaveLength(1)
-}, 240_000)
+it.each([
+  ['the agent of work that may not be repeated', false],
+  ['the last of five agents', true],
+])(
+  'a worker that dies as it gives up %s: no other agent gets the work',
+  async (_, idempotent) => {
+    await worker.stop()
+    const doomed = spawnWorker(p, policy_file, 'external.after_close')
+    const lost = await start(idempotent)
+    const work = await lost.handed(1)
+    expect((await createReporter(work)('started')).status).toBe(200)
+    if (idempotent)
+      await p.query(
+        `insert into operations.executions select (jsonb_populate_record(e, jsonb_build_object(
+           'token_sha256', md5(n::text) || md5(e.token_sha256), 'fence', e.fence - n, 'closed_at', e.created_at))).*
+         from operations.executions e, generate_series(1, 4) n where e.operation_id = $1`,
+        [work.operation_id],
+      )
+    await lost.lose()
+    await doomed.ended
+    worker = await startWorker(p, policy_file)
+    expect((await ends(lost, 'outcome_unknown')).error_message).toBe('The agent was lost.')
+    expect(given.filter(({ operation_id }) => operation_id === work.operation_id)).toHaveLength(1)
+  },
+  240_000,
+)

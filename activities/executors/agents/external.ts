@@ -41,6 +41,8 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     const known = await newestExecution(deps.pool, context)
     // A worker may die between the end of a handover and that of its attempt.
     if (known?.closed && known.begun && !context.idempotent) return { ...unknown('The agent was lost.'), final: true }
+    if (known?.closed && known.handovers >= HANDOVERS)
+      return known.started ? unknown('The agent was lost.', known) : untaken(known, context.with.labels)
     if (!known || known.closed) return handOver(policy, deps, context, known)
     const { operation_id, node_id, attempt } = context
     const { fence, generation } = known
@@ -97,7 +99,10 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   // The time of the work begins with its first agent; a later one has the rest.
   const left_s = known?.left_s ?? timeouts.run_s
   const { heartbeat_s = HEARTBEAT_S } = timeouts
-  const start_s = timeouts.start_s ?? START_S[door.mode]
+  const whole_s = timeouts.start_s ?? START_S[door.mode]
+  // Until an agent begins, all handovers share the time of the first one to begin.
+  const start_s = known && !known.begun ? Math.min(whole_s, known.start_left_s) : whole_s
+  if (known && start_s <= 0) return untaken(known, labels)
   if (left_s <= 0) return { ...unknown('An agent was lost, and there was no time left for another.'), final: true }
   const token = `exe_${randomBytes(32).toString('base64url')}`
   const token_sha256 = createHash('sha256').update(token).digest('hex')

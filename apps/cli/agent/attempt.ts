@@ -212,6 +212,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
       error instanceof Ended ? error.verdict : faultOf(error, acted),
     )
     await end()
+    journal.settle()
     // All lines except the last part are sent before the final message, which carries that part.
     for (let part = journal.part(); part.length < journal.lines.length; part = journal.part()) {
       journal.done(part)

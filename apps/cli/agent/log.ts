@@ -17,16 +17,17 @@ type Line = { seq: number; time: string; text: string } & LogLine
  * The log of an attempt that the control plane has not accepted yet: numbered, masked and bounded. A job that must stop
  * is not paused, because it could not end. Lines above the bound are dropped then, and one line marks the gap.
  */
-export const createLog = (mask: Masker, stop: AbortSignal) => {
+export const createLog = (mask: Masker, stop: AbortSignal, now?: () => number) => {
   const lines: Line[] = []
   let seq = 0
   let gap = false
-  const masker = lineMaskerOf<LogLine>(mask)
+  const masker = lineMaskerOf<LogLine>(mask, now)
   const put = (text: string, about: LogLine) => {
     seq += 1
     const cut = about.cut || text.length > MAX_TEXT
     lines.push({ seq, time: new Date().toISOString(), ...about, text: text.slice(0, MAX_TEXT), ...(cut && { cut }) })
   }
+  /** No line follows: none waits for the rest of a secret. */
   const settle = () => {
     for (const { text, about } of masker.rest()) put(text, about)
   }
@@ -42,12 +43,13 @@ export const createLog = (mask: Masker, stop: AbortSignal) => {
   return {
     lines,
     add,
+    settle,
     stored: async () => {
       while (lines.length > HELD && !stop.aborted) await delay(100)
     },
-    /** The lines of the next message. */
+    /** The lines of the next message; more than one of them hold the program up. */
     part: (): Line[] => {
-      settle()
+      for (const { text, about } of masker.due(lines.length >= LINES)) put(text, about)
       const fit = fitting(
         lines.slice(0, LINES).map(({ text }) => text),
         MAX_PART,

@@ -329,7 +329,7 @@ const noteRefusal = async (
   request_id: string,
 ): Promise<void> => {
   const { operation_id, node_id } = handed
-  const event = { type: 'node.result_refused', node_id, data: { code, phase, attempt, fence } }
+  const event = { type: 'node.result_refused', node_id, data: { code, phase, attempt, fence }, reason: detail }
   if (await isNoted(tx, operation_id, event)) return
-  await stateFacts(tx, operation_id, { request_id, events: [{ ...event, actor: agentOf(handed), reason: detail }] })
+  await stateFacts(tx, operation_id, { request_id, events: [{ ...event, actor: agentOf(handed) }] })
 }

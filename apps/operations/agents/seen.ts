@@ -7,10 +7,10 @@ import type { Telemetry } from '../../shared/telemetry.ts'
 /** An agent asks every few seconds with each of its slots; its row is written this often at most, unless it changes. */
 const EVERY_MS = 10_000
 const MOST = 1000
-/** A process that has not asked for this long may have ended. */
-const LIVE_MS = 30_000
-/** A process and its successor may share a name for this long. */
-const UPGRADE_MS = 60_000
+/** A process that has not asked for this long may have ended. Over NATS it speaks every 30 s at least. */
+const LIVE_MS = 70_000
+/** A process and its successor may share a name for half a minute. */
+const UPGRADE_MS = LIVE_MS + 30_000
 const MOST_INSTANCES = 20
 
 /** Keeps the list of agents. It is for people: no failure here keeps an agent from its work. */
@@ -45,14 +45,23 @@ export type Seen = ReturnType<typeof createSeen>
 
 /** Finds processes that use one name by mistake. An upgrade is none: the old process soon asks no longer. */
 const createInstances = (now: () => number) => {
+  /** The one that asked last comes last. */
   const names = new Map<string, Map<string, { first: number; last: number }>>()
+  const isLive = ({ last }: { last: number }) => now() - last <= LIVE_MS
+  /** Of more live names than fit, the first ones stay: none could be counted if each drove out another. */
+  const makeRoom = (): boolean => {
+    const [oldest] = names
+    if (names.size < MOST || !oldest) return true
+    return ![...oldest[1].values()].some(isLive) && names.delete(oldest[0])
+  }
   return {
     note: (agent: string, instance: string | undefined): void => {
       if (instance === undefined) return
-      if (names.size >= MOST) names.clear()
+      if (!names.has(agent) && !makeRoom()) return
       const known = names.get(agent) ?? new Map<string, { first: number; last: number }>()
+      names.delete(agent)
       names.set(agent, known)
-      for (const [id, { last }] of known) if (now() - last > LIVE_MS) known.delete(id)
+      for (const [id, process] of known) if (!isLive(process)) known.delete(id)
       if (known.size < MOST_INSTANCES || known.has(instance))
         known.set(instance, { first: known.get(instance)?.first ?? now(), last: now() })
     },
@@ -61,7 +70,7 @@ const createInstances = (now: () => number) => {
     },
     sharing: (agent: string): number | undefined => {
       const lasting = [...(names.get(agent)?.values() ?? [])].filter(
-        ({ first, last }) => now() - last <= LIVE_MS && now() - first > UPGRADE_MS,
+        (process) => isLive(process) && now() - process.first > UPGRADE_MS,
       )
       return lasting.length > 1 ? lasting.length : undefined
     },

@@ -75,37 +75,61 @@ const beginningIn = (text: string, { all: [longest = ''], begin }: Forms, least:
   return text.length
 }
 
-export type Masker = ((text: string, about?: { cut?: boolean }) => string) & { forms: Forms }
+type Range = readonly [from: number, to: number]
+
+/** Puts one mark in the place of ranges that overlap. */
+const hide = (text: string, ranges: Range[]): string => {
+  let shown = ''
+  let end = 0
+  for (const [from, to] of ranges.sort(([a], [b]) => a - b)) {
+    if (from >= end) shown += `${text.slice(end, from)}${MASK}`
+    end = Math.max(end, to)
+  }
+  return shown + text.slice(end)
+}
+
+export type Masker = ((text: string, about?: { cut?: boolean; hidden?: readonly Range[] }) => string) & { forms: Forms }
 
 /**
  * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in hex,
  * in base64, and as URLs and JSON escape them. In base64 it finds them within a longer text too. `cut`: the text may end
- * within a value.
+ * within a value. `hidden`: parts of values that are known already. All are looked for in the text as it was.
  */
 export const maskerOf = (secrets: readonly string[]): Masker => {
   const forms = formsOf(secrets)
-  const mask = (text: string, { cut = false }: { cut?: boolean } = {}) => {
-    const masked = forms.all.reduce((shown, form) => shown.replaceAll(form, MASK), text)
-    const at = cut ? beginningIn(masked, forms, SHORT_START) : masked.length
-    return at < masked.length ? `${masked.slice(0, at)}${MASK}` : masked
+  const mask: (...given: Parameters<Masker>) => string = (text, { cut = false, hidden = [] } = {}) => {
+    const ranges = [...hidden]
+    for (const form of forms.all)
+      for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) ranges.push([at, at + form.length])
+    const at = cut ? beginningIn(text, forms, SHORT_START) : text.length
+    if (at < text.length) ranges.push([at, text.length])
+    return hide(text, ranges)
   }
   return Object.assign(mask, { forms })
 }
 
 type Line<T> = { text: string; about: T }
+type Waiting<T> = Line<T> & { hidden: Range[] }
+
+/** The line of a program that adds no other for this long may be a question, or tell why it waits. */
+const SILENT_MS = 2000
 
 /**
  * Masks the lines of a log in their order, also values that line ends break. A line that ends with the beginning of a
- * value waits for the next one of its stream, or for `rest`.
+ * value waits for the next one of its stream, until its program is silent, or for `rest`.
  */
-export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: Masker) => {
-  const waiting: Line<T>[] = []
+export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(
+  mask: Masker,
+  now = () => performance.now(),
+) => {
+  let heard = now()
+  const waiting: Waiting<T>[] = []
   /** Where the beginning of a value is, at the end of the lines that wait. */
   let open = 0
   const release = (count: number): Line<T>[] => {
     const lines = waiting.splice(0, count)
     open -= textOf(lines).length
-    return lines.map(({ text, about }) => ({ text: mask(text, about), about }))
+    return lines.map(({ text, about, hidden }) => ({ text: mask(text, { cut: about.cut === true, hidden }), about }))
   }
   const rest = () => {
     open = hideBroken(waiting, open, true, mask.forms)
@@ -114,8 +138,9 @@ export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: 
   return {
     /** Returns the lines that need not wait, masked. */
     add: (text: string, about: T): Line<T>[] => {
+      heard = now()
       const other = waiting[0]?.about.stream === about.stream ? [] : rest()
-      waiting.push({ text, about })
+      waiting.push({ text, about, hidden: [] })
       open = hideBroken(waiting, open, about.cut === true || text === '', mask.forms)
       let end = 0
       const first = waiting.findIndex((line) => {
@@ -124,6 +149,11 @@ export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: 
       })
       return [...other, ...release(first < 0 ? waiting.length : first)]
     },
+    /** Returns the lines of a silent program, masked. One that was `held` up is not silent. */
+    due: (held: boolean): Line<T>[] => {
+      if (held) heard = now()
+      return now() - heard >= SILENT_MS ? rest() : []
+    },
     rest,
   }
 }
@@ -131,43 +161,26 @@ export const lineMaskerOf = <T extends { stream: string; cut?: boolean }>(mask: 
 const textOf = (lines: readonly { text: string }[]): string => lines.map(({ text }) => text).join('')
 
 /**
- * Hides the parts of each value that line ends break and that begins at or after `from`. Returns where another value
- * may begin that the next line continues, unless these lines have `ended`.
+ * Finds the parts of each value that line ends break and that begins at or after `from`. Returns where another value may
+ * begin that the next line continues, unless these lines have `ended`.
  */
-const hideBroken = (lines: { text: string }[], from: number, ended: boolean, forms: Forms): number => {
-  const measure = () => {
-    const all = textOf(lines)
-    const last = textOf(lines.slice(0, -1)).length
-    return { all, last, open: ended ? all.length : beginningIn(all, forms, 1) }
+const hideBroken = (lines: { text: string; hidden: Range[] }[], from: number, ended: boolean, forms: Forms): number => {
+  const all = textOf(lines)
+  const last = textOf(lines.slice(0, -1)).length
+  const open = ended ? all.length : beginningIn(all, forms, 1)
+  for (let at = from; at < Math.min(open, last); at++) {
+    const form = forms.begin.get(all.slice(at, at + 2))?.find((one) => all.startsWith(one, at))
+    if (form !== undefined) hideParts(lines, at, at + form.length)
   }
-  let now = measure()
-  for (let at = from; at < Math.min(now.open, now.last); at++) {
-    const { all } = now
-    const form = forms.begin
-      .get(all.slice(at, at + 2))
-      ?.find((one) => all.startsWith(one, at) && isBroken(lines, at, at + one.length))
-    if (form === undefined) continue
-    hide(lines, at, at + form.length)
-    now = measure()
-  }
-  return now.open
+  return open
 }
 
-/** Whether a line ends within this part of their text. */
-const isBroken = (lines: readonly { text: string }[], from: number, to: number): boolean => {
-  let end = 0
-  return lines.some(({ text }) => {
-    end += text.length
-    return from < end && end < to
-  })
-}
-
-const hide = (lines: { text: string }[], from: number, to: number): void => {
+/** Hides this part of their text in each line. */
+const hideParts = (lines: { text: string; hidden: Range[] }[], from: number, to: number): void => {
   let start = 0
-  for (const line of lines) {
-    const { text } = line
+  for (const { text, hidden } of lines) {
     const [first, last] = [Math.max(from - start, 0), Math.min(to - start, text.length)]
-    if (first < last) line.text = `${text.slice(0, first)}${MASK}${text.slice(last)}`
+    if (first < last) hidden.push([first, last])
     start += text.length
   }
 }

@@ -25,6 +25,8 @@ export type Execution = {
   begun: boolean
   /** Seconds until the end of the work that an agent began; negative afterwards. */
   left_s: number | null
+  /** Seconds that an agent has to begin, by the first handover. */
+  start_left_s: number
   /** Seconds until the next check is due. */
   look_after_s: number
 }
@@ -39,6 +41,7 @@ select fence, generation, pool, started_at is not null as started, closed_at is 
   started_at is not null and heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp() as silent,
   deadline_at <= clock_timestamp() as overdue, count(*) over ()::int as handovers, bool_or(started_at is not null) over () as begun,
   extract(epoch from max(deadline_at) filter (where started_at is not null) over () - clock_timestamp())::double precision as left_s,
+  extract(epoch from min(start_before) over () - clock_timestamp())::double precision as start_left_s,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, ${BEGIN_BEFORE}, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
 from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`

@@ -204,15 +204,19 @@ export const keepAnswer = (tx: Tx, token_sha256: string, result_id: string, fing
     insert into operations.execution_results (token_sha256, result_id, fingerprint, answer)
     values (${token_sha256}, ${result_id}, ${fingerprint}, ${JSON.stringify(answer)}::jsonb)`)
 
-/** Whether the history has such an event. Read from its end: a repeat comes soon. */
+/** Events of a history among which a repeat is looked for: it comes soon. */
+const RECENT = 500
+
+/** Whether the end of the history has such an event. */
 export const isNoted = async (
   tx: Tx,
   operation_id: string,
-  { type, node_id, data }: { type: string; node_id: string; data: object },
+  { type, node_id, data, reason }: { type: string; node_id: string; data: object; reason: string },
 ): Promise<boolean> => {
   const { rows } = await tx.execute(sql`
-    select from ${operation_timeline_view} where operation_id = ${operation_id} and type = ${type} and node_id = ${node_id}
-      and data = ${JSON.stringify(data)}::jsonb order by seq desc limit 1`)
+    with recent as (
+      select type, node_id, data, reason from ${operation_timeline_view} where operation_id = ${operation_id} order by seq desc limit ${RECENT})
+    select from recent where type = ${type} and node_id = ${node_id} and data = ${JSON.stringify(data)}::jsonb and reason = ${reason} limit 1`)
   return rows.length > 0
 }
 

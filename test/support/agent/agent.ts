@@ -21,6 +21,7 @@ export type Work = {
   inputs: Record<string, unknown>
   heartbeat_s: number
   deadline_at: string
+  start_before: string
   results_url: string
   artifacts_url: string
 }

@@ -161,7 +161,10 @@ export const Work = Type.Object(
     execution_token: text('exe_…', { description: 'Bearer for results_url and artifacts_url.' }),
     deadline_at: text('2026-01-31T12:00:00.000000Z'),
     heartbeat_s: Type.Integer({ description: 'An agent that is silent for three intervals is given up.' }),
-    start_before: text('2026-01-31T12:00:00.000000Z'),
+    start_before: text('2026-01-31T12:00:00.000000Z', {
+      description:
+        'A later `started` is refused. Work from POST /v1/pools/{pool}/work must be started within 30 s, or it is handed over again.',
+    }),
     results_url: text('https://operations.example/internal/v1/execution-results'),
     artifacts_url: text('https://operations.example/internal/v1/artifacts'),
     job: text('command'),
