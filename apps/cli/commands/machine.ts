@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { isPrivateKey } from '../../shared/contracts/client/jwk.ts'
+import { isPrivateKey } from '../../shared/contracts/identity/jwk.ts'
 import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
 import { usageError } from '../errors.ts'

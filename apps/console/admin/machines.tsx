@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { isPrivateKey } from '../../shared/contracts/client/jwk.ts'
+import { isPrivateKey } from '../../shared/contracts/identity/jwk.ts'
 import type { MachineRow } from '../api/types.ts'
 import { objectIn } from '../forms/json.tsx'
 import { machinesQuery } from '../queries/admin.ts'
