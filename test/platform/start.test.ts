@@ -154,6 +154,11 @@ describe('npm start', () => {
     expect(again.text()).toContain('Exactly this is carried out.')
     const show = ['-C', inDir('demo/site'), 'show', `signalbox/${release}:release.txt`]
     expect(execFileSync('git', show, { encoding: 'utf8' })).toBe(`${release}\n`)
+    for (const time of ['first', 'second']) {
+      const apps = runVerb('demo', [], { env })
+      expect(await apps.ended, `${time} run:\n${apps.text()}`).toBe(0)
+      expect(apps.text()).toMatch(/demo-app-4 +http\S+ +3\.0\.[1-9]\d* +in/)
+    }
     const unknown = runVerb('demo', ['terrafrom'], { env })
     expect(await unknown.ended).toBe(2)
     expect(unknown.text()).toMatch(/^usage: npm run demo/)

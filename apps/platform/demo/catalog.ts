@@ -160,7 +160,7 @@ const datacenterOf = (region: Region, hostname: string): string =>
   `${region}-${Number(hostname.slice(-2)) % 2 === 1 ? 'a' : 'b'}`
 
 const addHost = async (admin: Person, fleet: FleetClient, region: Region, hostname: string): Promise<void> => {
-  const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region, release: START_RELEASE })
+  const { base_url } = await fleet.addHost(hostname, { resource_id: hostname, region, release: START_RELEASE })
   await register(
     admin,
     {

@@ -9,14 +9,21 @@ export const createFleetClient = (fleet_url: string) => {
     if (!reply.ok) throw new Error(`the fleet answered ${reply.status} to ${method} ${path}: ${await reply.text()}`)
     return (reply.status === 204 ? undefined : await reply.json()) as T
   }
+  const hosts = () => send<{ items: FleetHost[] }>('GET', '/hosts').then((reply) => reply.items)
+  const putHost = (hostname: string, host: Partial<NewHost>) => send<FleetHost>('PUT', `/hosts/${hostname}`, host)
   return {
-    putHost: (hostname: string, host: { resource_id?: string; region?: string; release?: string }) =>
-      send<FleetHost>('PUT', `/hosts/${hostname}`, host),
+    putHost,
+    /** Adds a host. A known one keeps its release: operations may have changed it since. */
+    addHost: async (hostname: string, { release, ...place }: NewHost) => {
+      const known = (await hosts()).some((host) => host.hostname === hostname)
+      return putHost(hostname, known ? place : { ...place, release })
+    },
     setFaults: (hostname: string, faults: Record<string, unknown>) =>
       send<FleetHost>('PUT', `/hosts/${hostname}/faults`, faults),
-    hosts: () => send<{ items: FleetHost[] }>('GET', '/hosts').then((reply) => reply.items),
+    hosts,
   }
 }
+type NewHost = { resource_id: string; region: string; release: string }
 export type FleetHost = {
   hostname: string
   release: string

@@ -28,6 +28,12 @@ export type Rollout = {
  */
 export const rollOut = async (rollout: Rollout): Promise<string> => {
   const { operator, fleet, title, hosts, release, name, print } = rollout
+  const behind = (await fleet.hosts()).filter((host) => hosts.includes(host.hostname) && host.release !== release)
+  if (behind.length === 0) {
+    print(bold(`Every host has release ${release} already`))
+    await printHosts(fleet, hosts, print)
+    return 'succeeded'
+  }
   print(bold(`Preview and start "${title}" as ${operator.username}`))
   const { operation_id, plan } = await startOperation(operator, name, releaseIntent(title, hosts, release))
   const { update, nodes, gates } = plan.counts
@@ -41,7 +47,16 @@ export const rollOut = async (rollout: Rollout): Promise<string> => {
   return status
 }
 
-/** Prints how the operation goes, approves each of its gates as the approver would, and returns the status at its end. */
+/** At rest because of a failed node: only a person's decision moves it. */
+const heldBy = ({ status, blocked_on }: Operation): Operation['blocked_on'] =>
+  status === 'blocked' || status === 'paused'
+    ? blocked_on.filter(({ kind }) => kind === 'failed_node' || kind === 'outcome_unknown')
+    : []
+
+/**
+ * Prints how the operation goes and approves each of its gates as the approver would. Returns the status at its end, or
+ * the one in which a failed node holds it.
+ */
 export const follow = async (
   { approver, title, print }: Pick<Rollout, 'approver' | 'title' | 'print'>,
   operation_id: string,
@@ -65,6 +80,13 @@ export const follow = async (
       print(`${opens}; ${approver.username} approves ${dim(gate.digest.slice(0, 19))}`)
       for (const line of bound_outputs.flatMap(({ value }) => previewLines(value))) print(line)
       await approveGate(approver, operation_id, gate, 'Read and approved.')
+    }
+    const held = items.length === 0 ? heldBy(operation) : []
+    if (held.length > 0) {
+      print(bold(`  ${paint(status, stateColour(status))}: ${progress.done} of ${progress.total} nodes done`))
+      for (const { message } of held) print(`  ${paint('failed', 'red')} ${message}`)
+      print(`  "${title}" waits for a decision in the console, or: npx signalbox op show ${operation_id}`)
+      return status
     }
     if (performance.now() > end) throw new Error(`"${title}" did not end within 15 minutes; see it in the console`)
     await delay(300)

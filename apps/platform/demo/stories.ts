@@ -42,7 +42,7 @@ const addHost = async (
   fleet: FleetClient,
   { hostname, segment, release, labels, relationships }: NewHost,
 ) => {
-  const { base_url } = await fleet.putHost(hostname, { resource_id: hostname, region: 'demo', release })
+  const { base_url } = await fleet.addHost(hostname, { resource_id: hostname, region: 'demo', release })
   await register(
     admin,
     {
@@ -163,6 +163,7 @@ export const runToolStory = async (story: Story, tool: DemoTool, dir: string): P
   print(bold(`Preview and start "${intent.title}" as ${operator.username}`))
   const { operation_id } = await startOperation(operator, `tool ${intent.title}`, intent)
   const status = await follow({ approver, title: intent.title, print }, operation_id)
+  if (!status.startsWith('succeeded')) return status
   print(bold('The effect'))
   for (const line of await toolEffects(tool, dir, release)) print(`  ${line}`)
   return status
