@@ -206,6 +206,7 @@ function handOver(node, file, rest) {
       NODE_COMPILE_CACHE: join(ROOT, '.signalbox/cache/compile'),
       ...process.env,
       ...directLoopback(),
+      ...(verb === CLI && localGateway()),
       SIGNALBOX_ROOT: ROOT,
       SIGNALBOX_DOOR: String(process.pid),
       PATH: `${dirname(node)}:${process.env.PATH ?? ''}`,
@@ -221,6 +222,18 @@ function handOver(node, file, rest) {
   if (!process.env.npm_lifecycle_event) clearInterval(look)
   child.on('error', (error) => fail(`${node} could not be started: ${error.message}`))
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+}
+
+/** The address of the platform that this checkout runs now: another program may own the default port. */
+function localGateway() {
+  const dir = resolve(ROOT, process.env.SIGNALBOX_DIR || '.signalbox')
+  try {
+    const { pid, gateway } = JSON.parse(textOf(join(dir, 'run.json')))
+    process.kill(pid, 0)
+    return { SIGNALBOX_LOCAL_URL: gateway }
+  } catch {
+    return {} // None runs, or one of another account, or a killed one left its file behind.
+  }
 }
 
 /**

@@ -97,7 +97,7 @@ const seed = async (run: Run) => {
       hosts: flags.hosts,
       log: (text) => screen.line('demo', text),
     })
-    if (fresh) printDemo(users, performance.now() - begun)
+    if (fresh) printDemo(users, performance.now() - begun, run.gateway)
     await showTools(run, users)
   } catch (error) {
     if (!stopping) screen.line('demo', (error as Error).message, 'yellow')
@@ -138,15 +138,15 @@ const printReady = ({ gateway_url, servers }: Platform) => {
   const demo = readDemo(dir)
   if (!flags.demo)
     lines.push('No demo data. The first administrator:  npm run admin -- identity bootstrap-admin --username NAME')
-  else if (demo?.seeded) lines.push(peopleOf(demo.users, false), ...FIRST_MINUTE)
+  else if (demo?.seeded) lines.push(peopleOf(demo.users, false), ...firstMinute(gateway_url))
   else lines.push('  The demo data is now added in the background; its accounts are shown when it is complete.')
   if (provider) lines.push(`  Sign in with the demo provider (${provider.issuer}): as mia or tom; otto has no account.`)
   console.log(`${lines.join('\n')}\n`)
 }
 
-const printDemo = (users: Account[], ms: number) =>
+const printDemo = (users: Account[], ms: number, url: string) =>
   console.log(
-    `\n${[bold(`The demo data is complete (${elapsed(ms)})`), peopleOf(users, true), ...FIRST_MINUTE].join('\n')}\n`,
+    `\n${[bold(`The demo data is complete (${elapsed(ms)})`), peopleOf(users, true), ...firstMinute(url)].join('\n')}\n`,
   )
 
 const peopleOf = (users: Account[], fresh: boolean): string => {
@@ -157,11 +157,15 @@ const peopleOf = (users: Account[], fresh: boolean): string => {
   return `  ${rows.join('      ')}      ${where}`
 }
 
-const FIRST_MINUTE = [
-  'First minute:  1. Sign in as eva; a gate and a patch wait.   2. Open the gate, read what changes on eu1, approve it.',
-  '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a failed node and a patch to judge.',
-  'Or in a terminal:  npx signalbox login eva && npx signalbox inbox',
-]
+const firstMinute = (url: string): string[] => {
+  // The client finds the platform of this checkout, but from another folder only the default port.
+  const at = url.endsWith(':8080') ? '' : ` --url ${url}`
+  return [
+    'First minute:  1. Sign in as eva; a gate and a patch wait.   2. Open the gate, read what changes on eu1, approve it.',
+    '               3. Watch the hosts turn green in the graph.   4. Open "web 2.4.0 on us1": a failed node and a patch to judge.',
+    `Or in a terminal:  npx signalbox login eva${at} && npx signalbox inbox${at}`,
+  ]
+}
 
 /** One Ctrl-C may arrive more than once: from the terminal, and passed on by npm and by its script. */
 const ONE_SIGNAL_MS = 2000

@@ -296,6 +296,9 @@ describe('contexts', () => {
       { name: 'prod', url: 'https://signalbox.example.com', current: true },
     ])
     await signalbox('context', 'remove', 'prod')
+    const here = { ...env, SIGNALBOX_LOCAL_URL: 'http://localhost:8081' }
+    expect(urlOf({ url: undefined, context: undefined }, here)).toBe('http://localhost:8081')
+    expect(urlOf({ url: undefined, context: 'test' }, here)).toBe('http://127.0.0.1:1')
     expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://localhost:8080')
   })
 

@@ -95,6 +95,13 @@ describe('npm start', () => {
     const used = Number(new URL(run().gateway).port)
     expect(used).toBeGreaterThan(taken)
     expect(started.text()).toContain(`gateway    port ${taken} is taken, using ${used}`)
+    expect(started.text()).toContain(`npx signalbox login eva --url http://localhost:${used}`)
+  })
+
+  it('the client of this checkout finds the gateway on the replacement', async () => {
+    const doctor = runVerb('signalbox', ['doctor'], { env: { ...env, XDG_CONFIG_HOME: inDir('none') } })
+    await doctor.ended
+    expect(doctor.text()).toContain(`${run().gateway} answered`)
   })
 
   it('writes run.json for its owner only, with everything that runs', async () => {

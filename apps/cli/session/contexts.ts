@@ -33,7 +33,10 @@ const known = ({ contexts }: Contexts, name: string): { url: string } => {
   )
 }
 
-/** The address to use: --url, --context, SIGNALBOX_URL, SIGNALBOX_CONTEXT, the current context, or this machine. */
+/**
+ * The address to use: --url, --context, SIGNALBOX_URL, SIGNALBOX_CONTEXT, the current context, or this machine. There a
+ * checkout's entry point names the platform that it runs: another program may own the default port.
+ */
 export const urlOf = (
   { url, context }: { url: string | undefined; context: string | undefined },
   env: NodeJS.ProcessEnv,
@@ -43,7 +46,7 @@ export const urlOf = (
   if (named) return known(readContexts(env), named).url
   if (env.SIGNALBOX_URL) return trimmed(env.SIGNALBOX_URL)
   const all = readContexts(env)
-  return all.current === null ? DEFAULT_URL : known(all, all.current).url
+  return all.current === null ? env.SIGNALBOX_LOCAL_URL || DEFAULT_URL : known(all, all.current).url
 }
 
 const trimmed = (url: string): string => url.replace(/\/+$/, '')
