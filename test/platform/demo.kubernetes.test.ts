@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { register } from '../../apps/platform/demo/catalog.ts'
+import { ApiError, type Person } from '../../apps/platform/demo/client.ts'
 import { ManifestError, parseManifest } from '../../apps/platform/demo/kubernetes.ts'
 
 const deployment = (name: string, env: Record<string, string> = {}, image = `registry/${name}:1.0.0`) => `
@@ -69,5 +71,20 @@ describe('reading a Kubernetes manifest', () => {
   ])('refuses a file with %s, naming the fault', (_what, text, message) => {
     expect(() => parseManifest(text)).toThrow(ManifestError)
     expect(() => parseManifest(text)).toThrow(message)
+  })
+})
+
+describe('registering the resources of a manifest', () => {
+  it('after an edit accepts the known resource, under a key that no other body has had', async () => {
+    const names: string[] = []
+    const post = async (_path: string, _body: unknown, name = '') => {
+      names.push(name)
+      if (names.length > 2) throw new ApiError('POST', 409, { category: 'conflict', code: 'already_exists' })
+    }
+    const admin = { post } as unknown as Person
+    const host = (release: string) => ({ resource_id: 'shop.web', desired_state: { release } })
+    for (const release of ['1.0.0', '1.0.0', '2.0.0']) await register(admin, host(release))
+    expect(names[1]).toBe(names[0])
+    expect(names[2]).not.toBe(names[0])
   })
 })

@@ -1,3 +1,4 @@
+import { digest } from '../../shared/data/digest.ts'
 import { ApiError, type Person } from './client.ts'
 import type { FleetClient } from './fleet.ts'
 
@@ -30,7 +31,7 @@ export const placeOf = (
   name = resource_id,
 ) => ({ resource_id, type_key: `topology.${level}`, name, ...(parent_id && { parent_id }), desired_state })
 
-/** Registers a resource; accepts an existing one from an interrupted seed. */
+/** Registers a resource; leaves an existing one of an interrupted seed or an edited manifest as it is. */
 export const register = async (
   person: Person,
   resource: Record<string, unknown>,
@@ -40,7 +41,7 @@ export const register = async (
     await person.post(
       `/v1/resources${record_only ? '?mode=record_only' : ''}`,
       resource,
-      `resource ${resource.resource_id}`,
+      `resource ${resource.resource_id} ${digest(resource)}`,
     )
   } catch (error) {
     if (error instanceof ApiError && error.body.code === 'already_exists') return
