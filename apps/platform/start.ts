@@ -64,7 +64,15 @@ let ready = false
 /** Until the folder is ours, its contents belong to the platform that runs there. */
 let ours = false
 
+/** The variables that name a server of one's own. Its data would not fit the new keys. */
+const OWN_SERVERS = ['DATABASE_URL', 'REDIS_URL', 'NATS_URL', 'TEMPORAL_ADDRESS']
+
 const main = async () => {
+  const own = OWN_SERVERS.filter((name) => process.env[name])
+  if (flags.reset && own.length > 0)
+    throw new Error(
+      `--reset cannot drop the data of ${own.join(' and ')}, so it drops none. Start without these variables, or name empty servers and a new SIGNALBOX_DIR.`,
+    )
   const giveBack = takeFolder(dir)
   process.on('exit', giveBack)
   ours = true

@@ -305,6 +305,14 @@ describe('Ctrl-C in the middle of an operation', () => {
 })
 
 describe('another start', () => {
+  it('with --reset refuses to drop half of the data', async () => {
+    const named = { DATABASE_URL: 'postgres://127.0.0.1:1/none', NATS_URL: 'nats://127.0.0.1:1' }
+    const refused = runVerb('start', ['--reset'], { env: { ...env, ...named } })
+    expect(await refused.ended).toBe(1)
+    expect(refused.text()).toContain('--reset cannot drop the data of DATABASE_URL and NATS_URL, so it drops none.')
+    expect(existsSync(inDir('keys/secrets.json'))).toBe(true)
+  })
+
   it('with --reset drops the data; a refused setting ends it with one line and leaves nothing behind', async () => {
     process.kill(holderOf(dir) as number, 'SIGKILL')
     expect(await started.ended).toBe(1)
