@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { watchDoor } from './base/door.ts'
-import { ensureInstallation, renewNames } from './base/installation.ts'
+import { ensureInstallation, hasInstallation, renewNames } from './base/installation.ts'
 import { signalboxDir } from './base/paths.ts'
 import type { Managed } from './base/process.ts'
 import { forgetChildren, takeFolder } from './base/record.ts'
@@ -127,6 +127,11 @@ const refreshRun = () => {
 }
 
 const reset = () => {
+  // Its folders are named like those of others: ~/logs, ~/keys.
+  if (!hasInstallation(dir)) {
+    screen.line('platform', `${dir} has no data of Signalbox, so --reset drops none`)
+    return
+  }
   screen.line('platform', `dropping the data in ${dir}`)
   ensureInstallation(dir)
   const folders = ['postgres', 'redis', 'nats', 'temporal', 'keys', 'secrets', 'artifacts', 'logs', 'demo']

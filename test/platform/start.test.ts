@@ -331,6 +331,19 @@ describe('another start', () => {
     expect(holderOf(dir)).toBe(undefined)
   })
 
+  it('with --reset in a folder that was never ours drops none of its files', async () => {
+    const foreign = mkdtempSync(join(tmpdir(), 'signalbox-foreign-'))
+    mkdirSync(join(foreign, 'logs'))
+    writeFileSync(join(foreign, 'logs/theirs'), '')
+    fakeConsole(foreign)
+    const begun = runVerb('start', ['--reset'], { env: { ...env, SIGNALBOX_DIR: foreign } })
+    await begun.says(/has no data of Signalbox, so --reset drops none/)
+    begun.signal('SIGTERM')
+    await begun.ended
+    expect(existsSync(join(foreign, 'logs/theirs'))).toBe(true)
+    rmSync(foreign, { recursive: true, force: true })
+  })
+
   it('with an unknown flag ends with the usage', async () => {
     const refused = [start('--hosts=1'), start('--host')]
     for (const one of refused) {

@@ -17,6 +17,10 @@ export const shortName = ({ id }: Pick<Installation, 'id'>): string => `sb-${id.
 
 const fileOf = (dir: string) => join(dir, 'installation.json')
 
+/** Whether a platform has put data into this folder. */
+export const hasInstallation = (dir: string): boolean =>
+  existsSync(fileOf(dir)) || existsSync(join(dir, 'keys/secrets.json'))
+
 /** Gives a folder whose data was dropped the names of a new installation; it keeps its id. */
 export const renewNames = (dir: string): void => {
   const { id } = ensureInstallation(dir)
