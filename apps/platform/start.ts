@@ -84,7 +84,7 @@ const main = async () => {
     buildConsole(join(dir, 'console'), screen),
     fillCompileCache(screen),
   ])
-  if (flags.sso) provider = await startDemoProvider(dir)
+  if (flags.sso) provider = await startDemoProvider(dir, screen)
   starting.signal.throwIfAborted()
   launching = startPlatform({ dir, screen, programs, restarted: refreshRun, signal: starting.signal })
   platform = await launching
@@ -153,7 +153,7 @@ const printReady = ({ gateway_url, servers }: Platform) => {
     lines.push('No demo data. The first administrator:  npm run admin -- identity bootstrap-admin --username NAME')
   else if (demo?.seeded) lines.push(peopleOf(demo.users, false), ...firstMinute(gateway_url))
   else lines.push('  The demo data is now added in the background; its accounts are shown when it is complete.')
-  if (provider) lines.push(`  Sign in with the demo provider (${provider.issuer}): as mia or tom; otto has no account.`)
+  if (provider) lines.push(`  Sign in with the demo provider (${provider.issuer}): as mia or tom; otto has no access.`)
   console.log(`${lines.join('\n')}\n`)
 }
 

@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createListener } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { ENDLESS, signIn, soon } from '../../apps/platform/demo/client.ts'
+import { startDemoProvider, startProvider } from '../../apps/platform/demo/provider.ts'
 
 /** A gateway that refuses `times` times before it answers. */
 let refusals: { status: number; seconds: number; times: number }
@@ -61,4 +66,22 @@ it('treats a broken connection as temporary', async () => {
     return fetch(tries === 1 ? 'http://127.0.0.1:59998/' : url)
   })
   expect(answer.status).toBeGreaterThan(0)
+})
+
+it('the provider of the demo moves to a free port, and a taken one is an error of its start', async () => {
+  const holder = createListener()
+  // If another program has the port already, that one is the holder.
+  await new Promise<void>((done) => holder.once('error', () => done()).listen(7190, '127.0.0.1', done))
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-provider-'))
+  const provider = await startDemoProvider(dir, silentScreen)
+  try {
+    const port = Number(new URL(provider.issuer).port)
+    expect(port).toBeGreaterThan(7190)
+    await expect(startProvider({ port, people: [] })).rejects.toThrow('EADDRINUSE')
+  } finally {
+    delete process.env.AUTH__PROVIDERS__FILE
+    await provider.stop()
+    holder.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
 })

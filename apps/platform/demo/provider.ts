@@ -4,6 +4,8 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { createPorts } from '../base/ports.ts'
+import type { Screen } from '../base/screen.ts'
 
 export type DemoPerson = { sub: string; name: string; email?: string; email_verified?: boolean; groups: string[] }
 export type DemoProvider = {
@@ -89,7 +91,7 @@ export const startProvider = async ({
     const body = new URLSearchParams(Buffer.concat(await req.toArray()).toString())
     send(res, answer ? await answer(url, body) : { status: 404 })
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   const issuer = `http://localhost:${(server.address() as AddressInfo).port}`
   const stop = async () => {
     server.closeAllConnections()
@@ -149,9 +151,14 @@ const DEMO_PEOPLE: DemoPerson[] = [
 ]
 const DEMO_PORT = 7190
 
-/** A provider for `npm start -- --sso`, and the file that tells the apps of it. mia approves, tom reads, otto may not in. */
-export const startDemoProvider = async (signalbox_dir: string): Promise<DemoProvider> => {
-  const provider = await startProvider({ port: DEMO_PORT, people: DEMO_PEOPLE })
+/**
+ * A provider for `npm start -- --sso`, and the file that tells the apps of it. mia approves, tom reads, otto has no
+ * access.
+ */
+export const startDemoProvider = async (signalbox_dir: string, screen: Screen): Promise<DemoProvider> => {
+  const ports = createPorts((name, port, got) => screen.line(name, `port ${port} is taken, using ${got}`, 'yellow'))
+  const port = await ports.take('sso', DEMO_PORT)
+  const provider = await startProvider({ port, people: DEMO_PEOPLE })
   const dir = join(signalbox_dir, 'sso')
   mkdirSync(join(dir, 'secrets'), { recursive: true })
   writeFileSync(join(dir, 'secrets/demo-provider'), provider.client_secret, { mode: 0o600 })
