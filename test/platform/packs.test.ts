@@ -52,6 +52,14 @@ describe('a new pack', () => {
     expect(first).toMatchObject({ rehearsal: { ends: 'succeeded', gates: [{ status: 'approved' }] } })
   })
 
+  it('names its own folder, whose path may contain the name of the template', () => {
+    const dir = join(scratch, 'my-pack and my_pack', 'web-shop')
+    initPack(dir, 'opentofu')
+    const agent = readFileSync(join(dir, 'agent/agent.yaml'), 'utf8')
+    expect(agent).toContain(`${dir}/`)
+    expect(agent.replaceAll(dir, '')).not.toMatch(/my[-_]pack/)
+  })
+
   it('needs an existing kind, and a new folder whose name is a valid pack name', () => {
     expect(kindsOfPacks()).toEqual(['ansible', 'http', 'kubernetes', 'opentofu', 'ssh'])
     expect(refuseFolder(begin('http'))).toContain('is not empty')

@@ -16,12 +16,16 @@ export const refuseFolder = (given: string): string | undefined => {
   return undefined
 }
 
-/** Adapts the text of a template, which is a pack named my-pack, to this folder. */
-const named = (text: string, dir: string): string =>
-  text
-    .replaceAll('/srv/my-pack', () => JSON.stringify(dir).slice(1, -1))
-    .replaceAll('my-pack', basename(dir))
-    .replaceAll('my_pack', basename(dir).replaceAll('-', '_'))
+/** Adapts the text of a template, which is a pack named my-pack, to this folder. Its path may contain that name. */
+const named = (text: string, dir: string): string => {
+  const name = basename(dir)
+  const words: Record<string, string> = {
+    '/srv/my-pack': JSON.stringify(dir).slice(1, -1),
+    'my-pack': name,
+    my_pack: name.replaceAll('-', '_'),
+  }
+  return text.replace(/\/srv\/my-pack|my[-_]pack/g, (found) => words[found] ?? found)
+}
 
 /** Writes a pack of this kind with a test, a runnable source, and the schemas for an editor. Returns the files. */
 export const initPack = (given: string, kind: string): string[] => {
