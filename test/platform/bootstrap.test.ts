@@ -1,10 +1,11 @@
+import { spawn } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { until } from '../support/until.ts'
-import { runVerb } from './support/verb.ts'
+import { running, runVerb } from './support/verb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -126,6 +127,16 @@ describe('the entry of every npm script', () => {
     const [some, all] = [await reached('corp.example'), await reached('*')]
     expect(some.text()).toContain('\ncorp.example,localhost,127.0.0.1,::1\n')
     expect(all.text()).toContain('\n*\n')
+  })
+
+  it('is also that of the client, in a checkout with any path', async () => {
+    mkdirSync(inRoot('apps/cli'))
+    cpSync(join(ROOT, 'apps/cli/bin.mjs'), inRoot('apps/cli/bin.mjs'))
+    writeFileSync(inRoot('apps/cli/main.ts'), VERB)
+    const PATH = `${inRoot('bin')}:${process.env.PATH}`
+    const client = running(spawn(process.execPath, [inRoot('apps/cli/bin.mjs'), 'inbox'], { env: { PATH } }))
+    expect(await client.ended).toBe(0)
+    expect(client.text()).toContain('["inbox"]\n')
   })
 
   it.each(['dance', '../echo', 'Echo', ''])('refuses the unknown verb "%s" with one line', async (verb) => {
