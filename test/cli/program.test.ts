@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { parseLine } from '../../apps/cli/program.ts'
 import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
 import { urlOf } from '../../apps/cli/session/contexts.ts'
+import { writePrivate } from '../../apps/cli/session/private-file.ts'
 import { selectionOf } from '../../apps/cli/terminal/select.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
 import { CLI } from '../support/cli.ts'
@@ -308,6 +309,18 @@ describe('contexts', () => {
     expect(urlOf({ url: undefined, context: 'test' }, env)).toBe('http://127.0.0.1:1')
     expect(urlOf({ url: undefined, context: undefined }, env)).toBe('http://env')
     expect(urlOf({ url: undefined, context: undefined }, { ...env, SIGNALBOX_URL: '' })).toBe('http://127.0.0.1:1')
+  })
+
+  it('that cannot be kept end in one line: without a home folder, or where none may write', async () => {
+    const set = ['context', 'set', 'test', '--url', 'http://127.0.0.1:1/']
+    expect(await spawned(set, { HOME: '', XDG_CONFIG_HOME: '' })).toMatchObject({
+      code: 1,
+      err: 'This account has no home folder. Set XDG_CONFIG_HOME to a folder of your own.\n',
+    })
+    writeFileSync(join(home, 'a-file'), '')
+    expect(() => writePrivate(join(home, 'a-file/signalbox/contexts.json'), {})).toThrow(
+      /contexts\.json cannot be written: ENOTDIR.*Make its folder writable, or set XDG_CONFIG_HOME/,
+    )
   })
 
   it.each(['{', 'null', '[]', '{}', '{"current":"a","contexts":{"a":{}}}'])(

@@ -60,9 +60,15 @@ describe('a new pack', () => {
     expect(agent.replaceAll(dir, '')).not.toMatch(/my[-_]pack/)
   })
 
-  it('needs an existing kind, and a new folder whose name is a valid pack name', () => {
+  it('needs an existing kind, and a new folder whose name is a valid pack name', async () => {
     expect(kindsOfPacks()).toEqual(['ansible', 'http', 'kubernetes', 'opentofu', 'ssh'])
     expect(refuseFolder(begin('http'))).toContain('is not empty')
+    const file = join(scratch, 'a-file')
+    writeFileSync(file, '')
+    expect(refuseFolder(file)).toContain('is a file: choose a new folder')
+    const below = await signalbox('pack', 'init', join(file, 'network'), '--kind', 'ssh')
+    expect(below.code).toBe(1)
+    expect(below.err).toMatch(/network cannot be created: ENOTDIR.*Choose a folder that you may write\.\n$/)
     expect(refuseFolder(join(scratch, 'My Pack'))).toContain('"My Pack" is not a valid name')
   })
 

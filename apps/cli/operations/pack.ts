@@ -22,6 +22,17 @@ const opened = async (context: Context, dir: string) => {
   return { tools, folder: folder.faults.length === 0 ? folder : undefined }
 }
 
+/** Creates files below a new folder. Throws a CliError if they cannot be written there. */
+const begun = (dir: string, act: () => string[]): string[] => {
+  try {
+    return act()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error
+    const fault = `${dir} cannot be created: ${(error as Error).message}.`
+    throw failure(EXIT.error, fault, 'Choose a folder that you may write.')
+  }
+}
+
 /** Packs of procedures, for their authors. No command needs a server. */
 export const packCommands: Command[] = [
   {
@@ -35,9 +46,11 @@ export const packCommands: Command[] = [
       const kind = needed(values, 'kind')
       const kinds = tools.kindsOfPacks()
       if (!kinds.includes(kind)) throw usageError(`--kind takes one of ${kinds.join(', ')}, not ${kind}.`)
-      const refusal = tools.refuseFolder(dir)
-      if (refusal !== undefined) throw usageError(refusal)
-      const files = tools.initPack(dir, kind)
+      const files = begun(dir, () => {
+        const refusal = tools.refuseFolder(dir)
+        if (refusal !== undefined) throw usageError(refusal)
+        return tools.initPack(dir, kind)
+      })
       for (const file of files) out.print(`${dir.replace(/\/$/, '')}/${file}`)
       out.note(
         `Next: signalbox pack check ${dir}, then signalbox pack test ${dir}. ${dir}/README.md describes the next steps.`,

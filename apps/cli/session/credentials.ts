@@ -2,7 +2,7 @@ import { closeSync, openSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { ensureFolder, readPrivate, settingsFile, writePrivate } from './private-file.ts'
+import { ensureFolder, readPrivate, settingsFile, unwritable, writePrivate } from './private-file.ts'
 
 /** One sign-in. `retry_key` is kept while a refresh is in flight: it proves that a repeat comes from this client. */
 export type Entry = {
@@ -47,7 +47,7 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
       return true
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new CliError(EXIT.error, `${lock} cannot be created: ${(error as Error).message}.`)
+        throw unwritable(lock, error)
       if (ageOf(lock) > LOCK_STALE_MS) rmSync(lock, { force: true })
       return false
     }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { FORMS, type Form, schemaText } from './schemas.ts'
 import { SHIPPED } from './shipped.ts'
@@ -12,7 +12,9 @@ export const refuseFolder = (given: string): string | undefined => {
   const dir = resolve(given)
   if (!NAME.test(basename(dir)))
     return `The pack is named after its folder, and "${basename(dir)}" is not a valid name: use at most 31 lower-case letters, digits and -.`
-  if (existsSync(dir) && readdirSync(dir).length > 0) return `${given} is not empty: choose a new folder.`
+  const found = statSync(dir, { throwIfNoEntry: false })
+  if (found && !found.isDirectory()) return `${given} is a file: choose a new folder.`
+  if (found && readdirSync(dir).length > 0) return `${given} is not empty: choose a new folder.`
   return undefined
 }
 
