@@ -12,7 +12,8 @@ import { loadIdentityConfig } from '../../apps/identity/config.ts'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { loadLibrary } from '../../apps/operations/packs/library.ts'
 import { QUICK_IMPORTS, ROOT } from '../../apps/platform/base/paths.ts'
-import { entryOf } from '../../apps/platform/run/apps.ts'
+import { createPorts } from '../../apps/platform/base/ports.ts'
+import { APPS, entryOf, takePorts } from '../../apps/platform/run/apps.ts'
 import { compileCacheDir } from '../../apps/platform/run/compile-cache.ts'
 import { loadRelayConfig } from '../../apps/relay/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
@@ -121,6 +122,21 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
     expect(oneLine(await start('fleet', { NODE_ENV: 'production', SIGNALBOX_CRASH_AT: 'x' }), 'fleet')).toContain(
       'SIGNALBOX_CRASH_AT',
     )
+  })
+
+  it('a port that is none, before the platform starts any app', async () => {
+    const gateway = APPS.filter(({ name }) => name === 'gateway')
+    for (const port of ['80x', '70000', '-1']) {
+      vi.stubEnv('GATEWAY__HTTP__PORT', port)
+      const why = `GATEWAY__HTTP__PORT is "${port}": it must be a port number from 0 to 65535; 0 takes a free one.`
+      await expect(takePorts(gateway, createPorts())).rejects.toThrow(why)
+    }
+    vi.unstubAllEnvs()
+    const last = createServer()
+    // If another program has the port already, that one is the holder.
+    await new Promise<void>((done) => last.once('error', () => done()).listen(65_535, '127.0.0.1', done))
+    await expect(createPorts().take('gateway', 65_535)).rejects.toThrow('none up to 65535 is free')
+    last.close()
   })
 
   it('a setting that names a missing file', async () => {

@@ -78,6 +78,7 @@ const anyPort = (): number => {
 }
 
 const HIGHEST_TRY = 400
+export const LAST_PORT = 65_535
 
 /**
  * Chooses loopback ports: the wanted one, or the next free one that no other platform of this user has chosen. Port 0
@@ -99,11 +100,12 @@ export const createPorts = (moved: (name: string, wanted: number, got: number) =
   const take = async (name: string, wanted: number): Promise<number> => {
     for (let tries = 0; tries < HIGHEST_TRY; tries++) {
       const port = wanted === 0 ? anyPort() : wanted + tries
+      if (port > LAST_PORT) break
       if (!(await get(port))) continue
       if (wanted !== 0 && port !== wanted) moved(name, wanted, port)
       return port
     }
-    throw new Error(`${name}: none of ${HIGHEST_TRY} ports from ${wanted || FIRST} is free on ${HOST}.`)
+    throw new Error(`${name}: of the ${HIGHEST_TRY} ports from ${wanted || FIRST} none up to ${LAST_PORT} is free.`)
   }
 
   return {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { ROOT } from '../base/paths.ts'
-import type { Ports } from '../base/ports.ts'
+import { LAST_PORT, type Ports } from '../base/ports.ts'
 import type { Servers } from '../servers/up.ts'
 import { compileCacheDir } from './compile-cache.ts'
 import type { Keys } from './keys.ts'
@@ -75,14 +75,20 @@ export const tablePorts = (): AppContext['ports'] =>
 export const takePorts = async (apps: readonly App[], ports: Ports, any = false): Promise<AppContext['ports']> => {
   const taken: AppContext['ports'] = {}
   for (const { name, http, internal } of apps) {
-    const take = async ([variable, port]: Listener, what: string) =>
-      ports.take(what, any ? 0 : Number(process.env[variable] ?? port))
+    const take = async (listener: Listener, what: string) => ports.take(what, any ? 0 : wantedPort(listener))
     taken[name] = {
       http: http && (await take(http, name)),
       internal: await take(internal, http ? `${name} (internal)` : name),
     }
   }
   return taken
+}
+
+/** The port that the environment or the table names. Throws an error that names a setting without a port. */
+const wantedPort = ([variable, port]: Listener): number => {
+  const given = process.env[variable] || String(port)
+  if (/^\d{1,5}$/.test(given) && Number(given) <= LAST_PORT) return Number(given)
+  throw new Error(`${variable} is "${given}": it must be a port number from 0 to ${LAST_PORT}; 0 takes a free one.`)
 }
 
 /** Checks one app's ports again: keeps those that are still free, and replaces those that another process has taken. */
