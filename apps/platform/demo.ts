@@ -7,7 +7,7 @@ import { readDemo } from './demo/accounts.ts'
 import { ApiError } from './demo/client.ts'
 import { ManifestError } from './demo/kubernetes.ts'
 import { demoTools } from './demo/runner.ts'
-import { seedDemo } from './demo/seed.ts'
+import { DEMO_HOSTS, seedDemo } from './demo/seed.ts'
 import { runManifestStory, runSmallStory, runToolStory } from './demo/stories.ts'
 import type { Run } from './run/supervisor.ts'
 
@@ -15,7 +15,7 @@ import type { Run } from './run/supervisor.ts'
 const USAGE = `usage: npm run demo -- [SCENARIO]      apps, opentofu or git; apps when none is named
        npm run demo -- --list          what each shows, and whether this machine can
        npm run demo -- --from FILE     rolls out the Deployments of a Kubernetes manifest
-       npm run demo -- --seed [--hosts N]   resumes the demo data of a start that stopped half-way`
+       npm run demo -- --seed          resumes the demo data of a start that stopped half-way`
 const fail = (words: string, code = 1): never => {
   console.error(words)
   process.exit(code)
@@ -23,10 +23,7 @@ const fail = (words: string, code = 1): never => {
 const argumentsOf = () => {
   try {
     return parseArgs({
-      options: {
-        ...{ from: { type: 'string' }, seed: { type: 'boolean' }, list: { type: 'boolean' } },
-        hosts: { type: 'string', default: '24' },
-      },
+      options: { from: { type: 'string' }, seed: { type: 'boolean' }, list: { type: 'boolean' } },
       allowPositionals: true,
     })
   } catch {
@@ -49,7 +46,7 @@ if (others.length > 0 || (scenario !== 'apps' && !tool)) fail(USAGE, 2)
 const run = readRun<Run>(dir) ?? fail(`No platform runs on ${dir}: start it first, with npm start.`)
 if (tool?.lacks) fail(`${scenario} cannot be shown yet: ${tool.lacks}.`)
 if (values.seed) {
-  const context = { run, signalbox_dir: dir, hosts: Number(values.hosts), log: (line: string) => console.log(line) }
+  const context = { run, signalbox_dir: dir, hosts: DEMO_HOSTS, log: (line: string) => console.log(line) }
   await seedDemo(context).catch((error: Error) => fail(`demo: ${error.message}`))
   console.log(`The demo data is complete. Its accounts: ${join(dir, 'demo.json')}`)
   process.exit(0)

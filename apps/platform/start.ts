@@ -10,7 +10,7 @@ import { createScreen, elapsed, paint } from './base/screen.ts'
 import { readDemo } from './demo/accounts.ts'
 import type { Account } from './demo/client.ts'
 import { type DemoProvider, startDemoProvider } from './demo/provider.ts'
-import { seedDemo, seedTools } from './demo/seed.ts'
+import { DEMO_HOSTS, seedDemo, seedTools } from './demo/seed.ts'
 import { fillCompileCache } from './run/compile-cache.ts'
 import { buildConsole } from './run/console-build.ts'
 import { endOrphans } from './run/orphans.ts'
@@ -29,7 +29,7 @@ const readFlags = () => {
         reset: { type: 'boolean', default: false },
         demo: { type: 'boolean', default: true },
         sso: { type: 'boolean', default: false },
-        hosts: { type: 'string', default: '24' },
+        hosts: { type: 'string', default: String(DEMO_HOSTS) },
       },
       allowNegative: true,
     })

@@ -166,9 +166,11 @@ describe('npm start', () => {
       expect(await apps.ended, `${time} run:\n${apps.text()}`).toBe(0)
       expect(apps.text()).toMatch(/demo-app-4 +http\S+ +3\.0\.[1-9]\d* +in/)
     }
-    const unknown = runVerb('demo', ['terrafrom'], { env })
-    expect(await unknown.ended).toBe(2)
-    expect(unknown.text()).toMatch(/^usage: npm run demo/)
+    for (const unknown of [['terrafrom'], ['--seed', '--hosts', '5000']]) {
+      const refused = runVerb('demo', unknown, { env })
+      expect(await refused.ended).toBe(2)
+      expect(refused.text()).toMatch(/^usage: npm run demo/)
+    }
   })
 
   it('refuses a second platform on the same folder with one line', async () => {

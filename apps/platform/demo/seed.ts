@@ -6,6 +6,9 @@ import { waitForEnd } from './operations.ts'
 import { type Door, demoTools, startRunner, toolIntent } from './runner.ts'
 import { ensureOperation, passGate, runScenario } from './scenario.ts'
 
+/** How many hosts the demo has unless a start says otherwise. */
+export const DEMO_HOSTS = 24
+
 export type SeedContext = {
   run: Run
   signalbox_dir: string
