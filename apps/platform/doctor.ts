@@ -21,7 +21,15 @@ import { TEMPORAL } from './servers/temporal.ts'
 import { SERVER_PORTS } from './servers/up.ts'
 
 /** `npm run doctor`: one line per check, each fault with its remedy. Exits 1 if there is a fault. */
-const { values } = parseArgs({ options: { production: { type: 'boolean' }, env: { type: 'string' } } })
+const readFlags = () => {
+  try {
+    return parseArgs({ options: { production: { type: 'boolean' }, env: { type: 'string' } } }).values
+  } catch {
+    console.error('usage: npm run doctor [-- --production --env DIR]')
+    process.exit(2)
+  }
+}
+const values = readFlags()
 if (values.production) process.exit(await diagnose(values.env))
 
 type Finding = { ok: boolean; text: string }

@@ -358,6 +358,13 @@ describe('another start', () => {
     rmSync(foreign, { recursive: true, force: true })
   })
 
+  it.each(['doctor', 'migrate', 'image', 'db:generate'])('of %s with --help ends with its usage', async (verb) => {
+    const asked = runVerb(verb, ['--help'])
+    expect(await asked.ended).toBe(2)
+    expect(asked.text()).toMatch(new RegExp(`^usage: .*npm run ${verb} `))
+    expect(asked.text()).not.toMatch(/\n\s+at /)
+  })
+
   it('with an unknown flag ends with the usage', async () => {
     const refused = [start('--hosts=1'), start('--host')]
     for (const one of refused) {

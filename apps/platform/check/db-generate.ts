@@ -6,10 +6,18 @@ import { ROOT } from '../base/paths.ts'
 import { generateMigration } from './generated.ts'
 
 /** `npm run db:generate [-- <area> …] [--name topic] [--custom]`: migrations for changed tables. */
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { name: { type: 'string' }, custom: { type: 'boolean', default: false } },
-})
+const readFlags = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { name: { type: 'string' }, custom: { type: 'boolean', default: false } },
+    })
+  } catch {
+    console.error(`usage: npm run db:generate [-- AREA …] [--name TOPIC] [--custom]   (areas: ${AREAS.join(', ')})`)
+    process.exit(2)
+  }
+}
+const { values, positionals } = readFlags()
 const unknown = positionals.find((area) => !(AREAS as readonly string[]).includes(area))
 if (unknown) {
   console.error(`"${unknown}" is not an area. Areas: ${AREAS.join(', ')}`)

@@ -23,13 +23,21 @@ const DEBIAN = 'localhost/signalbox-debian'
 const BUILDER = 'localhost/signalbox-node'
 const screen = createScreen()
 
-const { values } = parseArgs({
-  options: {
-    base: { type: 'string' },
-    tag: { type: 'string', default: 'signalbox' },
-    prove: { type: 'boolean', default: false },
-  },
-})
+const readFlags = () => {
+  try {
+    return parseArgs({
+      options: {
+        base: { type: 'string' },
+        tag: { type: 'string', default: 'signalbox' },
+        prove: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch {
+    console.error('usage: npm run image [-- --base debian|IMAGE] [--tag NAME] [--prove]')
+    process.exit(2)
+  }
+}
+const values = readFlags()
 
 /** Works without a daemon, and without the rights that a separate container needs. */
 const STORAGE = { STORAGE_DRIVER: process.env.STORAGE_DRIVER ?? 'vfs', BUILDAH_ISOLATION: 'chroot' }

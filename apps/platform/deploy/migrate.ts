@@ -9,17 +9,24 @@ import { passwordsIn } from './production.ts'
  * to date, and gives each app's role the rights on its own schema. May run again at any time. The password of the owner is
  * in the URL or in PGPASSWORD, never an argument: every account of the host can list those.
  */
-const { values } = parseArgs({
-  options: { config: { type: 'string' }, database: { type: 'string', default: 'signalbox' } },
-})
-const { config = '', database } = values
-const admin_url = process.env.OWNER_URL ?? ''
-if (!existsSync(join(config, 'keys/secrets.json')) || !URL.canParse(admin_url)) {
+const usage = (): never => {
   console.error('usage: OWNER_URL=postgres://OWNER@HOST:5432/postgres npm run migrate -- --config DIR')
   console.error('PGPASSWORD has the password of the owner.')
   console.error('DIR is the folder that "npm run setup -- production" wrote.')
   process.exit(2)
 }
+const readFlags = () => {
+  try {
+    return parseArgs({
+      options: { config: { type: 'string' }, database: { type: 'string', default: 'signalbox' } },
+    }).values
+  } catch {
+    return usage()
+  }
+}
+const { config = '', database } = readFlags()
+const admin_url = process.env.OWNER_URL ?? ''
+if (!existsSync(join(config, 'keys/secrets.json')) || !URL.canParse(admin_url)) usage()
 try {
   const roles = await prepareDatabase({ admin_url, database, password: passwordsIn(config) })
   if (!roles) throw new Error('the owner may not create roles: use an account with CREATEROLE')
