@@ -22,7 +22,23 @@ import { ensureServers } from './servers/up.ts'
 const USAGE = 'usage: npm start -- [--reset] [--no-demo] [--sso] [--hosts N]   (N: demo hosts, 2 to 200, default 24)'
 const MAX_HOSTS = 200
 
+/** npm takes the flags before `--` for settings of its own, and passes none of them on. */
+const swallowed = (): string[] => {
+  const { npm_config_reset: reset, npm_config_demo: demo, npm_config_sso: sso, npm_config_hosts: hosts } = process.env
+  return [
+    ...(reset ? ['--reset'] : []),
+    ...(demo === '' || demo === 'false' ? ['--no-demo'] : []),
+    ...(sso ? ['--sso'] : []),
+    ...(hosts ? [`--hosts ${hosts}`] : []),
+  ]
+}
+
 const readFlags = () => {
+  const lost = swallowed()
+  if (lost.length > 0) {
+    console.error(`npm keeps ${lost.join(' and ')} for itself. Write: npm start -- ${lost.join(' ')}`)
+    process.exit(2)
+  }
   try {
     const { values } = parseArgs({
       options: {

@@ -358,6 +358,15 @@ describe('another start', () => {
     rmSync(foreign, { recursive: true, force: true })
   })
 
+  it('with flags that npm has kept for itself says how to pass them on', async () => {
+    const kept = { npm_config_reset: 'true', npm_config_demo: '', npm_config_hosts: '8' }
+    const refused = runVerb('start', [], { env: { ...env, ...kept } })
+    expect(await refused.ended).toBe(2)
+    expect(refused.text()).toBe(
+      'npm keeps --reset and --no-demo and --hosts 8 for itself. Write: npm start -- --reset --no-demo --hosts 8\n',
+    )
+  })
+
   it.each(['doctor', 'migrate', 'image', 'db:generate'])('of %s with --help ends with its usage', async (verb) => {
     const asked = runVerb(verb, ['--help'])
     expect(await asked.ended).toBe(2)
