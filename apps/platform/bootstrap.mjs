@@ -51,7 +51,7 @@ async function installPackages() {
     const started = performance.now()
     say(`packages   ${reason}: npm ci (once)`)
     const why = await npm(['ci', ...ALL, '--no-audit', '--no-fund', '--loglevel=error'], { cwd: ROOT })
-    if (why !== undefined) fail(`npm ci did not succeed${why && ` (${why})`}. Its words stand above.`)
+    if (why !== undefined) fail(`npm ci did not succeed${why && ` (${why})`}. See npm's output above.`)
     say(`packages   installed in ${((performance.now() - started) / 1000).toFixed(1)} s`)
   }
   release()
@@ -78,7 +78,8 @@ async function lockInstall() {
       process.on('exit', release)
       return release
     } catch (error) {
-      if (error.code !== 'EEXIST') fail(`${LOCK} cannot be written (${error.message}). Make this folder yours.`)
+      if (error.code !== 'EEXIST')
+        fail(`${LOCK} cannot be written (${error.message}). Run: sudo chown -R "$(id -u)" ${ROOT}`)
     }
     const now = statSync(LOCK, { throwIfNoEntry: false })?.mtimeMs ?? 0
     if (touched === undefined) say(`packages   waiting for another npm ci (process ${textOf(LOCK)?.split(' ')[0]})`)
@@ -164,7 +165,7 @@ async function nodeBinary() {
   }
   if (runs(cached)) return cached
   fail(
-    `Signalbox runs on Node ${NODE_MAJOR}. This is ${process.version}, and no packaged Node for ${process.platform}-${process.arch} could be had: install Node ${NODE_MAJOR} and try again.`,
+    `Signalbox runs on Node ${NODE_MAJOR}. This is ${process.version}, and no packaged Node for ${process.platform}-${process.arch} is available: install Node ${NODE_MAJOR} and try again.`,
   )
 }
 

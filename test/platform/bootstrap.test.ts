@@ -78,7 +78,7 @@ describe('the entry of every npm script', () => {
     writeFileSync(inRoot('npm.fails'), '')
     const failed = call('echo')
     expect(await failed.ended).toBe(1)
-    expect(failed.text().trim().split('\n').slice(1)).toEqual(['npm ci did not succeed. Its words stand above.'])
+    expect(failed.text().trim().split('\n').slice(1)).toEqual(["npm ci did not succeed. See npm's output above."])
   })
 
   it('installs every kind of package, whatever this shell leaves out', async () => {

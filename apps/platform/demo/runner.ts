@@ -10,9 +10,9 @@ import type { Person } from './client.ts'
 const TOOLS = {
   opentofu: {
     programs: ['tofu', 'terraform'],
-    shows: 'OpenTofu: three pages of a site; the plan file that is read is the one that runs',
+    shows: 'OpenTofu: three pages of a site; the reviewed plan file is the one applied',
   },
-  git: { programs: ['git'], shows: 'git: a commit is read, approved, and pushed to a branch as it was read' },
+  git: { programs: ['git'], shows: 'git: a commit is reviewed, approved and pushed unchanged' },
 } as const
 export type DemoTool = keyof typeof TOOLS
 export type Door = { dir: string; gateway_url: () => string }

