@@ -41,13 +41,23 @@ const packOf = (version: 1 | 2): string => {
   writeFileSync(join(dir, 'fleet2.yaml'), `${lines.join('\n')}\n`)
   return dir
 }
-/** Loads these files as a start does. */
-const load = async (version: 1 | 2) => {
-  const { model, faults } = checkPacks([SHIPPED_PACKS, packOf(version)])
+/** Loads the packs of these folders as a start does; returns those that changed something. */
+const store = async (...dirs: string[]): Promise<string[]> => {
+  const { model, faults } = checkPacks([SHIPPED_PACKS, ...dirs])
   expect(faults).toEqual([])
   const changed = await storePacks(c.deps.db, model, { clock: systemClock, allow_change: false })
   await c.deps.registry.reload()
   return changed
+}
+const load = (version: 1 | 2) => store(packOf(version))
+/** Starts with these packs beside the newer of the two above. */
+const start = (...dirs: string[]) => store(packOf(2), ...dirs)
+/** A folder with one pack of these lines. */
+const folderOf = (pack: string, version: string, ...lines: string[]): string => {
+  const dir = mkdtempSync(join(folder, 'pack-'))
+  const head = ['format: signalbox.types/v1', `pack: ${pack}`, `version: ${version}`, 'title: Things']
+  writeFileSync(join(dir, `${pack}.yaml`), `${[...head, 'requires: { core: ^1.0.0 }', ...lines].join('\n')}\n`)
+  return dir
 }
 
 const ROWS = 10_000
@@ -122,44 +132,65 @@ describe('a new version of a type with many rows', () => {
 })
 
 describe('types that the files no longer have', () => {
-  /** A pack of types without more; `undefined`: no pack. */
-  const files = (version: string, ...names: string[]): string => {
-    const dir = mkdtempSync(join(folder, 'pack-'))
-    const lines = ['format: signalbox.types/v1', 'pack: fleet3', `version: ${version}`, 'title: Things']
-    lines.push('requires: { core: ^1.0.0 }', 'types:')
-    for (const name of names)
-      lines.push(
+  /** A pack of types without more. */
+  const files = (version: string, ...names: string[]): string =>
+    folderOf(
+      'fleet3',
+      version,
+      'types:',
+      ...names.flatMap((name) => [
         `  - { type_key: fleet3.${name}, version: 1, title: Thing, derived_from: core.resource, writes: record, lifecycle: record,`,
         '      desired_state_schema: { type: object, additionalProperties: false, properties: {} } }',
-      )
-    writeFileSync(join(dir, 'fleet3.yaml'), `${lines.join('\n')}\n`)
-    return dir
-  }
-  const start = (...dirs: string[]) => {
-    const { model, faults } = checkPacks([SHIPPED_PACKS, packOf(2), ...dirs])
-    expect(faults).toEqual([])
-    return storePacks(c.deps.db, model, { clock: systemClock, allow_change: false })
-  }
-  const retired = async (name: string) => {
-    await c.deps.registry.reload()
-    return c.deps.registry.types.newest(`fleet3.${name}`)?.retired
-  }
+      ]),
+    )
+  const retired = (name: string) => c.deps.registry.types.newest(`fleet3.${name}`)?.retired
 
   it('are retired in every process and announced, but not by the start of an older process', async () => {
     const older = files('1.0.0', 'old', 'thing')
     expect(await start(older)).toContain('fleet3')
     expect(await start(files('2.0.0', 'thing', 'fresh'))).toEqual(['fleet3'])
-    expect([await retired('old'), await retired('fresh')]).toEqual([true, false])
+    expect([retired('old'), retired('fresh')]).toEqual([true, false])
     expect(await start(older)).toEqual([])
-    expect([await retired('old'), await retired('fresh')]).toEqual([true, false])
+    expect([retired('old'), retired('fresh')]).toEqual([true, false])
     const announced = () =>
       c.rows<{ n: number }>(
         `select count(*)::int as n from catalog.outbox where type = 'type.pack_loaded' and agg_id = 'fleet3'`,
       )
     const [before] = await announced()
     expect(await start()).toEqual(['fleet3'])
-    expect([await retired('thing'), await retired('fresh')]).toEqual([true, true])
+    expect([retired('thing'), retired('fresh')]).toEqual([true, true])
     expect(await announced()).toEqual([{ n: (before?.n ?? 0) + 1 }])
     expect(await start()).toEqual([])
+  })
+})
+
+describe('a relationship type that a new pack changes', () => {
+  const pairs = (pack: string, version: string, on_delete: string): string => {
+    const key = `${pack}_pairs`
+    const ends = 'from: [core.resource], to: [core.resource]'
+    return folderOf(
+      pack,
+      version,
+      'relationship_types:',
+      `  - { type_key: ${key}, inverse_key: ${key}, ${ends}, on_delete: ${on_delete} }`,
+    )
+  }
+  const rule = (pack: string) => c.deps.registry.types.relationship(`${pack}_pairs`)?.on_delete
+
+  it('stays as it is when the older process starts again', async () => {
+    const [older, newer] = [pairs('fleet4', '1.0.0', 'restrict'), pairs('fleet4', '2.0.0', 'detach')]
+    expect(await start(older)).toContain('fleet4')
+    expect(await start(newer)).toEqual(['fleet4'])
+    expect(await start(older)).toEqual([])
+    expect(rule('fleet4')).toBe('detach')
+    expect(await start(newer)).toEqual([])
+  })
+
+  it('stays as it is when an older process starts for the first time', async () => {
+    const [older, newer] = [pairs('fleet5', '1.0.0', 'restrict'), pairs('fleet5', '2.0.0', 'detach')]
+    expect(await start(newer)).toContain('fleet5')
+    expect(await start(older)).toEqual(['fleet5'])
+    expect(rule('fleet5')).toBe('detach')
+    expect(await start(newer)).toEqual([])
   })
 })

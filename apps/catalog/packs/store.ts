@@ -39,8 +39,9 @@ export const storePacks = (db: Db, model: TypeModel, options: StoreOptions): Pro
   db.transaction(async (tx) => {
     await lockPacks(tx)
     const touched = new Set<string>()
-    await storeTypes(tx, model, options, touched, newerThan(model, await readPacks(tx)))
-    await storeRelationshipTypes(tx, model, options, touched)
+    const isNewer = newerThan(model, await readPacks(tx))
+    await storeTypes(tx, model, options, touched, isNewer)
+    await storeRelationshipTypes(tx, model, options, touched, isNewer)
     await storeCapabilities(tx, model, options, touched)
     await announce(tx, model, options, touched)
     return [...touched].sort()
@@ -95,13 +96,19 @@ const storeTypes = async (
   for (const { document } of gone) touched.add(document.pack)
 }
 
-const storeRelationshipTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
+const storeRelationshipTypes = async (
+  tx: Tx,
+  model: TypeModel,
+  options: StoreOptions,
+  touched: Set<string>,
+  isNewer: ReturnType<typeof newerThan>,
+) => {
   const known = new Map((await readRelationshipTypes(tx)).map((row): [string, Known] => [row.type_key, row]))
   const fresh = nextId([...known.values()].map(({ id }) => id))
   for (const document of model.relationship_types) {
     const row = known.get(document.type_key)
-    if (row?.checksum === document.checksum) continue
-    // Relationship types have no version: they change with their pack's version.
+    // Relationship types have no version: they change with their pack's version, and the newest pack's stays.
+    if (row && (row.checksum === document.checksum || isNewer(document.pack))) continue
     if (row && !options.allow_change && !(await packIsNew(tx, model, document.pack))) {
       throw changed(`relationship type ${document.type_key} of pack ${document.pack}`)
     }
