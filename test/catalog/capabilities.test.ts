@@ -94,6 +94,15 @@ describe('matching', () => {
     )
     expect([...seen].sort()).toEqual(['attribute', 'capacity', 'scope', 'self', 'status', 'version', undefined].sort())
   })
+
+  it('knows no rule for an attribute named like a member of every object', () => {
+    const none = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
+    const offer = { resource_id: 'a', version: '1.0.0', attributes: {}, status: 'available', scope: none, free: null }
+    const wanted = { version_range: '*', where: { constructor: 'x' }, amount: null, scope: 'any' } as const
+    expect(mismatchOf({ ...wanted, statuses: ['available'] }, { ...offer, match_rules: {} } as Offer, undefined)).toEqual(
+      { rule: 'attribute', attribute: 'constructor', match_rule: 'eq', wanted: 'x', offered: null },
+    )
+  })
 })
 
 let c: Catalog
@@ -767,6 +776,13 @@ describe('capabilities', () => {
     expect(reply.status, reply.text).toBe(200)
     expect(Math.max(...turns)).toBeLessThan(400)
   }, 120_000)
+
+  it('are counted in a region whose id is a name that every object inherits', async () => {
+    await seedRegion(c, 'constructor', 1)
+    expect((await provide('constructor-web-01')).status).toBe(200)
+    const { body } = await c.as('vic').get('/v1/capabilities/definitions/compute.slots')
+    expect(body.providers.by_region.constructor).toBe(1)
+  })
 
   it.each([
     ['sort=colour', 400],
