@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -192,5 +193,45 @@ describe('a relationship type that a new pack changes', () => {
     expect(await start(older)).toEqual(['fleet5'])
     expect(rule('fleet5')).toBe('detach')
     expect(await start(newer)).toEqual([])
+  })
+})
+
+describe('a limit of edges that a new pack lowers', () => {
+  const uses = (version: string, from_max: number): string => {
+    const keys = 'type_key: fleet6_uses, inverse_key: fleet6_used_by'
+    const ends = 'from: [core.resource], to: [core.resource], on_delete: detach'
+    return folderOf('fleet6', version, 'relationship_types:', `  - { ${keys}, ${ends}, from_max: ${from_max} }`)
+  }
+  const box = async (relationships: object[] = []): Promise<string> => {
+    const name = `box-${randomUUID()}`
+    const desired_state = { provider: 'p', kind: 'box' }
+    return (await c.as('ada').record({ type_key: 'infra.generic', name, desired_state, relationships })).resource_id
+  }
+  const change = async (id: string, ...changes: [op: string, target_id: string, direction?: string][]) => {
+    const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+    const type_key = 'fleet6_uses'
+    const relationship_changes = changes.map(([op, target_id, direction = 'out']) => ({
+      op,
+      type_key,
+      target_id,
+      direction,
+    }))
+    return c.result(id, { expected_version: version, changes: { relationship_changes } })
+  }
+
+  it('lets edges above it be removed or exchanged from either end, but takes no more', async () => {
+    await start(uses('1.0.0', 4))
+    const [a, b, d, e, more] = [await box(), await box(), await box(), await box(), await box()]
+    const id = await box([a, b, d, e].map((target_id) => ({ type_key: 'fleet6_uses', target_id })))
+    expect(await start(uses('2.0.0', 1))).toEqual(['fleet6'])
+    const tooMany = { status: 422, body: { code: 'cardinality' } }
+    expect(await change(id, ['add', more])).toMatchObject(tooMany)
+    expect(await change(more, ['add', id, 'in'])).toMatchObject(tooMany)
+    expect(await change(id, ['remove', a])).toMatchObject({ status: 200 })
+    expect(await change(b, ['remove', id, 'in'])).toMatchObject({ status: 200 })
+    expect(await change(id, ['remove', d], ['add', more])).toMatchObject({ status: 200 })
+    expect(await change(id, ['remove', e])).toMatchObject({ status: 200 })
+    expect(await change(id, ['add', a])).toMatchObject(tooMany)
+    expect(await change(id, ['remove', more], ['add', a])).toMatchObject({ status: 200 })
   })
 })
