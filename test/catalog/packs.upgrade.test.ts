@@ -235,3 +235,37 @@ describe('a limit of edges that a new pack lowers', () => {
     expect(await change(id, ['remove', more], ['add', a])).toMatchObject({ status: 200 })
   })
 })
+
+describe('a lifecycle state that a new version of a type drops', () => {
+  const phased = (version: number, middle: string, terminal = 'gone'): string => {
+    const states = ['fresh', ...(middle === '' ? [] : [middle]), 'ready', 'gone']
+    const by = 'by: [user, operation, import]'
+    const ways = states.slice(1).map((to, at) => `{ from: ${states[at]}, to: ${to}, ${by} }`)
+    // A terminal state has no way out.
+    const kept = ways.filter((way) => terminal === 'gone' || !way.includes(`from: ${middle}`))
+    if (terminal !== 'gone') kept.push(`{ from: fresh, to: ready, ${by} }`)
+    return folderOf(
+      'fleet7',
+      `${version}.0.0`,
+      'types:',
+      `  - { type_key: fleet7.thing, version: ${version}, title: Thing, derived_from: core.resource, writes: record,`,
+      `      lifecycle: { states: [${states.join(', ')}], initial: fresh, terminal: [${terminal}],`,
+      `        transitions: [${kept.join(', ')}] } }`,
+    )
+  }
+
+  it('stops the start while a resource is in it, and no longer once it has left', async () => {
+    await start(phased(1, 'warm'))
+    const record = (over: object) =>
+      c.as('ada').record({ type_key: 'fleet7.thing', name: `t-${randomUUID()}`, desired_state: {}, ...over })
+    const { resource_id } = await record({ lifecycle_status: 'warm' })
+    await record({})
+    const stranding = 'leaves resources in lifecycle state warm'
+    await expect(start(phased(2, ''))).rejects.toThrow(stranding)
+    await expect(start(phased(2, 'warm', 'gone, warm'))).rejects.toThrow(stranding)
+    const changes = { lifecycle_status: 'ready' }
+    expect(await c.result(resource_id, { expected_version: 1, changes })).toMatchObject({ status: 200 })
+    expect(await start(phased(2, ''))).toEqual(['fleet7'])
+    expect(await start(phased(1, 'warm'))).toEqual([])
+  })
+})

@@ -12,14 +12,17 @@ import {
   savePack,
   saveRelationshipType,
   saveType,
+  stateInUse,
 } from '../../../db/catalog/types.ts'
 import type { Db, Tx } from '../../../db/client.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ConfigError } from '../../shared/config.ts'
+import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { uuidv7 } from '../../shared/ids.ts'
+import { isTerminal } from '../document/lifecycle.ts'
 import type { TypeModel } from './format.ts'
 
 type Known = { id: number; checksum: string; retired: boolean }
@@ -83,10 +86,8 @@ const storeTypes = async (
     if (known && known.checksum !== checksum && !options.allow_change)
       throw changed(`type ${type_key} version ${version}`)
     const id = ids.get(type_key) ?? fresh()
-    const newest = own.at(-1)
-    if (newest && !equalJson(newest.document.identity, document.identity) && (await hasOpenResources(tx, id))) {
-      throw new ConfigError(`type ${type_key} changes its identity while resources of it exist. Keep the identity.`)
-    }
+    const newest = own.at(-1)?.document
+    if (newest) await refuseStranding(tx, id, newest, document)
     await saveType(tx, id, document)
     touched.add(document.pack)
   }
@@ -95,6 +96,25 @@ const storeTypes = async (
   if (gone.length > 0) await retireTypes(tx, [...new Set(gone.map(({ type_key }) => type_key))])
   for (const { document } of gone) touched.add(document.pack)
 }
+
+/** Refuses a version of a type that its open resources could not follow. */
+const refuseStranding = async (tx: Tx, id: number, newest: ResourceType, next: ResourceType): Promise<void> => {
+  const { type_key } = next
+  if (!equalJson(newest.identity, next.identity) && (await hasOpenResources(tx, id)))
+    throw new ConfigError(`type ${type_key} changes its identity while resources of it exist. Keep the identity.`)
+  // An older version decides nothing: each change asks the newest.
+  if (next.version < newest.version) return
+  const left = openStates(newest).filter((state) => !openStates(next).includes(state))
+  const state = left.length > 0 ? await stateInUse(tx, id, left) : undefined
+  if (state !== undefined) {
+    throw new ConfigError(
+      `type ${type_key} leaves resources in lifecycle state ${state}, which its new version lacks or ends. Keep the state, or bring them to another one first.`,
+    )
+  }
+}
+
+const openStates = ({ lifecycle }: ResourceType): string[] =>
+  lifecycle.states.filter((state) => !isTerminal(lifecycle, state))
 
 const storeRelationshipTypes = async (
   tx: Tx,
