@@ -98,10 +98,21 @@ describe('matching', () => {
   it('knows no rule for an attribute named like a member of every object', () => {
     const none = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
     const offer = { resource_id: 'a', version: '1.0.0', attributes: {}, status: 'available', scope: none, free: null }
-    const wanted = { version_range: '*', where: { constructor: 'x' }, amount: null, scope: 'any' } as const
-    expect(mismatchOf({ ...wanted, statuses: ['available'] }, { ...offer, match_rules: {} } as Offer, undefined)).toEqual(
-      { rule: 'attribute', attribute: 'constructor', match_rule: 'eq', wanted: 'x', offered: null },
-    )
+    const wanted: Wanted = {
+      version_range: '*',
+      where: { constructor: 'x' },
+      amount: null,
+      scope: 'any',
+      statuses: ['available'],
+    }
+    const mismatch = mismatchOf(wanted, { ...offer, match_rules: {} } as Offer, undefined)
+    expect(mismatch).toEqual({
+      rule: 'attribute',
+      attribute: 'constructor',
+      match_rule: 'eq',
+      wanted: 'x',
+      offered: null,
+    })
   })
 })
 
