@@ -158,7 +158,12 @@ describe('types that the files no longer have', () => {
         `select count(*)::int as n from catalog.outbox where type = 'type.pack_loaded' and agg_id = 'fleet3'`,
       )
     const [before] = await announced()
+    const read = (headers: Record<string, string> = {}) =>
+      c.as('vic').get('/v1/resource-types/fleet3.thing', { headers })
+    const known = { 'if-none-match': (await read()).headers.get('etag') ?? '' }
+    expect((await read(known)).status).toBe(304)
     expect(await start()).toEqual(['fleet3'])
+    expect(await read(known)).toMatchObject({ status: 200, body: { status: 'deprecated' } })
     expect([retired('thing'), retired('fresh')]).toEqual([true, true])
     expect(await announced()).toEqual([{ n: (before?.n ?? 0) + 1 }])
     expect(await start()).toEqual([])
