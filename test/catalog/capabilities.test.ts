@@ -788,6 +788,30 @@ describe('capabilities', () => {
     expect(Math.max(...turns)).toBeLessThan(400)
   }, 120_000)
 
+  it('are claimed and released in the order of a command', async () => {
+    const id = 'swap-01'
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    await provide(id, { capacity: { total: 1 } })
+    const [{ resource_id: one }, { resource_id: two }] = [await machine(), await machine()]
+    const offered = async () => (await providers('')).find(({ resource_id }) => resource_id === id) as Offered
+    const { provider_id } = await offered()
+    const properties = { requirement_key: 'slot', capability_key: 'compute.slots', provider_id, amount: 1 }
+    const at = (target_id: string) => ({ type_key: 'uses_capability', direction: 'in', target_id })
+    const add = (target_id: string) => ({ op: 'add', ...at(target_id), properties })
+    const remove = (target_id: string) => ({ op: 'remove', ...at(target_id) })
+    const command = async (...relationship_changes: object[]) => {
+      const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+      return c.result(id, { expected_version: version, changes: { relationship_changes } })
+    }
+    const full = { status: 422, body: { code: 'no_capacity' } }
+    expect(await command(add(one), add(two))).toMatchObject(full)
+    expect(await command(add(one))).toMatchObject({ status: 200 })
+    expect(await command(add(two), remove(one))).toMatchObject(full)
+    expect(await command(remove(one), add(two))).toMatchObject({ status: 200 })
+    expect(await offered()).toMatchObject({ free: 0, capacity: { reserved: 1 } })
+    expect(await command(remove(two), add(two))).toMatchObject({ status: 200 })
+  })
+
   it('are counted in a region whose id is a name that every object inherits', async () => {
     await seedRegion(c, 'constructor', 1)
     expect((await provide('constructor-web-01')).status).toBe(200)

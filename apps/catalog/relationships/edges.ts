@@ -8,7 +8,7 @@ import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
-import { bindClaims, type Claimed, isClaim } from '../capabilities/claims.ts'
+import { bindClaim, type Claimed, isClaim } from '../capabilities/claims.ts'
 import type { EdgePlan, Resolved } from '../command/edges.ts'
 import type { Cause } from '../command/outbox.ts'
 import type { Uses } from '../deps.ts'
@@ -153,15 +153,17 @@ export const applyEdges = async (
   const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map(), moved: [] }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
-  await bindClaims({ db: tx, registry: deps.registry, clock: deps.clock }, plan, row)
-  for (const { at, target_at, change, relation, peer } of plan.resolved) {
+  const reading = { db: tx, registry: deps.registry, clock: deps.clock }
+  for (const item of plan.resolved) {
+    const { at, target_at, relation, peer } = item
     if (!relation || !peer) continue
     ids.set(peer.rid, peer.resource_id)
-    const key = keyOf(row.rid, relation, peer, change)
+    const key = keyOf(row.rid, relation, peer, item.change)
     if (key.src === key.dst) {
       violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
       continue
     }
+    const change = await bindClaim(reading, item, row)
     const applied = applyOne(tx, row, change, key, cause)
     if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
     else if ('violation' in applied)
