@@ -22,13 +22,7 @@ export const lockPacks = (tx: Tx) => tx.execute(sql`select ${lockOf('packs')}`)
 export const readPacks = (tx: Tx) => tx.select().from(pack)
 
 export const savePack = (tx: Tx, row: typeof pack.$inferInsert) =>
-  tx
-    .insert(pack)
-    .values(row)
-    .onConflictDoUpdate({
-      target: [pack.pack, pack.version],
-      set: { checksum: row.checksum, load_no: row.load_no, loaded_at: row.loaded_at },
-    })
+  tx.insert(pack).values(row).onConflictDoUpdate({ target: [pack.pack, pack.version], set: row })
 
 export const saveType = (tx: Tx, id: number, document: ResourceType) => {
   const values = { checksum: document.checksum, document, retired: false }

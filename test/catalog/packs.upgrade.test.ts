@@ -166,6 +166,10 @@ describe('types that the files no longer have', () => {
     expect(await read(known)).toMatchObject({ status: 200, body: { status: 'deprecated' } })
     expect([retired('thing'), retired('fresh')]).toEqual([true, true])
     expect(await announced()).toEqual([{ n: (before?.n ?? 0) + 1 }])
+    const [stored] = await c.rows<{ document: object }>(
+      `select document from catalog.pack where pack = 'fleet3' and version = '2.0.0'`,
+    )
+    expect(stored?.document).toMatchObject({ keys: { types: [] } })
     expect(await start()).toEqual([])
   })
 })

@@ -25,7 +25,6 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { TypeModel } from './format.ts'
 
-type Known = { id: number; checksum: string; retired: boolean }
 type StoreOptions = { clock: Clock; allow_change: boolean }
 
 const changed = (what: string) =>
@@ -123,7 +122,7 @@ const storeRelationshipTypes = async (
   touched: Set<string>,
   isNewer: ReturnType<typeof newerThan>,
 ) => {
-  const known = new Map((await readRelationshipTypes(tx)).map((row): [string, Known] => [row.type_key, row]))
+  const known = new Map((await readRelationshipTypes(tx)).map((row) => [row.type_key, row]))
   const fresh = nextId([...known.values()].map(({ id }) => id))
   for (const document of model.relationship_types) {
     const row = known.get(document.type_key)
