@@ -74,8 +74,7 @@ const testSql = (test: FilterTest, types: FilterTypes): SQL => {
     const [text, number, time] = [own(TEXT, first), own(NUMBERS, first), own(TIMES, first)]
     if (text) return textSql(text, SPELLED.has(first) ? { ...test, value: test.value.normalize('NFC') } : test)
     if (number) return orderedSql(number, test, sql`numeric`, isNumber(test.value), 'a number')
-    if (time)
-      return orderedSql(time, test, sql`timestamptz`, types.isTime(atMidnight(test.value)), 'an RFC 3339 time')
+    if (time) return orderedSql(time, test, sql`timestamptz`, types.isTime(atMidnight(test.value)), 'an RFC 3339 time')
     if (first === 'type_key') return typeSql(test, types)
     if (first === 'layer_kind') return layerKindSql(test, types)
     if (first === 'provides') return providesSql(test)
