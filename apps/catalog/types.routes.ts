@@ -80,7 +80,8 @@ export const typesRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, 
       const newest = types.newest(req.params.type_key)
       const type = newest && (req.query.version === undefined ? newest : types.version(newest.id, req.query.version))
       if (!type) throw notFound('type', req.params.type_key)
-      const etag = `"${type.checksum}"`
+      // A type that the packs no longer have reads as deprecated under the same checksum.
+      const etag = `"${type.checksum}${type.retired ? '-retired' : ''}"`
       reply.header('etag', etag)
       if (isKnown(req, etag)) return sendUnchanged(reply)
       return documentOf(type)

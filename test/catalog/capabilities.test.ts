@@ -94,6 +94,26 @@ describe('matching', () => {
     )
     expect([...seen].sort()).toEqual(['attribute', 'capacity', 'scope', 'self', 'status', 'version', undefined].sort())
   })
+
+  it('knows no rule for an attribute named like a member of every object', () => {
+    const none = { region_id: null, datacenter_id: null, layer_id: null, segment_id: null }
+    const offer = { resource_id: 'a', version: '1.0.0', attributes: {}, status: 'available', scope: none, free: null }
+    const wanted: Wanted = {
+      version_range: '*',
+      where: { constructor: 'x' },
+      amount: null,
+      scope: 'any',
+      statuses: ['available'],
+    }
+    const mismatch = mismatchOf(wanted, { ...offer, match_rules: {} } as Offer, undefined)
+    expect(mismatch).toEqual({
+      rule: 'attribute',
+      attribute: 'constructor',
+      match_rule: 'eq',
+      wanted: 'x',
+      offered: null,
+    })
+  })
 })
 
 let c: Catalog
@@ -767,6 +787,37 @@ describe('capabilities', () => {
     expect(reply.status, reply.text).toBe(200)
     expect(Math.max(...turns)).toBeLessThan(400)
   }, 120_000)
+
+  it('are claimed and released in the order of a command', async () => {
+    const id = 'swap-01'
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    await provide(id, { capacity: { total: 1 } })
+    const [{ resource_id: one }, { resource_id: two }] = [await machine(), await machine()]
+    const offered = async () => (await providers('')).find(({ resource_id }) => resource_id === id) as Offered
+    const { provider_id } = await offered()
+    const properties = { requirement_key: 'slot', capability_key: 'compute.slots', provider_id, amount: 1 }
+    const at = (target_id: string) => ({ type_key: 'uses_capability', direction: 'in', target_id })
+    const add = (target_id: string) => ({ op: 'add', ...at(target_id), properties })
+    const remove = (target_id: string) => ({ op: 'remove', ...at(target_id) })
+    const command = async (...relationship_changes: object[]) => {
+      const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+      return c.result(id, { expected_version: version, changes: { relationship_changes } })
+    }
+    const full = { status: 422, body: { code: 'no_capacity' } }
+    expect(await command(add(one), add(two))).toMatchObject(full)
+    expect(await command(add(one))).toMatchObject({ status: 200 })
+    expect(await command(add(two), remove(one))).toMatchObject(full)
+    expect(await command(remove(one), add(two))).toMatchObject({ status: 200 })
+    expect(await offered()).toMatchObject({ free: 0, capacity: { reserved: 1 } })
+    expect(await command(remove(two), add(two))).toMatchObject({ status: 200 })
+  })
+
+  it('are counted in a region whose id is a name that every object inherits', async () => {
+    await seedRegion(c, 'constructor', 1)
+    expect((await provide('constructor-web-01')).status).toBe(200)
+    const { body } = await c.as('vic').get('/v1/capabilities/definitions/compute.slots')
+    expect(body.providers.by_region.constructor).toBe(1)
+  })
 
   it.each([
     ['sort=colour', 400],

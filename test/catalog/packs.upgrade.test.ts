@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,13 +42,23 @@ const packOf = (version: 1 | 2): string => {
   writeFileSync(join(dir, 'fleet2.yaml'), `${lines.join('\n')}\n`)
   return dir
 }
-/** Loads these files as a start does. */
-const load = async (version: 1 | 2) => {
-  const { model, faults } = checkPacks([SHIPPED_PACKS, packOf(version)])
+/** Loads the packs of these folders as a start does; returns those that changed something. */
+const store = async (...dirs: string[]): Promise<string[]> => {
+  const { model, faults } = checkPacks([SHIPPED_PACKS, ...dirs])
   expect(faults).toEqual([])
   const changed = await storePacks(c.deps.db, model, { clock: systemClock, allow_change: false })
   await c.deps.registry.reload()
   return changed
+}
+const load = (version: 1 | 2) => store(packOf(version))
+/** Starts with these packs beside the newer of the two above. */
+const start = (...dirs: string[]) => store(packOf(2), ...dirs)
+/** A folder with one pack of these lines. */
+const folderOf = (pack: string, version: string, ...lines: string[]): string => {
+  const dir = mkdtempSync(join(folder, 'pack-'))
+  const head = ['format: signalbox.types/v1', `pack: ${pack}`, `version: ${version}`, 'title: Things']
+  writeFileSync(join(dir, `${pack}.yaml`), `${[...head, 'requires: { core: ^1.0.0 }', ...lines].join('\n')}\n`)
+  return dir
 }
 
 const ROWS = 10_000
@@ -122,44 +133,148 @@ describe('a new version of a type with many rows', () => {
 })
 
 describe('types that the files no longer have', () => {
-  /** A pack of types without more; `undefined`: no pack. */
-  const files = (version: string, ...names: string[]): string => {
-    const dir = mkdtempSync(join(folder, 'pack-'))
-    const lines = ['format: signalbox.types/v1', 'pack: fleet3', `version: ${version}`, 'title: Things']
-    lines.push('requires: { core: ^1.0.0 }', 'types:')
-    for (const name of names)
-      lines.push(
+  /** A pack of types without more. */
+  const files = (version: string, ...names: string[]): string =>
+    folderOf(
+      'fleet3',
+      version,
+      'types:',
+      ...names.flatMap((name) => [
         `  - { type_key: fleet3.${name}, version: 1, title: Thing, derived_from: core.resource, writes: record, lifecycle: record,`,
         '      desired_state_schema: { type: object, additionalProperties: false, properties: {} } }',
-      )
-    writeFileSync(join(dir, 'fleet3.yaml'), `${lines.join('\n')}\n`)
-    return dir
-  }
-  const start = (...dirs: string[]) => {
-    const { model, faults } = checkPacks([SHIPPED_PACKS, packOf(2), ...dirs])
-    expect(faults).toEqual([])
-    return storePacks(c.deps.db, model, { clock: systemClock, allow_change: false })
-  }
-  const retired = async (name: string) => {
-    await c.deps.registry.reload()
-    return c.deps.registry.types.newest(`fleet3.${name}`)?.retired
-  }
+      ]),
+    )
+  const retired = (name: string) => c.deps.registry.types.newest(`fleet3.${name}`)?.retired
 
   it('are retired in every process and announced, but not by the start of an older process', async () => {
     const older = files('1.0.0', 'old', 'thing')
     expect(await start(older)).toContain('fleet3')
     expect(await start(files('2.0.0', 'thing', 'fresh'))).toEqual(['fleet3'])
-    expect([await retired('old'), await retired('fresh')]).toEqual([true, false])
+    expect([retired('old'), retired('fresh')]).toEqual([true, false])
     expect(await start(older)).toEqual([])
-    expect([await retired('old'), await retired('fresh')]).toEqual([true, false])
+    expect([retired('old'), retired('fresh')]).toEqual([true, false])
     const announced = () =>
       c.rows<{ n: number }>(
         `select count(*)::int as n from catalog.outbox where type = 'type.pack_loaded' and agg_id = 'fleet3'`,
       )
     const [before] = await announced()
+    const read = (headers: Record<string, string> = {}) =>
+      c.as('vic').get('/v1/resource-types/fleet3.thing', { headers })
+    const known = { 'if-none-match': (await read()).headers.get('etag') ?? '' }
+    expect((await read(known)).status).toBe(304)
     expect(await start()).toEqual(['fleet3'])
-    expect([await retired('thing'), await retired('fresh')]).toEqual([true, true])
+    expect(await read(known)).toMatchObject({ status: 200, body: { status: 'deprecated' } })
+    expect([retired('thing'), retired('fresh')]).toEqual([true, true])
     expect(await announced()).toEqual([{ n: (before?.n ?? 0) + 1 }])
+    const [stored] = await c.rows<{ document: object }>(
+      `select document from catalog.pack where pack = 'fleet3' and version = '2.0.0'`,
+    )
+    expect(stored?.document).toMatchObject({ keys: { types: [] } })
     expect(await start()).toEqual([])
+  })
+})
+
+describe('a relationship type that a new pack changes', () => {
+  const pairs = (pack: string, version: string, on_delete: string): string => {
+    const key = `${pack}_pairs`
+    const ends = 'from: [core.resource], to: [core.resource]'
+    return folderOf(
+      pack,
+      version,
+      'relationship_types:',
+      `  - { type_key: ${key}, inverse_key: ${key}, ${ends}, on_delete: ${on_delete} }`,
+    )
+  }
+  const rule = (pack: string) => c.deps.registry.types.relationship(`${pack}_pairs`)?.on_delete
+
+  it('stays as it is when the older process starts again', async () => {
+    const [older, newer] = [pairs('fleet4', '1.0.0', 'restrict'), pairs('fleet4', '2.0.0', 'detach')]
+    expect(await start(older)).toContain('fleet4')
+    expect(await start(newer)).toEqual(['fleet4'])
+    expect(await start(older)).toEqual([])
+    expect(rule('fleet4')).toBe('detach')
+    expect(await start(newer)).toEqual([])
+  })
+
+  it('stays as it is when an older process starts for the first time', async () => {
+    const [older, newer] = [pairs('fleet5', '1.0.0', 'restrict'), pairs('fleet5', '2.0.0', 'detach')]
+    expect(await start(newer)).toContain('fleet5')
+    expect(await start(older)).toEqual(['fleet5'])
+    expect(rule('fleet5')).toBe('detach')
+    expect(await start(newer)).toEqual([])
+  })
+})
+
+describe('a limit of edges that a new pack lowers', () => {
+  const uses = (version: string, from_max: number): string => {
+    const keys = 'type_key: fleet6_uses, inverse_key: fleet6_used_by'
+    const ends = 'from: [core.resource], to: [core.resource], on_delete: detach'
+    return folderOf('fleet6', version, 'relationship_types:', `  - { ${keys}, ${ends}, from_max: ${from_max} }`)
+  }
+  const box = async (relationships: object[] = []): Promise<string> => {
+    const name = `box-${randomUUID()}`
+    const desired_state = { provider: 'p', kind: 'box' }
+    return (await c.as('ada').record({ type_key: 'infra.generic', name, desired_state, relationships })).resource_id
+  }
+  const change = async (id: string, ...changes: [op: string, target_id: string, direction?: string][]) => {
+    const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+    const type_key = 'fleet6_uses'
+    const relationship_changes = changes.map(([op, target_id, direction = 'out']) => ({
+      op,
+      type_key,
+      target_id,
+      direction,
+    }))
+    return c.result(id, { expected_version: version, changes: { relationship_changes } })
+  }
+
+  it('lets edges above it be removed or exchanged from either end, but takes no more', async () => {
+    await start(uses('1.0.0', 4))
+    const [a, b, d, e, more] = [await box(), await box(), await box(), await box(), await box()]
+    const id = await box([a, b, d, e].map((target_id) => ({ type_key: 'fleet6_uses', target_id })))
+    expect(await start(uses('2.0.0', 1))).toEqual(['fleet6'])
+    const tooMany = { status: 422, body: { code: 'cardinality' } }
+    expect(await change(id, ['add', more])).toMatchObject(tooMany)
+    expect(await change(more, ['add', id, 'in'])).toMatchObject(tooMany)
+    expect(await change(id, ['remove', a])).toMatchObject({ status: 200 })
+    expect(await change(b, ['remove', id, 'in'])).toMatchObject({ status: 200 })
+    expect(await change(id, ['remove', d], ['add', more])).toMatchObject({ status: 200 })
+    expect(await change(id, ['remove', e])).toMatchObject({ status: 200 })
+    expect(await change(id, ['add', a])).toMatchObject(tooMany)
+    expect(await change(id, ['remove', more], ['add', a])).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a lifecycle state that a new version of a type drops', () => {
+  const phased = (version: number, middle: string, terminal = 'gone'): string => {
+    const states = ['fresh', ...(middle === '' ? [] : [middle]), 'ready', 'gone']
+    const by = 'by: [user, operation, import]'
+    const ways = states.slice(1).map((to, at) => `{ from: ${states[at]}, to: ${to}, ${by} }`)
+    // A terminal state has no way out.
+    const kept = ways.filter((way) => terminal === 'gone' || !way.includes(`from: ${middle}`))
+    if (terminal !== 'gone') kept.push(`{ from: fresh, to: ready, ${by} }`)
+    return folderOf(
+      'fleet7',
+      `${version}.0.0`,
+      'types:',
+      `  - { type_key: fleet7.thing, version: ${version}, title: Thing, derived_from: core.resource, writes: record,`,
+      `      lifecycle: { states: [${states.join(', ')}], initial: fresh, terminal: [${terminal}],`,
+      `        transitions: [${kept.join(', ')}] } }`,
+    )
+  }
+
+  it('stops the start while a resource is in it, and no longer once it has left', async () => {
+    await start(phased(1, 'warm'))
+    const record = (over: object) =>
+      c.as('ada').record({ type_key: 'fleet7.thing', name: `t-${randomUUID()}`, desired_state: {}, ...over })
+    const { resource_id } = await record({ lifecycle_status: 'warm' })
+    await record({})
+    const stranding = 'leaves resources in lifecycle state warm'
+    await expect(start(phased(2, ''))).rejects.toThrow(stranding)
+    await expect(start(phased(2, 'warm', 'gone, warm'))).rejects.toThrow(stranding)
+    const changes = { lifecycle_status: 'ready' }
+    expect(await c.result(resource_id, { expected_version: 1, changes })).toMatchObject({ status: 200 })
+    expect(await start(phased(2, ''))).toEqual(['fleet7'])
+    expect(await start(phased(1, 'warm'))).toEqual([])
   })
 })

@@ -226,6 +226,54 @@ describe('the tree and its edges', () => {
     })
   })
 
+  it('holds the rules of both ends of a symmetric edge, whichever end states it', async () => {
+    const limit = (type_key: string, min: number, max: number | null) =>
+      c.rows(
+        `update catalog.type set document = jsonb_set(document, '{relationships}', document->'relationships' || $2::jsonb)
+         where type_key = $1`,
+        [
+          type_key,
+          JSON.stringify([{ type_key: 'connects_to', direction: 'out', peer_types: ['infra.generic'], min, max }]),
+        ],
+      )
+    await limit('infra.pool', 0, 1)
+    await limit('infra.endpoint', 1, null)
+    await c.rows(`update catalog.pack set load_no = load_no + 1 where pack = 'core'`)
+    await c.deps.registry.reload()
+    const change = (op: 'add' | 'remove', id: string, target_id: string, direction = 'out') =>
+      command(id, { relationship_changes: [{ op, type_key: 'connects_to', direction, target_id }] })
+    const refused = (code: string) => ({ status: 422, body: { code } })
+    const pool = (await record({ type_key: 'infra.pool', parent_id: 'eu1-a-web' })).resource_id
+    const service = (await record({ type_key: 'infra.service' })).resource_id
+    const [a, b] = [await box(), await box()]
+
+    for (const [one, other] of [
+      [pool, service],
+      [service, pool],
+    ]) {
+      for (const direction of ['out', 'in'])
+        expect(await change('add', one, other, direction)).toMatchObject(refused('target_type_not_allowed'))
+    }
+
+    const raced = await Promise.all([change('add', a, pool), change('add', b, pool)])
+    expect(raced.map(({ status }) => status).sort()).toEqual([200, 422])
+    const more = await box()
+    for (const direction of ['out', 'in']) {
+      expect(await change('add', pool, more, direction)).toMatchObject(refused('cardinality'))
+      expect(await change('add', more, pool, direction)).toMatchObject(refused('cardinality'))
+    }
+
+    const endpoint = await record({
+      type_key: 'infra.endpoint',
+      desired_state: { url: 'https://one.example' },
+      relationships: [{ type_key: 'connects_to', target_id: a }],
+    })
+    for (const direction of ['out', 'in']) {
+      expect(await change('remove', endpoint.resource_id, a, direction)).toMatchObject(refused('cardinality'))
+      expect(await change('remove', a, endpoint.resource_id, direction)).toMatchObject(refused('cardinality'))
+    }
+  })
+
   it('ends cascading resources with it, each with its own version and event', async () => {
     await c.rows(
       `update catalog.relationship_type set document = jsonb_set(document, '{on_delete}', '"cascade"') where type_key = 'backs_up'`,

@@ -265,7 +265,7 @@ describe('patching', () => {
   })
 
   it('refuses blank or invisible names, display names and owners on every route', async () => {
-    const wrong = [' \u00a0', 'a\u200bb', 'a\u202eb', '\u3164', 'a\u2028b', 'a\u0085b', '\ufeffa', '\u00ada']
+    const wrong = [' \u00a0', 'a\u200bb', 'a\u202eb', '\u3164', 'a\u2028b', 'a\u0085b', '\ufeffa', '\u00ada', 'a\uffff']
     for (const text of wrong)
       for (const member of ['name', 'display_name', 'owner'])
         expect(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { FORMATS } from '../../apps/catalog/drawing/formats.ts'
 import { createGraph } from '../../apps/catalog/graph/follow.ts'
 import { traverse } from '../../apps/catalog/topology/graphs.ts'
 import { readTopologyGraph } from '../../apps/catalog/topology/read.ts'
@@ -135,6 +136,14 @@ describe('graphs around resources', () => {
     expect(dot.text).toContain('label="a <b> & \\"c\\" \\\\ d"')
     expect(dot.text).toContain('"hub" [label="hub (+37)"')
     expect(dot.text).toContain('truncated_fanout="true"')
+  })
+
+  it('are well-formed GraphML, also with older names whose characters XML does not have', () => {
+    const name = 'a\ufffeb\uffffc\u0001d\ud800e \u{1f980}\n'
+    const node = { id: 'odd', label: name, data: { name } }
+    expect(FORMATS.graphml.write({ facts: [], nodes: [node], edges: [] })).toContain(
+      '<data key="n_name">a\ufffdb\ufffdc\ufffdd\ufffde \u{1f980}\n</data>',
+    )
   })
 
   it('include the roll-up of each node on request', async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterAll, describe, expect, it } from 'vitest'
+import { parseFilter } from '../../apps/catalog/document/filter.ts'
 import { parseLine } from '../../apps/cli/program.ts'
 import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
 import { urlOf } from '../../apps/cli/session/contexts.ts'
@@ -83,12 +84,14 @@ describe('help', () => {
   })
 
   it.each(COMMAND_LIST.map((command) => [command.name, command] as const))(
-    'of "%s" has examples that parse',
+    'of "%s" has examples that parse, also by the API if they filter',
     (name, { examples }) => {
       expect(examples.length).toBeGreaterThan(0)
       for (const example of examples) {
         const line = parseLine(COMMAND_LIST, wordsOf(example), '0')
         expect(line === 'shown' ? line : line.command.name, example).toBe(name)
+        const filter = line === 'shown' ? undefined : line.values.filter
+        if (typeof filter === 'string') expect(() => parseFilter(filter), example).not.toThrow()
       }
     },
   )

@@ -3,8 +3,9 @@ import { getResourcesByRid, updateState, wishLock } from '../../../db/catalog/re
 import type { EdgeRow, LockMode, ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Provider } from '../../shared/contracts/catalog/capabilities.ts'
+import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
-import type { EdgePlan } from '../command/edges.ts'
+import type { Resolved } from '../command/edges.ts'
 import { type Cause, eventOf, partsOf, tell } from '../command/outbox.ts'
 import type { StoredRelationshipType, Types } from '../packs/registry.ts'
 import { scopesOf } from '../read/access.ts'
@@ -41,24 +42,23 @@ const invalid = (
   })
 
 /**
- * Binds each claim to a provider of its target, under the owner's lock: the provider that the caller names, or the best
- * match. It must satisfy the requirement's version, attributes and scope, and have room. An existing claim stays
- * claimed and may shrink. Sets provider_id and the required amount in the properties of the change.
+ * Binds a claim to a provider of its target, under the owner's lock: the provider that the caller names, or the best
+ * match. It must satisfy the requirement's version, attributes and scope, and have room, with all earlier changes of the
+ * command applied. An existing claim stays claimed and may shrink. Returns the change with provider_id and the required
+ * amount in its properties; other changes as they are.
  */
-export const bindClaims = async (reading: Reading & { db: Tx }, plan: EdgePlan, own: ResourceRow): Promise<void> => {
-  const { types } = reading.registry
-  /** The additional amounts that this command claims, by provider. */
-  const taken = new Map<string, number>()
-  for (const item of plan.resolved) {
-    const { change, relation, peer } = item
-    if (!relation || !peer || change.op === 'remove' || !isClaim(relation) || peer.rid === own.rid) continue
-    const [from, owner] = change.direction === 'in' ? [peer, own] : [own, peer]
-    const asked = askedFor(types, from, change.properties ?? {}, item.at)
-    const held = heldOf(reading.db).edges.get({ src: from.rid, reltype_id: relation.id, dst: owner.rid })
-    const until = expiryOf(change.properties ?? {}, `${item.at}/properties/expires_at`, reading.clock.now())
-    const bound = await bind(reading, { asked, from, owner, held, at: item.at, taken })
-    item.change = { ...change, properties: { ...change.properties, ...bound, ...until } }
-  }
+export const bindClaim = async (
+  reading: Reading & { db: Tx },
+  { at, change, relation, peer }: Resolved,
+  own: ResourceRow,
+): Promise<RelationshipChange> => {
+  if (!relation || !peer || change.op === 'remove' || !isClaim(relation)) return change
+  const [from, owner] = change.direction === 'in' ? [peer, own] : [own, peer]
+  const asked = askedFor(reading.registry.types, from, change.properties ?? {}, at)
+  const held = heldOf(reading.db).edges.get({ src: from.rid, reltype_id: relation.id, dst: owner.rid })
+  const until = expiryOf(change.properties ?? {}, `${at}/properties/expires_at`, reading.clock.now())
+  const bound = await bind(reading, { asked, from, owner, held, at })
+  return { ...change, properties: { ...change.properties, ...bound, ...until } }
 }
 
 const MAX_RESERVED_MS = 7 * 86_400_000
@@ -103,11 +103,10 @@ type Binding = {
   owner: ResourceRow
   held: EdgeRow | undefined
   at: string
-  taken: Map<string, number>
 }
 
 /** Returns the provider and the amount of one claim; 422 with the reasons if no provider fits. */
-const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, at, taken }: Binding) => {
+const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, at }: Binding) => {
   const { types } = reading.registry
   const { capability_key, requirement_key, amount, wish } = asked
   const [has, had] = [amount ?? 1, Number(held?.properties.amount ?? 1)]
@@ -134,33 +133,27 @@ const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, a
   const asker = { resource_id: from.resource_id, scope: scopeOf(from) }
   const roomy = candidates.map(({ view, offer }) => ({
     view,
-    offer: { ...offer, free: roomFor(types, view, { own: holds(view.provider_id) ? had : undefined, taken }) },
+    offer: { ...offer, free: roomFor(types, view, holds(view.provider_id) ? had : undefined) },
   }))
   const matchBy = (statuses: readonly ProviderStatus[]) =>
     matchOffers(roomy, (offer) => mismatchOf({ ...wish, amount: has, statuses }, offer, asker))
   const matched = matchBy(FIT)
   const { providers, rejected, rejected_count } = matched.providers.length > 0 ? matched : matchBy(FIT_DEGRADED)
   const [best] = providers
-  if (best) {
-    taken.set(best.provider_id, (taken.get(best.provider_id) ?? 0) + has - (holds(best.provider_id) ? had : 0))
-    return bound(best.provider_id)
-  }
+  if (best) return bound(best.provider_id)
   const [why] = rejected
   const code = (why && CODES[why.rule]) ?? 'unknown'
   const message = `finds no matching ${capability_key} at ${owner.resource_id}: ${why?.rule} is ${JSON.stringify(why?.offered)}, but ${JSON.stringify(why?.wanted)} is required`
   throw invalid(code, at, message, { why_not: rejected, rejected_count })
 }
 
-type Holding = { own: number | undefined; taken: ReadonlyMap<string, number> }
-
-/** A provider's room for one claim: includes the claim's own share and excludes the other claims of this command. */
-const roomFor = (types: Types, view: Provider, { own, taken }: Holding): number | null => {
-  const { capability_key, version, provider_id, capacity, free } = view
-  const more = taken.get(provider_id)
+/** A provider's room for one claim, including the claim's own share. */
+const roomFor = (types: Types, view: Provider, own: number | undefined): number | null => {
+  const { capability_key, version, capacity, free } = view
   if (types.capability(capability_key, version)?.sharing === 'exclusive')
-    return more === undefined && (own !== undefined || free === 1) ? null : 0
+    return own !== undefined || free === 1 ? null : 0
   if (free === null || !capacity || capacity.total === null) return null
-  return Math.max(0, capacity.total - Math.max(capacity.reserved - (own ?? 0) + (more ?? 0), capacity.used ?? 0))
+  return Math.max(0, capacity.total - Math.max(capacity.reserved - (own ?? 0), capacity.used ?? 0))
 }
 
 /** A resource that ends releases its claims. Events then go out for the providers' owners, so they are locked too. */

@@ -126,13 +126,15 @@ const countedDefinitions = async (deps: CatalogDeps, items: readonly StoredCapab
     ({ capability_id }) => capability_id,
   )
   return items.map(({ id, ...definition }) => {
-    const providers = { total: 0, by_status: {} as Record<string, number>, by_region: {} as Record<string, number> }
+    const providers = { total: 0, by_status: {} as Record<string, number> }
+    // A region's id may be a name that every object inherits.
+    const regions = new Map<string, number>()
     for (const { status, region_id, n } of counts.get(id) ?? []) {
       providers.total += n
       providers.by_status[status] = (providers.by_status[status] ?? 0) + n
-      if (region_id !== null) providers.by_region[region_id] = (providers.by_region[region_id] ?? 0) + n
+      if (region_id !== null) regions.set(region_id, (regions.get(region_id) ?? 0) + n)
     }
     const versions = types.capabilityVersions(definition.capability_key).map(({ version }) => version)
-    return { ...definition, versions, providers }
+    return { ...definition, versions, providers: { ...providers, by_region: Object.fromEntries(regions) } }
   })
 }

@@ -103,7 +103,9 @@ export const drawingOfDefinitions = ({ nodes, edges, as_of }: CapabilityGraph): 
 })
 
 const XML = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' } as Record<string, string>
-const xml = (text: string): string => text.replace(/[&<>"]/g, (one) => XML[one] as string)
+/** Characters that XML 1.0 cannot hold, not even escaped: controls, lone surrogates, U+FFFE and U+FFFF. */
+const NOT_XML = /[^\t\n\r -\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
+const xml = (text: string): string => text.replace(NOT_XML, '\ufffd').replace(/[&<>"]/g, (one) => XML[one] as string)
 
 /** The names of the known members of nodes or edges, and whether each is a number. */
 const keysOf = (parts: Drawing['nodes'] | Drawing['edges']): Map<string, 'int' | 'string'> => {

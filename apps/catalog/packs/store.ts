@@ -12,17 +12,19 @@ import {
   savePack,
   saveRelationshipType,
   saveType,
+  stateInUse,
 } from '../../../db/catalog/types.ts'
 import type { Db, Tx } from '../../../db/client.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ConfigError } from '../../shared/config.ts'
+import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { uuidv7 } from '../../shared/ids.ts'
+import { isTerminal } from '../document/lifecycle.ts'
 import type { TypeModel } from './format.ts'
 
-type Known = { id: number; checksum: string; retired: boolean }
 type StoreOptions = { clock: Clock; allow_change: boolean }
 
 const changed = (what: string) =>
@@ -39,8 +41,9 @@ export const storePacks = (db: Db, model: TypeModel, options: StoreOptions): Pro
   db.transaction(async (tx) => {
     await lockPacks(tx)
     const touched = new Set<string>()
-    await storeTypes(tx, model, options, touched, newerThan(model, await readPacks(tx)))
-    await storeRelationshipTypes(tx, model, options, touched)
+    const isNewer = newerThan(model, await readPacks(tx))
+    await storeTypes(tx, model, options, touched, isNewer)
+    await storeRelationshipTypes(tx, model, options, touched, isNewer)
     await storeCapabilities(tx, model, options, touched)
     await announce(tx, model, options, touched)
     return [...touched].sort()
@@ -82,10 +85,8 @@ const storeTypes = async (
     if (known && known.checksum !== checksum && !options.allow_change)
       throw changed(`type ${type_key} version ${version}`)
     const id = ids.get(type_key) ?? fresh()
-    const newest = own.at(-1)
-    if (newest && !equalJson(newest.document.identity, document.identity) && (await hasOpenResources(tx, id))) {
-      throw new ConfigError(`type ${type_key} changes its identity while resources of it exist. Keep the identity.`)
-    }
+    const newest = own.at(-1)?.document
+    if (newest) await refuseStranding(tx, id, newest, document)
     await saveType(tx, id, document)
     touched.add(document.pack)
   }
@@ -95,13 +96,38 @@ const storeTypes = async (
   for (const { document } of gone) touched.add(document.pack)
 }
 
-const storeRelationshipTypes = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
-  const known = new Map((await readRelationshipTypes(tx)).map((row): [string, Known] => [row.type_key, row]))
+/** Refuses a version of a type that its open resources could not follow. */
+const refuseStranding = async (tx: Tx, id: number, newest: ResourceType, next: ResourceType): Promise<void> => {
+  const { type_key } = next
+  if (!equalJson(newest.identity, next.identity) && (await hasOpenResources(tx, id)))
+    throw new ConfigError(`type ${type_key} changes its identity while resources of it exist. Keep the identity.`)
+  // An older version decides nothing: each change asks the newest.
+  if (next.version < newest.version) return
+  const left = openStates(newest).filter((state) => !openStates(next).includes(state))
+  const state = left.length > 0 ? await stateInUse(tx, id, left) : undefined
+  if (state !== undefined) {
+    throw new ConfigError(
+      `type ${type_key} leaves resources in lifecycle state ${state}, which its new version lacks or ends. Keep the state, or bring them to another one first.`,
+    )
+  }
+}
+
+const openStates = ({ lifecycle }: ResourceType): string[] =>
+  lifecycle.states.filter((state) => !isTerminal(lifecycle, state))
+
+const storeRelationshipTypes = async (
+  tx: Tx,
+  model: TypeModel,
+  options: StoreOptions,
+  touched: Set<string>,
+  isNewer: ReturnType<typeof newerThan>,
+) => {
+  const known = new Map((await readRelationshipTypes(tx)).map((row) => [row.type_key, row]))
   const fresh = nextId([...known.values()].map(({ id }) => id))
   for (const document of model.relationship_types) {
     const row = known.get(document.type_key)
-    if (row?.checksum === document.checksum) continue
-    // Relationship types have no version: they change with their pack's version.
+    // Relationship types have no version: they change with their pack's version, and the newest pack's stays.
+    if (row && (row.checksum === document.checksum || isNewer(document.pack))) continue
     if (row && !options.allow_change && !(await packIsNew(tx, model, document.pack))) {
       throw changed(`relationship type ${document.type_key} of pack ${document.pack}`)
     }

@@ -8,7 +8,7 @@ import type { RelationshipEvent } from '../../shared/contracts/catalog/events.ts
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, type Violation } from '../../shared/errors.ts'
-import { bindClaims, type Claimed, isClaim } from '../capabilities/claims.ts'
+import { bindClaim, type Claimed, isClaim } from '../capabilities/claims.ts'
 import type { EdgePlan, Resolved } from '../command/edges.ts'
 import type { Cause } from '../command/outbox.ts'
 import type { Uses } from '../deps.ts'
@@ -17,7 +17,7 @@ import type { StoredRelationshipType, StoredType, Types } from '../packs/registr
 import type { MayWrite } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { violated } from '../rules/change.ts'
-import { boundOf, isAllowed, isBounded, propertyViolations } from '../rules/edges.ts'
+import { isAllowed, isBounded, propertyViolations } from '../rules/edges.ts'
 import { ownedByOthers } from '../rules/field-owners.ts'
 import { followParent } from './tree.ts'
 
@@ -66,7 +66,7 @@ export const planEdges = async (
   return { resolved, locks, type_locks, mayWrite }
 }
 
-type Place = { types: Types; row: ResourceRow; type: StoredType }
+export type Place = { types: Types; row: ResourceRow; type: StoredType }
 /** Which of these resources the caller may see, by row number; a hidden one counts as missing. */
 export type Sees = (rows: readonly ResourceRow[]) => Promise<ReadonlySet<string>>
 
@@ -134,7 +134,7 @@ export const edgeEvent = (
 export const statedBy = (manager: string, end: 'src' | 'dst'): string => (end === 'src' ? manager : `${manager}:in`)
 
 /**
- * Applies edge changes in order and refuses cycles; the caller then checks the limits with checkCardinality.
+ * Applies edge changes in order and refuses cycles; the caller then checks the limits (limits.ts).
  * Containment moves the subtree. The commanded resource gets a new version, as does each child that it gains or loses,
  * because the parent is part of the child.
  */
@@ -153,15 +153,17 @@ export const applyEdges = async (
   const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map(), moved: [] }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
-  await bindClaims({ db: tx, registry: deps.registry, clock: deps.clock }, plan, row)
-  for (const { at, target_at, change, relation, peer } of plan.resolved) {
+  const reading = { db: tx, registry: deps.registry, clock: deps.clock }
+  for (const item of plan.resolved) {
+    const { at, target_at, relation, peer } = item
     if (!relation || !peer) continue
     ids.set(peer.rid, peer.resource_id)
-    const key = keyOf(row.rid, relation, peer, change)
+    const key = keyOf(row.rid, relation, peer, item.change)
     if (key.src === key.dst) {
       violations.push({ pointer: target_at, code: 'cycle', message: 'a resource cannot be related to itself' })
       continue
     }
+    const change = await bindClaim(reading, item, row)
     const applied = applyOne(tx, row, change, key, cause)
     if ('ignored' in applied) outcome.ignored.push({ pointer: at, code: applied.ignored })
     else if ('violation' in applied)
@@ -248,58 +250,3 @@ const childrenMoved = (row: ResourceRow, plan: EdgePlan): Map<string, string> =>
       relation?.containment && peer ? [[change.direction === 'in' ? peer.rid : row.rid, target_at]] : [],
     ),
   )
-
-type Counted = { rid: string; resource_id: string; type: StoredType; active: boolean }
-type Direction = 'out' | 'in'
-
-/**
- * Checks the edge counts that a command leaves behind: max always, min while active. Covers the changed relationship
- * types at both ends and, when the resource becomes active, every type that its own type requires.
- */
-export const checkCardinality = (
-  tx: Tx,
-  { types, row, type }: Place,
-  { lifecycle_status, entered }: { lifecycle_status: string; entered: boolean },
-  plan: EdgePlan,
-): void => {
-  const own: Counted = { rid: row.rid, resource_id: row.resource_id, type, active: lifecycle_status === 'active' }
-  const violations: Violation[] = []
-  const touched = new Map<number, { relation: StoredRelationshipType; at: string }>()
-  for (const { at, change, relation, peer } of plan.resolved) {
-    const peer_type = peer && types.byId(peer.type_id)
-    if (!relation || !peer || !peer_type) continue
-    touched.set(relation.id, { relation, at })
-    const end = { ...peer, type: peer_type, active: peer.lifecycle_status === 'active' }
-    violations.push(...countViolations(tx, relation, end, change.direction === 'in' ? 'out' : 'in', at))
-  }
-  if (own.active && entered) {
-    for (const rule of type.relationships) {
-      const relation = rule.min > 0 ? types.relationship(rule.type_key) : undefined
-      if (relation && !touched.has(relation.id)) touched.set(relation.id, { relation, at: '/relationships' })
-    }
-  }
-  for (const { relation, at } of touched.values()) {
-    const directions: Direction[] = relation.symmetric ? ['out'] : ['out', 'in']
-    for (const direction of directions) violations.push(...countViolations(tx, relation, own, direction, at))
-  }
-  if (violations.length > 0) throw violated(violations)
-}
-
-const countViolations = (
-  tx: Tx,
-  relation: StoredRelationshipType,
-  end: Counted,
-  direction: Direction,
-  pointer: string,
-): Violation[] => {
-  const bound = boundOf(relation, end.type, direction)
-  const min = end.active ? bound.min : 0
-  if (bound.max === null && min === 0) return []
-  const at = relation.symmetric ? 'either' : direction === 'out' ? 'src' : 'dst'
-  const count = heldOf(tx).edges.count(relation.id, end.rid, at)
-  const name = direction === 'out' ? relation.type_key : relation.inverse_key
-  const refuse = (message: string) => [{ pointer, code: 'cardinality', message: `${end.resource_id} ${message}` }]
-  if (bound.max !== null && count > bound.max) return refuse(`may have at most ${bound.max} ${name}, not ${count}`)
-  if (count < min) return refuse(`needs at least ${min} ${name} while it is active`)
-  return []
-}

@@ -38,7 +38,8 @@ import type { JsonObject } from '../document/pointers.ts'
 import type { StoredType, Types } from '../packs/registry.ts'
 import { type MayWrite, outOfScope, scopeOfRow, visibleOf } from '../read/access.ts'
 import { viewOf } from '../read/documents.ts'
-import { applyEdges, checkCardinality, checkPeers, planEdges, type Sees } from '../relationships/edges.ts'
+import { applyEdges, checkPeers, planEdges, type Sees } from '../relationships/edges.ts'
+import { checkCardinality } from '../relationships/limits.ts'
 import { refuseForeignEdges } from '../relationships/rights.ts'
 import { checkReadOnly, fittingType, identityHash, initialState, typeForCreate, violated } from '../rules/change.ts'
 import { depthOf, depthViolations } from '../rules/depth.ts'
@@ -119,7 +120,7 @@ export const insertNew = async (tx: Tx, deps: CatalogDeps, body: Wanted, write: 
   if (!row) throw new Error('the new resource is not there')
   const place = { types, row, type: facts.type }
   const edges = await applyEdges(tx, deps, place, plan, cause)
-  checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan)
+  checkCardinality(tx, place, { lifecycle_status: row.lifecycle_status, entered: true }, plan, edges.events)
   await versionMoved(tx, deps, edges.moved, cause)
   // A new resource cannot have claims on it yet: all these events are about others.
   await tellClaims(tx, types, edges.claimed, { own_rid: rid, cause })

@@ -14,7 +14,8 @@ import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { JsonObject } from '../document/pointers.ts'
 import { settleHealth } from '../health/observe.ts'
-import { applyEdges, checkCardinality, checkPeers, type Ignored, type Sees } from '../relationships/edges.ts'
+import { applyEdges, checkPeers, type Ignored, type Sees } from '../relationships/edges.ts'
+import { checkCardinality } from '../relationships/limits.ts'
 import { checkImmutable, checkTransition, fittingType, refuseTerminal } from '../rules/change.ts'
 import { NOTES } from '../rules/notes.ts'
 import { closeAllEdges } from './retire.ts'
@@ -65,7 +66,7 @@ export const applyChange = async (
     withdrawn.push(...ended.providers)
   } else {
     const entered = lifecycle_status === 'active' && row.lifecycle_status !== 'active'
-    checkCardinality(tx, place, { lifecycle_status, entered }, plan)
+    checkCardinality(tx, place, { lifecycle_status, entered }, plan, edges.events)
   }
   const capabilities = applyCapabilities(tx, place, change.capability_changes ?? [], {
     mode: change.capability_mode ?? 'merge',

@@ -33,7 +33,7 @@ export const mismatchOf = (wanted: Wanted, offer: Offer, asker: Asker | undefine
   const far = asker && scopeMismatch(wanted.scope, asker.scope, offer.scope)
   if (far) return far
   for (const [attribute, value] of Object.entries(wanted.where)) {
-    const match_rule = offer.match_rules[attribute] ?? 'eq'
+    const match_rule = Object.hasOwn(offer.match_rules, attribute) ? (offer.match_rules[attribute] ?? 'eq') : 'eq'
     const offered = Object.hasOwn(offer.attributes, attribute) ? offer.attributes[attribute] : undefined
     if (!meets(match_rule, value, offered))
       return { rule: 'attribute', attribute, match_rule, wanted: value, offered: offered ?? null }

@@ -64,7 +64,7 @@ export const catalogCommands: Command[] = [
       out.one(
         await api.get<TopologyGraph>(withQuery('/api/v1/topology/graph', { region_id })),
         ({ nodes }) => nodes.map(({ resource_id }) => resource_id).join('\n'),
-        treeLines,
+        (graph) => treeLines(graph, region_id),
       ),
   },
   {
@@ -101,9 +101,10 @@ const countsOf = (counts: Record<string, number>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(', ')
 
-/** Each place under its container; an edge points from the content to the container. */
-const treeLines = ({ nodes, edges, truncated }: TopologyGraph): string[] => {
-  const parents = new Map(edges.map(({ from, to }) => [from, to]))
+/** Each place under its container; an edge of containment points from the content to the container. */
+const treeLines = ({ nodes, edges, truncated }: TopologyGraph, region_id: string | undefined): string[] => {
+  const contained = edges.filter(({ type_key }) => type_key === 'contained_in')
+  const parents = new Map(contained.map(({ from, to }) => [from, to]))
   const known = new Set(nodes.map(({ resource_id }) => resource_id))
   const below = Map.groupBy(nodes, ({ resource_id }) => {
     const parent = parents.get(resource_id)
@@ -115,6 +116,7 @@ const treeLines = ({ nodes, edges, truncated }: TopologyGraph): string[] => {
       ...linesOf(resource_id, depth + 1),
     ])
   const lines = linesOf('', 0)
-  if (lines.length === 0) return ['No places yet.']
+  if (lines.length === 0)
+    return [region_id === undefined ? 'No places yet.' : `No region ${region_id}. See: signalbox topology list`]
   return truncated.nodes ? [...lines, '… there are more: name a REGION'] : lines
 }

@@ -23,7 +23,7 @@ export const resourceCommands: Command[] = [
   {
     name: 'resource list',
     about: 'Lists resources; --filter takes the filter language of the API, --type one type.',
-    examples: ['resource list --type fleet.host', `resource list --filter "health_status = 'unhealthy'" --watch`],
+    examples: ['resource list --type fleet.host', 'resource list --filter health_status=unhealthy --watch'],
     options: {
       filter: { type: 'string', value: 'EXPR', about: 'the filter language of the API' },
       type: { type: 'string', about: 'one type only' },

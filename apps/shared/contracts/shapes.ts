@@ -13,8 +13,11 @@ export const OptionalClosed = <Properties extends TProperties>(properties: Prope
 export const OptionalText = (options: TStringOptions) => Type.Optional(Type.String(options))
 export const OptionalInteger = (options: TNumberOptions) => Type.Optional(Type.Integer(options))
 
-/** Characters that texts must not hold: controls, line ends, and invisible ones such as U+200B or direction changes. */
-export const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}'
+/**
+ * Characters that texts must not hold: controls, line ends, invisible ones such as U+200B or direction changes, and
+ * those that are no characters, such as U+FFFE.
+ */
+export const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}\\p{NChar}'
 const START = `^[\\p{Zs}]*[^\\s${HIDDEN}]`
 /** A name that tells things apart: one line that shows, and two that look alike are alike. Takes linear time. */
 export const NAME = `${START}[^${HIDDEN}]*$`

@@ -55,6 +55,9 @@ const NUMBERS: Record<string, SQL> = {
   health_revision: sql`s.health_revision`,
 }
 const TIMES: Record<string, SQL> = { created_at: sql`r.created_at`, updated_at: sql`s.updated_at` }
+/** A member of a table by a client's word, which may also be a name that every object inherits. */
+const own = <T>(table: Readonly<Record<string, T>>, word: string): T | undefined =>
+  Object.hasOwn(table, word) ? table[word] : undefined
 const OPERATORS = { '<': sql`<`, '<=': sql`<=`, '>': sql`>`, '>=': sql`>=` }
 
 /** A filter as a condition over r (resource), s (resource_state) and p (parent). Never null, so NOT inverts it. */
@@ -68,11 +71,10 @@ export const filterSql = (filter: Filter, types: FilterTypes): SQL => {
 const testSql = (test: FilterTest, types: FilterTypes): SQL => {
   const [first = '', ...rest] = test.field
   if (rest.length === 0) {
-    if (TEXT[first])
-      return textSql(TEXT[first], SPELLED.has(first) ? { ...test, value: test.value.normalize('NFC') } : test)
-    if (NUMBERS[first]) return orderedSql(NUMBERS[first], test, sql`numeric`, isNumber(test.value), 'a number')
-    if (TIMES[first])
-      return orderedSql(TIMES[first], test, sql`timestamptz`, types.isTime(atMidnight(test.value)), 'an RFC 3339 time')
+    const [text, number, time] = [own(TEXT, first), own(NUMBERS, first), own(TIMES, first)]
+    if (text) return textSql(text, SPELLED.has(first) ? { ...test, value: test.value.normalize('NFC') } : test)
+    if (number) return orderedSql(number, test, sql`numeric`, isNumber(test.value), 'a number')
+    if (time) return orderedSql(time, test, sql`timestamptz`, types.isTime(atMidnight(test.value)), 'an RFC 3339 time')
     if (first === 'type_key') return typeSql(test, types)
     if (first === 'layer_kind') return layerKindSql(test, types)
     if (first === 'provides') return providesSql(test)
@@ -129,7 +131,7 @@ const above = (type_ids: number[], more: SQL): SQL =>
         where a.rid = any(${ridsOf(sql`r.path`)}) and a.type_id = any(${array(type_ids, 'smallint')}) and ${more})`
 
 const scopeSql = (test: FilterTest, types: FilterTypes): SQL => {
-  const type_ids = types.levels[test.field[1] as keyof FilterTypes['levels']]
+  const type_ids = own(types.levels, test.field[1] ?? '')
   if (!type_ids) throw new FilterMismatch(test, `scope has region_id, datacenter_id, layer_id and segment_id`)
   only(test, '=', '!=', ':')
   const is = above(type_ids, isPresence(test) ? sql`true` : sql`a.resource_id = ${test.value}`)

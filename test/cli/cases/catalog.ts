@@ -26,6 +26,18 @@ describe('the catalog', () => {
     expect(await signalbox('ada', ['topology', 'list', '--level', 'rack'])).toMatchObject({ code: 2 })
     const tree = await signalbox('ada', ['topology', 'show', 'imp'])
     expect(tree.out).toMatch(/^imp {3}region .*\n {2}imp-a {3}datacenter {3}\w+ {3}\d+ resources\n/)
+    expect(await signalbox('ada', ['topology', 'show', 'atlantis'])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('No region atlantis.'),
+    })
+    // A link between regions is no containment.
+    const near = { resource_id: 'imp-near', type_key: 'topology.region', name: 'imp-near', desired_state: {} }
+    const linked = { ...near, relationships: [{ type_key: 'connects_to', target_id: 'imp' }] }
+    const created = await signalbox('ada', ['resource', 'create', '-f', '-'], JSON.stringify(linked))
+    expect(created, created.err).toMatchObject({ code: 0 })
+    const places = (await signalbox('ada', ['topology', 'show'])).out
+    expect(places).toMatch(/^imp {3}region .*\n {2}imp-a {3}datacenter /m)
+    expect(places).toMatch(/^imp-near {3}region /m)
 
     expect(await read('resource', 'impact', 'imp')).toContainEqual(
       expect.objectContaining({ resource_id: 'imp-a', effect: 'unhealthy', distance: 1 }),

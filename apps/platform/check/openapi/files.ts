@@ -52,6 +52,7 @@ const PROPERTIES: Record<string, string> = {
   Zp: '\\u2029',
   Zs: ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000',
   DI: '\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180d\\u180f\\u2065\\u3164\\ufe00-\\ufe0f\\uffa0\\ufff0-\\ufff8',
+  NChar: '\\ufdd0-\\ufdef\\ufffe\\uffff',
 }
 const portable = (name: string, value: unknown): unknown =>
   name === 'pattern' && typeof value === 'string'
