@@ -34,6 +34,27 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
     approve: async (who: 'eva' | 'ada') =>
       must(await p.as(who).post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go')), 200, 202).body,
     does: async (verb: string, body: Record<string, unknown>) => must(await p.as('olga').post(path + verb, body), 202),
+    /** A patch that eva and ada approve, as the gate demands. */
+    patched: async (...changes: Record<string, unknown>[]) => {
+      const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
+      const approve = `${path}/patches/${body.patch_id}/approve`
+      const seen = { reviewed_digest: body.digest }
+      must(await p.as('eva').post(approve, seen), 200)
+      must(await p.as('ada').post(approve, seen), 202)
+    },
+    patchStatus: async () => must(await p.as('vic').get(`${path}/patches`), 200).body.items[0].status,
+    /** The kinds of the commands that were withdrawn, in order. */
+    withdrawn: async () => {
+      const { body } = must(await p.as('vic').get(`${path}/timeline?types=command.withdrawn`), 200)
+      return body.events.map(({ data }: { data: { kind: string } }) => data.kind)
+    },
+    row: async (node_id: string) =>
+      (
+        await p.query(
+          `select state, removed, gate_ids, spec ->> 'on_failure' as on_failure from operations.nodes where operation_id = $1 and node_id = $2`,
+          [operation_id, node_id],
+        )
+      )[0],
     /** The first such command that is not sent yet expires. */
     lapses: async (kind: string) => {
       await p.query(
@@ -102,16 +123,10 @@ describe('a command that is withdrawn', () => {
     ['other inputs', 'intervene', SET_INPUT],
     ['a patch', 'patch_applied', undefined],
   ])('as %s leaves no vote behind for another subject', async (_what, kind, intervention) => {
-    const { path, gate, approve, does, lapses } = await waiting()
+    const { path, gate, approve, does, patched, lapses } = await waiting()
     const before = await gate()
     if (intervention) await does('/interventions', intervention)
-    else {
-      const changes = [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } }]
-      const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
-      const seen = { reviewed_digest: body.digest }
-      must(await p.as('eva').post(`${path}/patches/${body.patch_id}/approve`, seen), 200)
-      must(await p.as('ada').post(`${path}/patches/${body.patch_id}/approve`, seen), 202)
-    }
+    else await patched({ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } })
     const asked = await gate()
     expect(asked.digest).not.toBe(before.digest)
     expect(votesOf(await approve('eva'))).toEqual(['eva'])
@@ -186,24 +201,56 @@ describe('a command that is withdrawn', () => {
   )
 
   it('as a patch takes values with it that someone gave its node: none runs on the approval from before the patch', async () => {
-    const { path, gate, approve, does, lapses } = await waiting()
+    const { path, gate, approve, does, patched, withdrawn, lapses } = await waiting()
     await approve('eva')
     const approved = await approve('ada')
-    const changes = [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } }]
-    const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
-    const seen = { reviewed_digest: body.digest }
-    must(await p.as('eva').post(`${path}/patches/${body.patch_id}/approve`, seen), 200)
-    must(await p.as('ada').post(`${path}/patches/${body.patch_id}/approve`, seen), 202)
+    await patched({ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } })
     await does('/interventions', { ...SET_INPUT, payload: { input_overrides: { delay_ms: 99 } } })
     expect(await gate()).toMatchObject({ status: 'waiting' })
     await lapses('patch_applied')
     expect(await gate()).toMatchObject({ status: 'approved', digest: approved.digest })
     expect((await p.as('vic').get(`${path}/nodes/b`)).body.inputs).toMatchObject({ effective: { delay_ms: 1 } })
-    const { body: after } = await p.as('vic').get(`${path}/timeline?types=command.withdrawn`)
-    expect(after.events.map(({ data }: { data: { kind: string } }) => data.kind)).toEqual([
-      'intervene',
-      'patch_applied',
-    ])
+    expect(await withdrawn()).toEqual(['intervene', 'patch_applied'])
+  })
+
+  it('as other inputs takes a later patch of its node with it: no gate shows the node from before the patch', async () => {
+    const { gate, does, patched, patchStatus, withdrawn, row, lapses } = await waiting()
+    const before = await gate()
+    await does('/interventions', SET_INPUT)
+    await patched(
+      { op: 'update_node', node_id: 'b', set: { on_failure: 'tolerate' } },
+      { op: 'add_gate', gate: { gate_id: 'h', policy: { approvals: { quorum: 1 } }, guards: ['b'] } },
+    )
+    expect(await row('b')).toMatchObject({ on_failure: 'tolerate', gate_ids: expect.arrayContaining(['go', 'h']) })
+    await lapses('intervene')
+    expect(await row('b')).toMatchObject({ on_failure: 'hold', gate_ids: ['go'] })
+    expect(await gate()).toMatchObject({ status: 'waiting', digest: before.digest })
+    expect(await patchStatus()).toBe('not_applicable')
+    expect(await withdrawn()).toEqual(['patch_applied', 'intervene'])
+  })
+
+  it('as a retry takes a later patch behind its gate with it: the approval from before it covers no patch', async () => {
+    const { path, gate, approve, does, patched, patchStatus, withdrawn, row, lapses } = await waiting()
+    await approve('eva')
+    const approved = await approve('ada')
+    const operation_id = path.split('/').at(-1)
+    await p.query(
+      `update operations.nodes set attempt = 1, state = case node_id when 'b' then 'failed' else 'succeeded' end where operation_id = $1`,
+      [operation_id],
+    )
+    await p.query(
+      `update operations.gates set consumed_at = clock_timestamp() where operation_id = $1 and gate_id = 'go'`,
+      [operation_id],
+    )
+    await does('/nodes/b/retry', { reason })
+    await patched({ op: 'add_node', node: { node_id: 'c', executor: 'noop', with: {}, depends_on: ['b'] } })
+    expect(await gate()).toMatchObject({ status: 'waiting' })
+    await lapses('retry_node')
+    expect(await gate()).toMatchObject({ status: 'approved', digest: approved.digest })
+    expect(await row('b')).toMatchObject({ state: 'failed' })
+    expect(await row('c')).toMatchObject({ removed: true })
+    expect(await patchStatus()).toBe('not_applicable')
+    expect(await withdrawn()).toEqual(['patch_applied', 'retry_node'])
   })
 })
 

@@ -53,16 +53,18 @@ const shared = (path: string) =>
 
 /**
  * Withdraws later commands that were decided on what this one had written, newest first: patches on its graph, and
- * values for its nodes or behind its gates. Else those would run on an approval of something else. The engine may have
- * taken one already: the claims go by the rows. A retry that it may have taken stays, for its nodes may run.
+ * patches and values for its nodes or behind its gates. Else those would run on an approval of something else. The
+ * engine may have taken one already: the claims go by the rows. A retry that it may have taken stays, for its nodes may
+ * run.
  */
 const withdrawLater = async (tx: Tx, { command_id }: Undoable): Promise<TimelineEvent[]> => {
   const { rows } = await tx.execute<Undoable>(sql`
     select later.command_id, later.operation_id, later.kind, later.payload, later.undo, later.actor
     from ${operation_commands} own join ${operation_commands} later on later.operation_id = own.operation_id and later.seq > own.seq
     where own.command_id = ${command_id} and own.undo is not null and later.status in ('pending', 'sending', 'delivered')
-      and case when later.kind = 'patch_applied' then own.kind = 'patch_applied'
-        when later.payload ->> 'type' in ('set_input', 'set_output') or (later.kind = 'retry_node' and later.status = 'pending' and later.attempts = 0)
+      and case when later.kind = 'patch_applied' and own.kind = 'patch_applied' then true
+        when later.kind = 'patch_applied' or later.payload ->> 'type' in ('set_input', 'set_output')
+          or (later.kind = 'retry_node' and later.status = 'pending' and later.attempts = 0)
         then ${shared('$.nodes[*].node_id')} or ${shared('$.gates[*].gate_id')} end
     order by later.seq desc for update of later`)
   const events: TimelineEvent[] = []
