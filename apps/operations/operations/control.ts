@@ -69,7 +69,7 @@ export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drif
         pins: { ...subject.pins, ...drift.pins },
         ...(asked && { open_gates: waitingGates(subject.operation_id) }),
       },
-      undo: { pause_reason: subject.facts.pause_reason, lease_state: subject.lease_state },
+      undo: { pause_reason: subject.facts.pause_reason, lease_state: subject.lease_state, ...asked?.before },
       effect: { drifted: node_ids, next_nodes, ...(asked && { rearmed_gates: Object.keys(asked.gates) }) },
     }
   })
