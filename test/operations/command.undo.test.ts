@@ -68,6 +68,19 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
 }
 const votesOf = (gate: { votes: { actor: { name: string } }[] }) => gate.votes.map(({ actor }) => actor.name)
 
+/** Records outcomes of commands as the reducer does, one batch a call. */
+const reducerOf = (operation_id: string) => {
+  const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
+  const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
+  const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
+  let record_seq = 0
+  return (...outcomes: [command_id: string, status: 'expired' | 'applied'][]) => {
+    record_seq += 1
+    const changes = outcomes.map(([command_id, status]) => ({ t: 'command' as const, command_id, status }))
+    return recordChanges(p.deps.db, operation_id, { record_seq, changes, report }, ref)
+  }
+}
+
 describe('a command that is withdrawn', () => {
   it('as more time for a gate gives back only the time: a decision made meanwhile counts', async () => {
     const { gate, approve, does, lapses } = await waiting()
@@ -141,7 +154,7 @@ describe('a command that is withdrawn', () => {
     expect((await p.as('vic').get(path)).body.open_gates).toEqual([])
   })
 
-  it.each(['withdrawn', 'expired'])(
+  it.each(['withdrawn', 'expired', 'expired in the same batch'])(
     'as a patch (%s) takes later patches with it, which were reviewed on a graph that never came to be',
     async (as) => {
       const node = (node_id: string, after: string) => ({ node_id, executor: 'noop', with: {}, depends_on: [after] })
@@ -170,19 +183,12 @@ describe('a command that is withdrawn', () => {
         await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
           operation_id,
         ])
-        const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
-        const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
-        const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
-        const says = (record_seq: number, command_id: string, status: 'expired' | 'applied') =>
-          recordChanges(
-            p.deps.db,
-            operation_id,
-            { record_seq, changes: [{ t: 'command', command_id, status }], report },
-            ref,
-          )
-        await says(1, one, 'expired')
+        const says = reducerOf(operation_id)
         // The engine took the second one before it learned of that.
-        await says(2, two, 'applied')
+        if (as === 'expired') {
+          await says([one, 'expired'])
+          await says([two, 'applied'])
+        } else await says([one, 'expired'], [two, 'applied'])
       }
       const nodes = await p.query(
         'select node_id, state from operations.nodes where operation_id = $1 order by ordinal',

@@ -163,8 +163,23 @@ const catalogEvent = ({ id, at, status, version, role }: Extract<Change, { t: 'c
 
 type CommandChange = Extract<Change, { t: 'command' }>
 
-/** Records outcomes of commands; undoes expired or refused ones immediately. */
+/**
+ * Records outcomes of commands; undoes expired or refused ones immediately. An undone one may withdraw a later one of
+ * the same batch, so a batch with one is taken in order.
+ */
 const settleCommands = async (
+  tx: Tx,
+  operation_id: string,
+  changes: readonly CommandChange[],
+  result: RecordResult,
+): Promise<TimelineEvent[]> => {
+  if (changes.every(({ status }) => status === 'applied')) return settleTogether(tx, operation_id, changes, result)
+  const events: TimelineEvent[] = []
+  for (const change of changes) events.push(...(await settleTogether(tx, operation_id, [change], result)))
+  return events
+}
+
+const settleTogether = async (
   tx: Tx,
   operation_id: string,
   changes: readonly CommandChange[],
