@@ -206,6 +206,26 @@ describe('a command that is withdrawn', () => {
     },
   )
 
+  it('with one that expired leaves no number for which the end of the operation would wait', async () => {
+    const { path, does } = await waiting()
+    const operation_id = String(path.split('/').at(-1))
+    await does('/interventions', SET_INPUT)
+    await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
+      operation_id,
+    ])
+    await does('/interventions', SET_INPUT)
+    const commands = () =>
+      p.query(
+        'select command_id, kind, status, seq::int from operations.operation_commands where operation_id = $1 order by seq',
+        [operation_id],
+      )
+    const first = (await commands()).find(({ kind }) => kind === 'intervene')
+    await reducerOf(operation_id)([first?.command_id, 'expired'])
+    const [second, last] = (await commands()).slice(-2)
+    expect(second).toMatchObject({ kind: 'intervene', status: 'withdrawn' })
+    expect(last).toMatchObject({ kind: 'place_free', status: 'pending' })
+  })
+
   it('as a patch takes values with it that someone gave its node: none runs on the approval from before the patch', async () => {
     const { path, gate, approve, does, patched, withdrawn, lapses } = await waiting()
     await approve('eva')

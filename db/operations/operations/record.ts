@@ -215,7 +215,9 @@ const settleTogether = async (
       events.push({ type: 'command.applied', actor: ENGINE, command_id, data: { kind: row.kind, seq: row.seq } })
       continue
     }
-    events.push(...(await undoCommand(tx, row, status)))
+    const undone = await undoCommand(tx, row, status)
+    events.push(...undone)
+    if (undone.some(({ type }) => type === 'command.withdrawn')) await passNumber(tx, operation_id)
     if (row.kind === 'start') result.withdrawn = true
     if (row.kind === 'patch_applied') {
       result.plan_revision = await revisionNow(tx, operation_id)
