@@ -309,6 +309,19 @@ describe('a resume that is withdrawn', () => {
     expect(await control(path)).toMatchObject({ control: 'run' })
   })
 
+  it('is followed by one that tells the engine of every gate that asks again, for it may have missed the reason', async () => {
+    const { path, gate, does } = await waiting()
+    await does('/interventions', SET_INPUT)
+    await steer(path, 'pause', 'resume')
+    const { round } = await gate()
+    const [resumed] = await p.query(
+      `select payload from operations.operation_commands where operation_id = $1 and kind = 'resume'`,
+      [path.split('/').at(-1)],
+    )
+    expect(round).toBe(2)
+    expect(resumed?.payload).toMatchObject({ gates: { go: { status: 'waiting', round } }, guarding: { go: ['b'] } })
+  })
+
   it('gives back the leases that it had taken again', async () => {
     const { path, lapses } = await waiting()
     const operation_id = path.split('/').at(-1)

@@ -58,7 +58,7 @@ export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drif
     const next_nodes = await listStartable(tx, subject.operation_id)
     await setControl(tx, subject.operation_id, { control: 'run', pause_reason: null })
     return {
-      payload: { acknowledged: node_ids, ...(acknowledge_drift && (await listAskedAgain(tx, subject.operation_id))) },
+      payload: { acknowledged: node_ids, ...(await listAskedAgain(tx, subject.operation_id)) },
       events: [
         said(command, command_id, 'operation.resumed', `${command.actor.name} resumed the operation`, {
           acknowledged: node_ids,
