@@ -280,6 +280,25 @@ describe('a command that is withdrawn', () => {
   })
 })
 
+describe('a start that is withdrawn', () => {
+  it('closes the patches of its operation, approved ones too', async () => {
+    const { path, patched, lapses } = await waiting()
+    await patched({ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } })
+    const changes = [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 8 } } }]
+    must(await p.as('both').post(`${path}/patches`, { base_revision: 2, changes, reason }), 201)
+    await lapses('start')
+    const { items } = must(await p.as('vic').get(`${path}/patches`), 200).body
+    expect(items.map(({ status }: { status: string }) => status)).toEqual(['not_applicable', 'not_applicable'])
+    const { body } = await p.as('vic').get(`${path}/timeline?types=patch.not_applicable`)
+    expect(body.events.map(({ data }: { data: object }) => data)).toEqual([
+      { why: 'operation_ended' },
+      { why: 'operation_ended' },
+    ])
+    const held = 'select from operations.nodes where operation_id = $1 and hold_patch_id is not null'
+    expect(await p.query(held, [path.split('/').at(-1)])).toEqual([])
+  })
+})
+
 describe('a resume that is withdrawn', () => {
   const control = async (path: string) =>
     (

@@ -9,6 +9,7 @@ import { FIRST_ESCALATION } from '../gates/ask.ts'
 import { askedService, cancelGates } from '../gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../leases/rows.ts'
 import { undoRevision } from '../patches/apply.ts'
+import { closePatches } from '../patches/rows.ts'
 import { startWithdrawn } from '../plans/rows.ts'
 import { gates, type LeaseState, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
 import { type DriftUndo, restoreDrift, restoreGates } from './undo.rows.ts'
@@ -129,6 +130,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     ended_at: sql`clock_timestamp()`,
   })
   const closed = await cancelGates(tx, operation_id)
+  const patches = await closePatches(tx, operation_id, 'operation_ended', ['awaiting_approval', 'approved'])
   await startWithdrawn(tx, operation_id)
   // No one is left to receive the decisions made on it meanwhile.
   await tx
@@ -138,6 +140,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
   const data = { status: 'cancelled', end_reason: 'start_withdrawn' }
   return [
     { type: 'operation.cancelled', data },
+    ...patches,
     ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
     { type: 'operation.ended', data, evidence: endedUnstarted(operation_id) },
   ]
