@@ -51,7 +51,7 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
     row: async (node_id: string) =>
       (
         await p.query(
-          `select state, removed, gate_ids, spec ->> 'on_failure' as on_failure from operations.nodes where operation_id = $1 and node_id = $2`,
+          `select state, removed, outputs, gate_ids, spec ->> 'on_failure' as on_failure from operations.nodes where operation_id = $1 and node_id = $2`,
           [operation_id, node_id],
         )
       )[0],
@@ -365,6 +365,32 @@ describe('a resume that is withdrawn', () => {
     await lapses('resume')
     expect(await control(path)).toEqual({ control: 'pause', lease_state: 'given_back' })
     expect(await held()).toEqual([])
+  })
+})
+
+describe('an intervention that takes effect with its commit', () => {
+  it.each(['medium', 'high'])('is never withdrawn, at %s risk', async (risk_level) => {
+    const { path, row } = await waiting()
+    const operation_id = String(path.split('/').at(-1))
+    await p.query(`update operations.operations set risk_level = $2 where operation_id = $1`, [
+      operation_id,
+      risk_level,
+    ])
+    await p.query(`update operations.nodes set state = 'succeeded' where operation_id = $1 and node_id = 'a'`, [
+      operation_id,
+    ])
+    const set = { type: 'set_output', node_id: 'a', payload: { outputs: { n: 2 } }, reason }
+    const { intervention } = must(await p.as('olga').post(`${path}/interventions`, set), 201, 202).body
+    if (intervention.gate_id) {
+      const seen = await p.seen(operation_id, intervention.gate_id)
+      must(await p.as('eva').post(`${path}/gates/${intervention.gate_id}/approve`, seen), 200)
+    }
+    expect(
+      await p.query('select class, status, not_after from operations.operation_commands where command_id = $1', [
+        intervention.intervention_id,
+      ]),
+    ).toEqual([{ class: 'edit', status: 'pending', not_after: null }])
+    expect(await row('a')).toMatchObject({ outputs: { n: 2 } })
   })
 })
 

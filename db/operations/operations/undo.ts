@@ -240,6 +240,7 @@ type RowsBefore = {
   added_s?: number
   /** Seconds that were added to a gate's time, in this round. */
   gate_time?: { gate_id: string; round: number; added_s: number }
+  /** Of an override_freeze from before it was complete with its commit. */
   freezes?: Record<string, unknown>
 }
 
