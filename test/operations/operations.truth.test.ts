@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
+import { recordChanges } from '../../db/operations/operations/record.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, problem, startPlatform } from './support/platform.ts'
 
@@ -224,7 +225,10 @@ describe('a running operation', () => {
     ).toContain('2.3.10')
   })
 
-  it('no longer holds accepted values once the retry before them is withdrawn: the resume goes with it', async () => {
+  it.each([
+    'withdrawn',
+    'expired',
+  ])('holds accepted values no longer once the retry before them is %s: the resume goes with it', async (as) => {
     const policy = { approvals: { quorum: 1 } }
     const graph = {
       nodes: [act('a', { $from: 'target/desired_state/release' })],
@@ -255,14 +259,36 @@ describe('a running operation', () => {
     const accepted = await now()
     expect(accepted).toMatchObject({ control: 'run', state: 'pending', status: 'waiting', pins: { [host]: 2 } })
     expect(JSON.stringify(accepted?.spec)).toContain('2.3.10')
-    await p.query(
-      `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where operation_id = $1 and kind = 'retry_node'`,
-      [operation_id],
-    )
-    expect(await sweep(p.deps.db)).toBe(1)
+    const commands = () =>
+      p.query('select command_id, kind from operations.operation_commands where operation_id = $1 order by seq', [
+        operation_id,
+      ])
+    if (as === 'withdrawn') {
+      await p.query(
+        `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where operation_id = $1 and kind = 'retry_node'`,
+        [operation_id],
+      )
+      expect(await sweep(p.deps.db)).toBe(1)
+    } else {
+      // The engine takes all at once after an absence, the resume still in time.
+      await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
+        operation_id,
+      ])
+      const outcome = (kind: string, command_id: string) =>
+        ({ t: 'command', command_id, status: kind === 'retry_node' ? 'expired' : 'applied' }) as const
+      const changes = (await commands()).map(({ kind, command_id }) => outcome(kind, command_id))
+      const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
+      const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
+      const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
+      await recordChanges(p.deps.db, operation_id, { record_seq: 1, changes, report }, ref)
+      // It is told that the resume that it took does not count.
+      expect((await commands()).slice(-2).map(({ kind }) => kind)).toEqual(['pause', 'place_free'])
+    }
     expect(await now()).toEqual({ ...before, control: 'pause' })
     const { body } = await p.as('vic').get(`${path}/timeline?types=command.withdrawn`)
-    expect(body.events.map(({ data }: { data: { kind: string } }) => data.kind)).toEqual(['resume', 'retry_node'])
+    expect(body.events.map(({ data }: { data: { kind: string } }) => data.kind)).toEqual(
+      as === 'withdrawn' ? ['resume', 'retry_node'] : ['resume'],
+    )
   })
 
   it('adopts versions that changed without a value if a retry or a patch starts a node', async () => {
