@@ -239,7 +239,7 @@ describe('a command that is withdrawn', () => {
     expect(await withdrawn()).toEqual(['intervene', 'patch_applied'])
   })
 
-  it('as other inputs takes a later patch of its node with it: no gate shows the node from before the patch', async () => {
+  it('as other inputs takes a later patch of its node with it: no gate shows an older node', async () => {
     const { gate, does, patched, patchStatus, withdrawn, row, lapses } = await waiting()
     const before = await gate()
     await does('/interventions', SET_INPUT)
@@ -255,7 +255,7 @@ describe('a command that is withdrawn', () => {
     expect(await withdrawn()).toEqual(['patch_applied', 'intervene'])
   })
 
-  it('as a retry takes a later patch behind its gate with it: the approval from before it covers no patch', async () => {
+  it('as a retry takes a later patch behind its gate with it: its approval covers no patch', async () => {
     const { path, gate, approve, does, patched, patchStatus, withdrawn, row, lapses } = await waiting()
     await approve('eva')
     const approved = await approve('ada')
@@ -328,7 +328,7 @@ describe('a resume that is withdrawn', () => {
     expect(await control(path)).toMatchObject({ control: 'run' })
   })
 
-  it('is followed by one that tells the engine of every gate that asks again, for it may have missed the reason', async () => {
+  it('is followed by one that tells the engine of every gate that asks again', async () => {
     const { path, gate, does } = await waiting()
     await does('/interventions', SET_INPUT)
     await steer(path, 'pause', 'resume')

@@ -225,10 +225,7 @@ describe('a running operation', () => {
     ).toContain('2.3.10')
   })
 
-  it.each([
-    'withdrawn',
-    'expired',
-  ])('holds accepted values no longer once the retry before them is %s: the resume goes with it', async (as) => {
+  it.each(['withdrawn', 'expired'])('drops accepted values if the retry before the resume is %s', async (as) => {
     const policy = { approvals: { quorum: 1 } }
     const graph = {
       nodes: [act('a', { $from: 'target/desired_state/release' })],
