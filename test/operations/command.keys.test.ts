@@ -107,6 +107,11 @@ const POSTS: Record<string, () => Promise<Sent>> = {
     const { path, seen } = await asked()
     return on('eva', `${path}/reject`, { round: seen.round, comment: 'no' }, { comment: 'another' })
   },
+  '/v1/operations/{operation_id}/ballots': async () => {
+    const { operation_id, path } = await started()
+    const { reviewed_digest: digest, round } = await p.seen(operation_id, 'go')
+    return on('eva', `${path}/ballots`, { type: 'gate', id: 'go', round, digest }, { round: round + 1 })
+  },
   '/v1/operations/{operation_id}/patches': async () =>
     on('olga', `${(await started()).path}/patches`, proposal, { reason: 'another' }),
   '/v1/operations/{operation_id}/patches/{patch_id}/approve': async () => {
@@ -194,12 +199,11 @@ describe('a key', () => {
   it('is required by every route that changes something', () => {
     const posts = ROUTES.filter(({ upstream, method }) => upstream === 'operations' && method === 'POST')
     const paths = posts.map(({ path }) => path.replace('/api/', '/'))
-    // One only decodes; a ballot and taken work are new on each request; a webhook and a report count once by their own numbers.
+    // One only decodes; taken work is new on each request; a webhook and a report count once by their own numbers.
     const without = [
       '/v1/engine/codec/decode',
       '/v1/execution-results',
       '/v1/hooks/{schedule_id}',
-      '/v1/operations/{operation_id}/ballots',
       '/v1/pools/{pool}/work',
     ]
     expect(paths.filter((path) => !without.includes(path)).sort()).toEqual(Object.keys(POSTS).sort())

@@ -599,15 +599,15 @@ describe('interventions beside the end of a node', () => {
     expect(body.exceptions).toMatchObject([{ kind: 'override_freeze', actor: { name: 'olga' } }])
     const { events } = (await p.as('olga').get(`${path}/timeline?types=freeze.overridden`)).body
     expect(events).toMatchObject([{ data: { freeze_id: 'launch' } }])
-    // A command that never reaches the engine has no effect: the freeze holds again.
+    // Claims obey it from its commit on, so it is never withdrawn.
     await p.query(
       `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s', status = 'pending', attempts = 0
        where operation_id = $1 and kind = 'intervene'`,
       [operation_id],
     )
     await sweep(p.deps.db)
-    expect(await held()).toEqual(calendar)
-    expect((await p.as('olga').get(path)).body.exceptions).toEqual([])
+    expect(await held()).toEqual({ ...calendar, freezes: others })
+    expect((await p.as('olga').get(path)).body.exceptions).toMatchObject([{ kind: 'override_freeze' }])
   })
 
   it('override a freeze with a second person only while its author is an approver, and as both read it', async () => {

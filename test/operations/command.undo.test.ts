@@ -34,6 +34,27 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
     approve: async (who: 'eva' | 'ada') =>
       must(await p.as(who).post(`${path}/gates/go/approve`, await p.seen(operation_id, 'go')), 200, 202).body,
     does: async (verb: string, body: Record<string, unknown>) => must(await p.as('olga').post(path + verb, body), 202),
+    /** A patch that eva and ada approve, as the gate demands. */
+    patched: async (...changes: Record<string, unknown>[]) => {
+      const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
+      const approve = `${path}/patches/${body.patch_id}/approve`
+      const seen = { reviewed_digest: body.digest }
+      must(await p.as('eva').post(approve, seen), 200)
+      must(await p.as('ada').post(approve, seen), 202)
+    },
+    patchStatus: async () => must(await p.as('vic').get(`${path}/patches`), 200).body.items[0].status,
+    /** The kinds of the commands that were withdrawn, in order. */
+    withdrawn: async () => {
+      const { body } = must(await p.as('vic').get(`${path}/timeline?types=command.withdrawn`), 200)
+      return body.events.map(({ data }: { data: { kind: string } }) => data.kind)
+    },
+    row: async (node_id: string) =>
+      (
+        await p.query(
+          `select state, removed, outputs, gate_ids, spec ->> 'on_failure' as on_failure from operations.nodes where operation_id = $1 and node_id = $2`,
+          [operation_id, node_id],
+        )
+      )[0],
     /** The first such command that is not sent yet expires. */
     lapses: async (kind: string) => {
       await p.query(
@@ -46,6 +67,19 @@ const waiting = async (policy: Record<string, unknown> = {}) => {
   }
 }
 const votesOf = (gate: { votes: { actor: { name: string } }[] }) => gate.votes.map(({ actor }) => actor.name)
+
+/** Records outcomes of commands as the reducer does, one batch a call. */
+const reducerOf = (operation_id: string) => {
+  const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
+  const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
+  const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
+  let record_seq = 0
+  return (...outcomes: [command_id: string, status: 'expired' | 'applied'][]) => {
+    record_seq += 1
+    const changes = outcomes.map(([command_id, status]) => ({ t: 'command' as const, command_id, status }))
+    return recordChanges(p.deps.db, operation_id, { record_seq, changes, report }, ref)
+  }
+}
 
 describe('a command that is withdrawn', () => {
   it('as more time for a gate gives back only the time: a decision made meanwhile counts', async () => {
@@ -102,16 +136,10 @@ describe('a command that is withdrawn', () => {
     ['other inputs', 'intervene', SET_INPUT],
     ['a patch', 'patch_applied', undefined],
   ])('as %s leaves no vote behind for another subject', async (_what, kind, intervention) => {
-    const { path, gate, approve, does, lapses } = await waiting()
+    const { path, gate, approve, does, patched, lapses } = await waiting()
     const before = await gate()
     if (intervention) await does('/interventions', intervention)
-    else {
-      const changes = [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } }]
-      const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
-      const seen = { reviewed_digest: body.digest }
-      must(await p.as('eva').post(`${path}/patches/${body.patch_id}/approve`, seen), 200)
-      must(await p.as('ada').post(`${path}/patches/${body.patch_id}/approve`, seen), 202)
-    }
+    else await patched({ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } })
     const asked = await gate()
     expect(asked.digest).not.toBe(before.digest)
     expect(votesOf(await approve('eva'))).toEqual(['eva'])
@@ -126,7 +154,7 @@ describe('a command that is withdrawn', () => {
     expect((await p.as('vic').get(path)).body.open_gates).toEqual([])
   })
 
-  it.each(['withdrawn', 'expired'])(
+  it.each(['withdrawn', 'expired', 'expired in the same batch'])(
     'as a patch (%s) takes later patches with it, which were reviewed on a graph that never came to be',
     async (as) => {
       const node = (node_id: string, after: string) => ({ node_id, executor: 'noop', with: {}, depends_on: [after] })
@@ -155,19 +183,12 @@ describe('a command that is withdrawn', () => {
         await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
           operation_id,
         ])
-        const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
-        const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
-        const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
-        const says = (record_seq: number, command_id: string, status: 'expired' | 'applied') =>
-          recordChanges(
-            p.deps.db,
-            operation_id,
-            { record_seq, changes: [{ t: 'command', command_id, status }], report },
-            ref,
-          )
-        await says(1, one, 'expired')
+        const says = reducerOf(operation_id)
         // The engine took the second one before it learned of that.
-        await says(2, two, 'applied')
+        if (as === 'expired') {
+          await says([one, 'expired'])
+          await says([two, 'applied'])
+        } else await says([one, 'expired'], [two, 'applied'])
       }
       const nodes = await p.query(
         'select node_id, state from operations.nodes where operation_id = $1 order by ordinal',
@@ -185,25 +206,96 @@ describe('a command that is withdrawn', () => {
     },
   )
 
+  it('with one that expired leaves no number for which the end of the operation would wait', async () => {
+    const { path, does } = await waiting()
+    const operation_id = String(path.split('/').at(-1))
+    await does('/interventions', SET_INPUT)
+    await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
+      operation_id,
+    ])
+    await does('/interventions', SET_INPUT)
+    const commands = () =>
+      p.query(
+        'select command_id, kind, status, seq::int from operations.operation_commands where operation_id = $1 order by seq',
+        [operation_id],
+      )
+    const first = (await commands()).find(({ kind }) => kind === 'intervene')
+    await reducerOf(operation_id)([first?.command_id, 'expired'])
+    const [second, last] = (await commands()).slice(-2)
+    expect(second).toMatchObject({ kind: 'intervene', status: 'withdrawn' })
+    expect(last).toMatchObject({ kind: 'place_free', status: 'pending' })
+  })
+
   it('as a patch takes values with it that someone gave its node: none runs on the approval from before the patch', async () => {
-    const { path, gate, approve, does, lapses } = await waiting()
+    const { path, gate, approve, does, patched, withdrawn, lapses } = await waiting()
     await approve('eva')
     const approved = await approve('ada')
-    const changes = [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } }]
-    const { body } = must(await p.as('both').post(`${path}/patches`, { base_revision: 1, changes, reason }), 201)
-    const seen = { reviewed_digest: body.digest }
-    must(await p.as('eva').post(`${path}/patches/${body.patch_id}/approve`, seen), 200)
-    must(await p.as('ada').post(`${path}/patches/${body.patch_id}/approve`, seen), 202)
+    await patched({ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } })
     await does('/interventions', { ...SET_INPUT, payload: { input_overrides: { delay_ms: 99 } } })
     expect(await gate()).toMatchObject({ status: 'waiting' })
     await lapses('patch_applied')
     expect(await gate()).toMatchObject({ status: 'approved', digest: approved.digest })
     expect((await p.as('vic').get(`${path}/nodes/b`)).body.inputs).toMatchObject({ effective: { delay_ms: 1 } })
-    const { body: after } = await p.as('vic').get(`${path}/timeline?types=command.withdrawn`)
-    expect(after.events.map(({ data }: { data: { kind: string } }) => data.kind)).toEqual([
-      'intervene',
-      'patch_applied',
+    expect(await withdrawn()).toEqual(['intervene', 'patch_applied'])
+  })
+
+  it('as other inputs takes a later patch of its node with it: no gate shows an older node', async () => {
+    const { gate, does, patched, patchStatus, withdrawn, row, lapses } = await waiting()
+    const before = await gate()
+    await does('/interventions', SET_INPUT)
+    await patched(
+      { op: 'update_node', node_id: 'b', set: { on_failure: 'tolerate' } },
+      { op: 'add_gate', gate: { gate_id: 'h', policy: { approvals: { quorum: 1 } }, guards: ['b'] } },
+    )
+    expect(await row('b')).toMatchObject({ on_failure: 'tolerate', gate_ids: expect.arrayContaining(['go', 'h']) })
+    await lapses('intervene')
+    expect(await row('b')).toMatchObject({ on_failure: 'hold', gate_ids: ['go'] })
+    expect(await gate()).toMatchObject({ status: 'waiting', digest: before.digest })
+    expect(await patchStatus()).toBe('not_applicable')
+    expect(await withdrawn()).toEqual(['patch_applied', 'intervene'])
+  })
+
+  it('as a retry takes a later patch behind its gate with it: its approval covers no patch', async () => {
+    const { path, gate, approve, does, patched, patchStatus, withdrawn, row, lapses } = await waiting()
+    await approve('eva')
+    const approved = await approve('ada')
+    const operation_id = path.split('/').at(-1)
+    await p.query(
+      `update operations.nodes set attempt = 1, state = case node_id when 'b' then 'failed' else 'succeeded' end where operation_id = $1`,
+      [operation_id],
+    )
+    await p.query(
+      `update operations.gates set consumed_at = clock_timestamp() where operation_id = $1 and gate_id = 'go'`,
+      [operation_id],
+    )
+    await does('/nodes/b/retry', { reason })
+    await patched({ op: 'add_node', node: { node_id: 'c', executor: 'noop', with: {}, depends_on: ['b'] } })
+    expect(await gate()).toMatchObject({ status: 'waiting' })
+    await lapses('retry_node')
+    expect(await gate()).toMatchObject({ status: 'approved', digest: approved.digest })
+    expect(await row('b')).toMatchObject({ state: 'failed' })
+    expect(await row('c')).toMatchObject({ removed: true })
+    expect(await patchStatus()).toBe('not_applicable')
+    expect(await withdrawn()).toEqual(['patch_applied', 'retry_node'])
+  })
+})
+
+describe('a start that is withdrawn', () => {
+  it('closes the patches of its operation, approved ones too', async () => {
+    const { path, patched, lapses } = await waiting()
+    await patched({ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } })
+    const changes = [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 8 } } }]
+    must(await p.as('both').post(`${path}/patches`, { base_revision: 2, changes, reason }), 201)
+    await lapses('start')
+    const { items } = must(await p.as('vic').get(`${path}/patches`), 200).body
+    expect(items.map(({ status }: { status: string }) => status)).toEqual(['not_applicable', 'not_applicable'])
+    const { body } = await p.as('vic').get(`${path}/timeline?types=patch.not_applicable`)
+    expect(body.events.map(({ data }: { data: object }) => data)).toEqual([
+      { why: 'operation_ended' },
+      { why: 'operation_ended' },
     ])
+    const held = 'select from operations.nodes where operation_id = $1 and hold_patch_id is not null'
+    expect(await p.query(held, [path.split('/').at(-1)])).toEqual([])
   })
 })
 
@@ -236,6 +328,19 @@ describe('a resume that is withdrawn', () => {
     expect(await control(path)).toMatchObject({ control: 'run' })
   })
 
+  it('is followed by one that tells the engine of every gate that asks again', async () => {
+    const { path, gate, does } = await waiting()
+    await does('/interventions', SET_INPUT)
+    await steer(path, 'pause', 'resume')
+    const { round } = await gate()
+    const [resumed] = await p.query(
+      `select payload from operations.operation_commands where operation_id = $1 and kind = 'resume'`,
+      [path.split('/').at(-1)],
+    )
+    expect(round).toBe(2)
+    expect(resumed?.payload).toMatchObject({ gates: { go: { status: 'waiting', round } }, guarding: { go: ['b'] } })
+  })
+
   it('gives back the leases that it had taken again', async () => {
     const { path, lapses } = await waiting()
     const operation_id = path.split('/').at(-1)
@@ -260,6 +365,32 @@ describe('a resume that is withdrawn', () => {
     await lapses('resume')
     expect(await control(path)).toEqual({ control: 'pause', lease_state: 'given_back' })
     expect(await held()).toEqual([])
+  })
+})
+
+describe('an intervention that takes effect with its commit', () => {
+  it.each(['medium', 'high'])('is never withdrawn, at %s risk', async (risk_level) => {
+    const { path, row } = await waiting()
+    const operation_id = String(path.split('/').at(-1))
+    await p.query(`update operations.operations set risk_level = $2 where operation_id = $1`, [
+      operation_id,
+      risk_level,
+    ])
+    await p.query(`update operations.nodes set state = 'succeeded' where operation_id = $1 and node_id = 'a'`, [
+      operation_id,
+    ])
+    const set = { type: 'set_output', node_id: 'a', payload: { outputs: { n: 2 } }, reason }
+    const { intervention } = must(await p.as('olga').post(`${path}/interventions`, set), 201, 202).body
+    if (intervention.gate_id) {
+      const seen = await p.seen(operation_id, intervention.gate_id)
+      must(await p.as('eva').post(`${path}/gates/${intervention.gate_id}/approve`, seen), 200)
+    }
+    expect(
+      await p.query('select class, status, not_after from operations.operation_commands where command_id = $1', [
+        intervention.intervention_id,
+      ]),
+    ).toEqual([{ class: 'edit', status: 'pending', not_after: null }])
+    expect(await row('a')).toMatchObject({ outputs: { n: 2 } })
   })
 })
 

@@ -446,6 +446,34 @@ describe('a running graph', () => {
     ])
   }, 90_000)
 
+  it('waits no longer for a gate that a patch has removed', async () => {
+    const gates = [
+      { gate_id: 'go', policy, guards: ['a'] },
+      { gate_id: 'stay', policy, guards: ['b'] },
+    ]
+    const { operation_id } = await p.startOperation({ nodes: [noop('a', 0), noop('b', 0)], gates })
+    const path = `/v1/operations/${operation_id}`
+    for (const { gate_id } of gates) await waitingAt(operation_id, gate_id)
+    const changes = [{ op: 'remove_gate', gate_id: 'go' }]
+    const { body } = await p.as('olga').post(`${path}/patches`, { base_revision: 1, changes, reason })
+    const vote = { reviewed_digest: body.digest }
+    expect((await p.as('eva').post(`${path}/patches/${body.patch_id}/approve`, vote)).status).toBeLessThan(300)
+    const reported = async () => {
+      const [row] = await p.query(
+        `select o.open_gates, n.state from operations.operations o join operations.nodes n using (operation_id)
+         where operation_id = $1 and node_id = 'a'`,
+        [operation_id],
+      )
+      const { blocked_on } = (await p.as('vic').get(path)).body
+      return { ...row, blocked_on: blocked_on.map(({ id }: { id: string }) => id) }
+    }
+    const wanted = { open_gates: 1, state: 'succeeded', blocked_on: ['stay'] }
+    await until(async () => isDeepStrictEqual(await reported(), wanted), { timeout_ms: 30_000, what: 'only stay waits' })
+    expect((await p.as('vic').get(`${path}/gates/go`)).body.status).toBe('cancelled')
+    await p.as('eva').post(`${path}/gates/stay/approve`, await p.seen(operation_id, 'stay'))
+    await reaches(operation_id, 'succeeded')
+  }, 90_000)
+
   it('refuses a patch with the exact reason, and nothing changes', async () => {
     const { operation_id, path } = await behindGate()
     const propose = (changes: unknown[], base_revision = 1, by: 'olga' | 'pia' | 'eva' = 'olga') =>

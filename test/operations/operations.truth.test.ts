@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
+import { recordChanges } from '../../db/operations/operations/record.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, problem, startPlatform } from './support/platform.ts'
 
@@ -151,6 +153,14 @@ describe('a start', () => {
 })
 
 describe('a running operation', () => {
+  const act = (node_id: string, release: unknown) => ({
+    node_id,
+    executor: 'http',
+    idempotent: true,
+    target_id: host,
+    with: { request: { method: 'POST', url: 'http://127.0.0.1:9/', body: { release } } },
+  })
+
   it("is resumed only on the catalog's current state", async () => {
     const { send } = await started()
     must(await send('pause'), 200, 202)
@@ -195,13 +205,6 @@ describe('a running operation', () => {
   })
 
   it("retries a node only on the catalog's current state, if others adopted a newer version", async () => {
-    const act = (node_id: string, release: unknown) => ({
-      node_id,
-      executor: 'http',
-      idempotent: true,
-      target_id: host,
-      with: { request: { method: 'POST', url: 'http://127.0.0.1:9/', body: { release } } },
-    })
     const graph = { nodes: [act('a', { $from: 'target/desired_state/release' }), act('b', 'x')] }
     const { operation_id, path, send } = await started({ kind: 'graph', targets: undefined, change: undefined, graph })
     const retry = (node_id: string) => p.as('olga').post(`${path}/nodes/${node_id}/retry`, { reason })
@@ -220,6 +223,69 @@ describe('a running operation', () => {
     expect(
       JSON.stringify(await p.query('select spec from operations.nodes where operation_id = $1', [operation_id])),
     ).toContain('2.3.10')
+  })
+
+  it.each(['withdrawn', 'expired'])('drops accepted values if the retry before the resume is %s', async (as) => {
+    const policy = { approvals: { quorum: 1 } }
+    const graph = {
+      nodes: [act('a', { $from: 'target/desired_state/release' })],
+      gates: [{ gate_id: 'go', policy, guards: ['a'] }],
+    }
+    const { operation_id, path, send } = await started({ kind: 'graph', targets: undefined, change: undefined, graph })
+    await p.query(`update operations.nodes set state = 'failed', attempt = 1 where operation_id = $1`, [operation_id])
+    await p.query(
+      `update operations.gates set status = 'approved', approved_digest = digest, consumed_at = clock_timestamp() where operation_id = $1`,
+      [operation_id],
+    )
+    const now = async () =>
+      (
+        await p.query(
+          `select c.control, n.state, n.spec, n.spec_digest, n.gate_ids, g.status, g.digest, g.subject,
+             g.consumed_at is not null as used, o.pins
+           from operations.operations o join operations.operation_control c using (operation_id)
+             join operations.nodes n using (operation_id) join operations.gates g using (operation_id)
+           where operation_id = $1 and gate_id = 'go'`,
+          [operation_id],
+        )
+      )[0]
+    const before = await now()
+    must(await p.as('olga').post(`${path}/nodes/a/retry`, { reason }), 200, 202)
+    must(await send('pause'), 200, 202)
+    moved()
+    must(await send('resume', { acknowledge_drift: true }), 200, 202)
+    const accepted = await now()
+    expect(accepted).toMatchObject({ control: 'run', state: 'pending', status: 'waiting', pins: { [host]: 2 } })
+    expect(JSON.stringify(accepted?.spec)).toContain('2.3.10')
+    const commands = () =>
+      p.query('select command_id, kind from operations.operation_commands where operation_id = $1 order by seq', [
+        operation_id,
+      ])
+    if (as === 'withdrawn') {
+      await p.query(
+        `update operations.operation_commands set not_after = clock_timestamp() - interval '1 s' where operation_id = $1 and kind = 'retry_node'`,
+        [operation_id],
+      )
+      expect(await sweep(p.deps.db)).toBe(1)
+    } else {
+      // The engine takes all at once after an absence, the resume still in time.
+      await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
+        operation_id,
+      ])
+      const outcome = (kind: string, command_id: string) =>
+        ({ t: 'command', command_id, status: kind === 'retry_node' ? 'expired' : 'applied' }) as const
+      const changes = (await commands()).map(({ kind, command_id }) => outcome(kind, command_id))
+      const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
+      const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
+      const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
+      await recordChanges(p.deps.db, operation_id, { record_seq: 1, changes, report }, ref)
+      // It is told that the resume that it took does not count.
+      expect((await commands()).slice(-2).map(({ kind }) => kind)).toEqual(['pause', 'place_free'])
+    }
+    expect(await now()).toEqual({ ...before, control: 'pause' })
+    const { body } = await p.as('vic').get(`${path}/timeline?types=command.withdrawn`)
+    expect(body.events.map(({ data }: { data: { kind: string } }) => data.kind)).toEqual(
+      as === 'withdrawn' ? ['resume', 'retry_node'] : ['resume'],
+    )
   })
 
   it('adopts versions that changed without a value if a retry or a patch starts a node', async () => {

@@ -194,7 +194,8 @@ const keep = async (
 
 /** After a restore no start is allowed until a person has accepted the restore; stopping always is. */
 const refuseRestored = async ({ fence }: Uses<'fence'>, command: Command): Promise<void> => {
-  if (command.class !== 'start' || (await fence()).held_since === null) return
+  const starts = command.class === 'start' || command.kind === 'intervene'
+  if (!starts || (await fence()).held_since === null) return
   throw new AppError('internal_error', 'restored', RESTORED, {
     hint: 'Pause, cancel and reject still work. Everything else waits for the operator of this installation.',
   })

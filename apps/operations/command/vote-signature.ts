@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
+import type { Answer } from '../../../db/command/run.ts'
 import { insertBallot, spendBallot } from '../../../db/operations/gates/ballots.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { clientDataOf } from '../../shared/auth/client-data.ts'
@@ -9,28 +10,36 @@ import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import { challengeOf } from '../../shared/evidence/vote-signature.ts'
 import type { SignedBy, Trust, Uses } from '../deps.ts'
+import { type Mutation, mutate } from './mutate.ts'
 
 const BALLOT_S = 300
 
-/** Issues a ballot for the caller's passkey (federation.md 8). It states the page; the vote compares it with rows. */
+/** Issues one ballot per key for the caller's passkey (federation.md 8). It states the page; the vote checks the rows. */
 export const issueBallot = async (
-  { db, clock, trust }: Uses<'clock' | 'db' | 'trust'>,
-  { user_id }: Caller,
+  deps: Uses<'clock' | 'db' | 'keys' | 'trust'>,
+  mutation: Mutation,
   operation_id: string,
   { type, id, round, digest }: BallotBody,
-): Promise<BallotReply> => {
+): Promise<Answer> => {
   if (type === 'gate' && round === null)
     throw wrongAt('/round', 'is the round that the gate shows', {
       as: 'required',
       detail: 'A ballot for a gate must name its round.',
     })
-  const { rp_id, credential_ids } = await trust.passkeys.of(user_id)
+  const { user_id } = mutation.caller
+  const { rp_id, credential_ids } = await deps.trust.passkeys.of(user_id)
   const nonce = randomBytes(16).toString('base64url')
-  const expires_at = new Date(clock.now().getTime() + 1000 * BALLOT_S).toISOString()
+  const expires_at = new Date(deps.clock.now().getTime() + 1000 * BALLOT_S).toISOString()
   const decision = 'approve' as const
   const ballot: Ballot = { v: 1, rp_id, operation_id, type, id, round, digest, decision, user_id, nonce, expires_at }
-  await insertBallot(db, challengeOf(ballot), ballot)
-  return { ballot, credential_ids }
+  const reply: BallotReply = { ballot, credential_ids }
+  return mutate(deps, mutation, async (tx) => ({
+    effect: {},
+    keep: async () => {
+      await insertBallot(tx, challengeOf(ballot), ballot)
+      return { status: 200, body: reply }
+    },
+  }))
 }
 
 /** Whose passkey answered the challenge of this vote; undefined until identity was asked. */

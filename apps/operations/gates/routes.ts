@@ -27,6 +27,7 @@ import {
   VersionedHeaders,
 } from '../../shared/http/routes.ts'
 import { commandOf } from '../command/command.ts'
+import { mutationOf } from '../command/mutate.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { issueBallot } from '../command/vote-signature.ts'
 import type { Uses } from '../deps.ts'
@@ -170,15 +171,16 @@ const commandRoutes = (app: Router, deps: Deps) => {
     operationId: 'createBallot',
     summary: 'Get a ballot to sign with a passkey',
     description:
-      'Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min.',
+      'Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min. For another ballot use another key.',
     params: OperationParams,
     body: BallotBody,
     headers: CommandHeaders,
     response: { 200: BallotReply },
     preHandler: allow(['gate:decide', 'patch:decide'], { kind: 'W' }),
-    handler: async (req) => {
-      await requireVisible(deps, req.caller, req.params.operation_id)
-      return issueBallot(deps, req.caller, req.params.operation_id, req.body)
+    handler: async (req, reply) => {
+      const { operation_id } = req.params
+      await requireVisible(deps, req.caller, operation_id)
+      return sendStored(reply, await issueBallot(deps, mutationOf(deps, req), operation_id, req.body))
     },
   })
 }

@@ -93,7 +93,6 @@ const ACTS: Record<OperationIntervention, Act> = {
       payload: message('override_freeze', {}),
       events: [{ type: 'freeze.overridden', data: { freeze_id, until: freeze.to } }],
       set: { exceptions: [...subject.exceptions, exception] },
-      undo: { freezes: { [freeze_id]: freeze } },
       exception: true,
       overrides: { freeze: pick(freeze, 'from', 'to', 'approvers') },
       statement: `override_freeze: ${freeze_id}, which lasts until ${freeze.to}`,

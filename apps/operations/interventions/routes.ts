@@ -5,6 +5,7 @@ import { routes, sendStored, VersionedHeaders } from '../../shared/http/routes.t
 import { commandOf } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps } from '../deps.ts'
+import { classOf } from './second.ts'
 import { interventionSteps } from './steps.ts'
 import type { InterventionDeps } from './types.ts'
 
@@ -23,7 +24,7 @@ export const interventionsRoutes = routes<CommandDeps & InterventionDeps>('nodes
     preHandler: allow('operation:intervene', { kind: 'A' }),
     handler: async (req, reply) => {
       const { reason, dry_run } = req.body
-      const given = { kind: 'intervene', class: 'start', ...req.params, reason, dry_run } as const
+      const given = { kind: 'intervene', class: classOf(req.body.type), ...req.params, reason, dry_run } as const
       const command = { ...commandOf(deps, req, given), caller: req.caller }
       return sendStored(reply, await runCommand(deps, command, interventionSteps(deps, command, req.body)))
     },

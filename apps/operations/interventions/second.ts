@@ -17,6 +17,11 @@ import type { Intervened, Intervening, InterventionCommand, InterventionDeps } f
 /** Types that need no second person, because they do not change the effect of the plan. */
 const ALONE: ReadonlySet<InterventionBody['type']> = new Set(['extend_deadline', 'set_limits'])
 
+/** Types that are complete in Postgres with the commit: they have no deadline, for no withdrawal could be true. */
+const AT_ONCE: ReadonlySet<InterventionBody['type']> = new Set(['set_output', 'override_freeze'])
+
+export const classOf = (type: InterventionBody['type']) => (AT_ONCE.has(type) ? 'edit' : 'start')
+
 /** Whether another person has to agree to an intervention of this type. */
 export const waitsForSecondPerson = (risk_level: string, type: InterventionBody['type']): boolean =>
   needsSecondPerson(risk_level) && !ALONE.has(type)

@@ -58,7 +58,7 @@ export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drif
     const next_nodes = await listStartable(tx, subject.operation_id)
     await setControl(tx, subject.operation_id, { control: 'run', pause_reason: null })
     return {
-      payload: { acknowledged: node_ids, ...(acknowledge_drift && (await listAskedAgain(tx, subject.operation_id))) },
+      payload: { acknowledged: node_ids, ...(await listAskedAgain(tx, subject.operation_id)) },
       events: [
         said(command, command_id, 'operation.resumed', `${command.actor.name} resumed the operation`, {
           acknowledged: node_ids,
@@ -69,7 +69,7 @@ export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drif
         pins: { ...subject.pins, ...drift.pins },
         ...(asked && { open_gates: waitingGates(subject.operation_id) }),
       },
-      undo: { pause_reason: subject.facts.pause_reason, lease_state: subject.lease_state },
+      undo: { pause_reason: subject.facts.pause_reason, lease_state: subject.lease_state, ...asked?.before },
       effect: { drifted: node_ids, next_nodes, ...(asked && { rearmed_gates: Object.keys(asked.gates) }) },
     }
   })

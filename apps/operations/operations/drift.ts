@@ -2,11 +2,13 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { equals, type Queryable, type Tx, updateRows } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { listMovedTargets, listPatchedNodes, type MovedTarget } from '../../../db/operations/leases/drift.ts'
+import type { DriftUndo } from '../../../db/operations/operations/undo.rows.ts'
 import { getIntent } from '../../../db/operations/plans/rows.ts'
 import { nodes, operations } from '../../../db/operations/tables/index.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
+import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
@@ -115,24 +117,39 @@ const withValues = (spec: PlanNode, from: PlanNode): PlanNode => {
   return next as PlanNode
 }
 
-/** A person accepts the new values: nodes hold them from now on, and a gate that approved other values asks again. */
-export const takeDrift = async (deps: PlanningDeps, tx: Tx, subject: Subject, drift: Drift): Promise<Asked> => {
+/**
+ * A person accepts the new values: nodes hold them from now on, and a gate that approved other values asks again.
+ * `before`: the rows that this changes, for a withdrawal.
+ */
+export const takeDrift = async (
+  deps: PlanningDeps,
+  tx: Tx,
+  subject: Subject,
+  drift: Drift,
+): Promise<Asked & { before: DriftUndo }> => {
   const { operation_id } = subject
+  const changed = drift.drifted.map(({ node_id }) => node_id)
   const known = await diffOf(tx, subject)
-  const moved = new Set(drift.diff.map(({ resource_id }) => resource_id))
-  await updateRows(tx, { operation_id }, operations, {
-    diff_moved: [...known.filter(({ resource_id }) => !moved.has(resource_id)), ...drift.diff],
-  })
+  const resource_ids = drift.diff.map(({ resource_id }) => resource_id)
+  const stays = ({ resource_id }: TargetDiff) => !resource_ids.includes(resource_id)
+  const specs = await tx
+    .select(pick(nodes, 'node_id', 'spec', 'spec_digest', 'gate_ids'))
+    .from(nodes)
+    .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, changed)))
+  await updateRows(tx, { operation_id }, operations, { diff_moved: [...known.filter(stays), ...drift.diff] })
   for (const { node_id, spec } of drift.drifted) if (spec) await setSpec(tx, operation_id, node_id, spec)
   const outlook = await lookAhead(deps, tx, subject, [])
-  const changed = drift.drifted.map(({ node_id }) => node_id)
   const guarded = new Map(
     outlook.gates.map(({ gate_id, guards }) => {
       const cone = coneOf(outlook.patched.nodes, guards)
       return [gate_id, changed.filter((node_id) => cone.has(node_id))]
     }),
   )
-  return askAgain(tx, operation_id, outlook.rows.gates, outlook.gates, (gate_id) => guarded.get(gate_id) ?? [])
+  const behind = (gate_id: string) => guarded.get(gate_id) ?? []
+  const asked = await askAgain(tx, operation_id, outlook.rows.gates, outlook.gates, behind)
+  const pins = Object.fromEntries(Object.keys(drift.pins).map((id) => [id, subject.pins[id]]))
+  const diff = known.filter((entry) => !stays(entry))
+  return { ...asked, before: { nodes: specs, gates: asked.undo, drift: { pins, resource_ids, diff } } }
 }
 
 const setSpec = async (tx: Tx, operation_id: string, node_id: string, spec: PlanNode): Promise<void> => {

@@ -31,12 +31,13 @@ export const passAwaiting = async (
     .set({ command_seq: NEXT_SEQ })
     .where(eq(operation_control.operation_id, operation_id))
     .returning({ seq: operation_control.command_seq })
+  const not_after = sql`case when ${operation_commands.class} = 'start' then ${dispatchEnd(operation_id, deadline_s)} end`
   await updateRows(tx, { command_id }, operation_commands, {
     seq: numbered?.seq ?? 0,
     undo,
     ...(payload === null
       ? { status: 'applied', outcome_at: sql`clock_timestamp()` as never }
-      : { status: 'pending', payload, not_after: dispatchEnd(operation_id, deadline_s) as never }),
+      : { status: 'pending', payload, not_after: not_after as never }),
   })
 }
 

@@ -154,8 +154,10 @@ export const waitingBefore = sql.raw(
   `waiting_since = ${keptOpen('waiting_since')}, deadline_at = ${keptOpen('deadline_at')}`,
 )
 
-/** The round of gate `g` when restored to `r`: a round decided since is over. */
-export const nextRound = sql.raw("g.round + (g.round > r.round and g.status not in ('armed', 'waiting'))::int")
+/** The round of gate `g` when restored to `r`: one decided since, or closed with the gate, is over. */
+export const nextRound = sql.raw(
+  "g.round + (g.status = 'cancelled' or (g.round > r.round and g.status not in ('armed', 'waiting')))::int",
+)
 
 /**
  * Adjusts votes after gates were restored. A vote on another subject no longer counts, although its round continues. A

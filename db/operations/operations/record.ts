@@ -163,8 +163,23 @@ const catalogEvent = ({ id, at, status, version, role }: Extract<Change, { t: 'c
 
 type CommandChange = Extract<Change, { t: 'command' }>
 
-/** Records outcomes of commands; undoes expired or refused ones immediately. */
+/**
+ * Records outcomes of commands; undoes expired or refused ones immediately. An undone one may withdraw a later one of
+ * the same batch, so a batch with one is taken in order.
+ */
 const settleCommands = async (
+  tx: Tx,
+  operation_id: string,
+  changes: readonly CommandChange[],
+  result: RecordResult,
+): Promise<TimelineEvent[]> => {
+  if (changes.every(({ status }) => status === 'applied')) return settleTogether(tx, operation_id, changes, result)
+  const events: TimelineEvent[] = []
+  for (const change of changes) events.push(...(await settleTogether(tx, operation_id, [change], result)))
+  return events
+}
+
+const settleTogether = async (
   tx: Tx,
   operation_id: string,
   changes: readonly CommandChange[],
@@ -200,7 +215,9 @@ const settleCommands = async (
       events.push({ type: 'command.applied', actor: ENGINE, command_id, data: { kind: row.kind, seq: row.seq } })
       continue
     }
-    events.push(...(await undoCommand(tx, row, status)))
+    const undone = await undoCommand(tx, row, status)
+    events.push(...undone)
+    if (undone.some(({ type }) => type === 'command.withdrawn')) await passNumber(tx, operation_id)
     if (row.kind === 'start') result.withdrawn = true
     if (row.kind === 'patch_applied') {
       result.plan_revision = await revisionNow(tx, operation_id)

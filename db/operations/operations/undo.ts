@@ -6,11 +6,13 @@ import { equals, type Tx, updateRows } from '../../client.ts'
 import { lockUnsentStarts, revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
-import { askedService, cancelGates, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { askedService, cancelGates } from '../gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../leases/rows.ts'
 import { undoRevision } from '../patches/apply.ts'
+import { closePatches } from '../patches/rows.ts'
 import { startWithdrawn } from '../plans/rows.ts'
 import { gates, type LeaseState, nodes, operation_commands, operation_control, operations } from '../tables/index.ts'
+import { type DriftUndo, restoreDrift, restoreGates } from './undo.rows.ts'
 
 /**
  * Undoes the decisions of start-class commands that never took effect (operations.md 1.4): withdrawn by the sweeper,
@@ -20,7 +22,10 @@ import { gates, type LeaseState, nodes, operation_commands, operation_control, o
 export type Undoable = Pick<
   typeof operation_commands.$inferSelect,
   'command_id' | 'operation_id' | 'kind' | 'payload' | 'undo' | 'actor'
->
+> & {
+  /** Whether the engine may have taken it. */
+  sent?: boolean
+}
 export type UndoneAs = 'withdrawn' | 'superseded' | 'expired' | 'refused'
 
 /** Marks a command as never carried out and undoes its decision. */
@@ -53,16 +58,19 @@ const shared = (path: string) =>
 
 /**
  * Withdraws later commands that were decided on what this one had written, newest first: patches on its graph, and
- * values for its nodes or behind its gates. Else those would run on an approval of something else. The engine may have
- * taken one already: the claims go by the rows. A retry that it may have taken stays, for its nodes may run.
+ * patches, values and accepted drift for its nodes or behind its gates. Else those would run on an approval of something
+ * else. The engine may have taken one already: the claims go by the rows. A retry that it may have taken stays, for its
+ * nodes may run.
  */
 const withdrawLater = async (tx: Tx, { command_id }: Undoable): Promise<TimelineEvent[]> => {
   const { rows } = await tx.execute<Undoable>(sql`
-    select later.command_id, later.operation_id, later.kind, later.payload, later.undo, later.actor
+    select later.command_id, later.operation_id, later.kind, later.payload, later.undo, later.actor,
+      later.status <> 'pending' or later.attempts > 0 as sent
     from ${operation_commands} own join ${operation_commands} later on later.operation_id = own.operation_id and later.seq > own.seq
     where own.command_id = ${command_id} and own.undo is not null and later.status in ('pending', 'sending', 'delivered')
-      and case when later.kind = 'patch_applied' then own.kind = 'patch_applied'
-        when later.payload ->> 'type' in ('set_input', 'set_output') or (later.kind = 'retry_node' and later.status = 'pending' and later.attempts = 0)
+      and case when later.kind = 'patch_applied' and own.kind = 'patch_applied' then true
+        when later.kind in ('patch_applied', 'resume') or later.payload ->> 'type' in ('set_input', 'set_output')
+          or (later.kind = 'retry_node' and later.status = 'pending' and later.attempts = 0)
         then ${shared('$.nodes[*].node_id')} or ${shared('$.gates[*].gate_id')} end
     order by later.seq desc for update of later`)
   const events: TimelineEvent[] = []
@@ -122,6 +130,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     ended_at: sql`clock_timestamp()`,
   })
   const closed = await cancelGates(tx, operation_id)
+  const patches = await closePatches(tx, operation_id, 'operation_ended', ['awaiting_approval', 'approved'])
   await startWithdrawn(tx, operation_id)
   // No one is left to receive the decisions made on it meanwhile.
   await tx
@@ -131,6 +140,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
   const data = { status: 'cancelled', end_reason: 'start_withdrawn' }
   return [
     { type: 'operation.cancelled', data },
+    ...patches,
     ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
     { type: 'operation.ended', data, evidence: endedUnstarted(operation_id) },
   ]
@@ -186,7 +196,7 @@ const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => 
   }))
 }
 
-type ResumeUndo = { pause_reason?: string | null; lease_state?: LeaseState }
+type ResumeUndo = { pause_reason?: string | null; lease_state?: LeaseState } & DriftUndo
 
 /** Whether a later command of this kind replaced the value; undone too, it restores the value from before both. */
 const isReplaced = async (tx: Tx, { command_id }: Undoable, value: Record<string, unknown>): Promise<boolean> => {
@@ -198,23 +208,28 @@ const isReplaced = async (tx: Tx, { command_id }: Undoable, value: Record<string
   return rowCount === 1
 }
 
-/** Paused again, and leases that it took back are free again; not if a later resume lets the operation run. */
+/**
+ * Paused again; leases that it took back are free again, and values that it accepted must be accepted again. If a later
+ * resume lets the operation run, only the values go back: a claim is refused on a target that is not as planned.
+ */
 const undoResume: Undo = async (tx, command) => {
-  const { operation_id, undo } = command
-  const { pause_reason: reason, lease_state } = (undo ?? {}) as ResumeUndo
+  const { operation_id, undo, sent } = command
+  const { pause_reason: reason, lease_state, ...before } = (undo ?? {}) as ResumeUndo
   const pause_reason = reason ?? 'operator'
-  if (await isReplaced(tx, command, lease_state === 'given_back' ? { lease_state } : {})) return []
+  const restored = await restoreDrift(tx, operation_id, before)
+  if (await isReplaced(tx, command, lease_state === 'given_back' ? { lease_state } : {})) return restored
   const [row] = await tx
     .update(operation_control)
     .set({ control: 'pause', pause_reason, revision: sql`${operation_control.revision} + 1` })
     .where(equals(operation_control, { operation_id, control: 'run' }))
     .returning({ operation_id: operation_control.operation_id })
-  if (!row) return []
-  const paused = { type: 'operation.pausing', data: { pause_reason } }
-  if (lease_state !== 'given_back') return [paused]
+  if (!row) return restored
+  if (sent) await tellEngine(tx, operation_id, 'pause', {}, { class: 'stop', reason: REASONS.withdrawn })
+  const paused = [{ type: 'operation.pausing', data: { pause_reason } }, ...restored]
+  if (lease_state !== 'given_back') return paused
   const resources = await releaseLeases(tx, operation_id)
   await setLeaseState(tx, operation_id, 'given_back')
-  return [paused, { type: 'lease.released', data: { resources } }]
+  return [...paused, { type: 'lease.released', data: { resources } }]
 }
 
 type RowsBefore = {
@@ -225,6 +240,7 @@ type RowsBefore = {
   added_s?: number
   /** Seconds that were added to a gate's time, in this round. */
   gate_time?: { gate_id: string; round: number; added_s: number }
+  /** Of an override_freeze from before it was complete with its commit. */
   freezes?: Record<string, unknown>
 }
 
@@ -261,17 +277,9 @@ const undoRows: Undo = async (tx, command) => {
     update ${nodes} n set state = r.state, error = r.error, catalog = r.catalog, started_at = r.started_at, ended_at = r.ended_at
     from ${nodesBefore} where n.operation_id = ${operation_id} and n.node_id = r.node_id and n.state = ${writtenBy(command)}
     returning n.node_id, n.state`)
-  await tx.execute(sql`
-    update ${gates} g set status = ${statusBefore}, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at, standing_at = null,
-      ${waitingBefore}, decided_by = r.decided_by, decided_at = r.decided_at,
-      decided_command_id = r.decided_command_id, updated_at = clock_timestamp(), guards = coalesce(r.guards, g.guards),
-      subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
-    from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(gatesBefore)}::jsonb) r
-    where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
-  const restored = gatesBefore.map(({ gate_id }) => String(gate_id))
   return [
     ...back.map(({ node_id, state }) => ({ type: `node.${state}`, node_id, data: {} })),
-    ...(await settleRestored(tx, operation_id, restored)),
+    ...(await restoreGates(tx, operation_id, gatesBefore)),
   ]
 }
 

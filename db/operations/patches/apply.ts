@@ -207,6 +207,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
       status: 'cancelled',
       updated_at: sql`clock_timestamp()` as never,
     })
+    told[gate_id] = { status: 'cancelled', round: row.round, deadline_at: null }
     events.push({ type: 'gate.cancelled', gate_id, patch_id, data: { round: row.round } })
   }
   const added = now.flatMap(({ gate_id }) => (known.has(gate_id) ? [] : [gate_id]))

@@ -146,16 +146,17 @@ export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
     updated_at: sql`clock_timestamp()` as never,
   })
 
-/** Ends every open patch of a cancelled or ended operation. */
+/** Ends every open patch of a cancelled or ended operation; `open`: with those that no engine is left to adopt. */
 export const closePatches = async (
   tx: Tx,
   operation_id: string,
   why: string,
+  open: readonly PatchStatus[] = ['awaiting_approval'],
 ): Promise<Omit<TimelineEvent, 'actor'>[]> => {
   const rows = await tx
     .update(patches)
     .set({ status: 'not_applicable', status_reason: why, updated_at: sql`clock_timestamp()` as never })
-    .where(equals(patches, { operation_id, status: 'awaiting_approval' }))
+    .where(and(eq(patches.operation_id, operation_id), inArray(patches.status, [...open])))
     .returning({ patch_id: patches.patch_id })
   for (const { patch_id } of rows) await liftHolds(tx, operation_id, patch_id)
   return rows.map(({ patch_id }) => ({ type: 'patch.not_applicable', patch_id, data: { why } }))
