@@ -135,6 +135,21 @@ describe('clients that send slowly', () => {
     expect(upstream.seen.filter(({ body }) => body === large).length).toBe(16)
     await allFree(gateway)
   })
+
+  it('are refused with a large body, too, before its answer is due; no upstream has failed by that', async () => {
+    const failed = () =>
+      counted(hurried.deps.telemetry.metrics, 'signalbox_dependency_calls_total', {
+        dependency: 'operations',
+        result: 'failed',
+      })
+    const before = await failed()
+    const [slow] = await callers(hurried, 1, `${posting('/api/v1/intents', 100_000)}${'x'.repeat(70_000)}`)
+    await until(() => slow?.ended, { what: 'the end of the slow body', timeout_ms: 15_000 })
+    expect(slow?.read).toMatch(/^HTTP\/1\.1 408/)
+    expect(slow?.read).toContain('"code":"body_too_slow"')
+    await allFree(hurried)
+    expect(await failed()).toBe(before)
+  })
 })
 
 describe('agents', () => {

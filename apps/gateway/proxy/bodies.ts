@@ -94,8 +94,8 @@ export const createBodies = ({ enter, leave }: Pressure) => {
 }
 export type Bodies = ReturnType<typeof createBodies>
 
-/** Returns the body as a stream that fails once it exceeds the limit. */
-export const streamOf = (req: IncomingMessage, limit: number): Readable => {
+/** Returns the body as a stream that fails once it exceeds the limit, or if its client takes longer to send it. */
+export const streamOf = (req: IncomingMessage, limit: number, arrival_ms: number): Readable => {
   let size = 0
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -107,6 +107,11 @@ export const streamOf = (req: IncomingMessage, limit: number): Readable => {
   // A request that is refused before it is sent has no reader to tell.
   counter.on('error', () => {})
   req.on('error', (error) => counter.destroy(error))
+  const timer = setTimeout(() => {
+    // A client that waits until the upstream reads on is not slow.
+    if (!req.complete && !counter.writableNeedDrain) counter.destroy(tooSlow())
+  }, arrival_ms)
+  counter.once('close', () => clearTimeout(timer))
   return req.pipe(counter)
 }
 
