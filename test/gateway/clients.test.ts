@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -149,6 +150,27 @@ describe('clients that send slowly', () => {
     expect(slow?.read).toContain('"code":"body_too_slow"')
     await allFree(hurried)
     expect(await failed()).toBe(before)
+  })
+})
+
+describe('clients whose large body is answered before its end', () => {
+  it('get the answers to their next requests on the same connection; a silent one is cut', async () => {
+    const early = createServer((_req, res) => void res.writeHead(413).end('{}'))
+    early.listen(0, '127.0.0.1')
+    await once(early, 'listening')
+    const { port } = early.address() as AddressInfo
+    const refusing = await auth.addGateway({ GATEWAY__UPSTREAM__OPERATIONS_URL: `http://127.0.0.1:${port}` })
+    const begun = posting('/api/v1/intents', 2_000_000) + 'x'.repeat(1_000_000)
+    const [busy, silent] = await callers(refusing, 2, begun)
+    const refused = () => [busy, silent].every((client) => client?.read.startsWith('HTTP/1.1 413'))
+    await until(refused, { what: 'the early answers' })
+    busy?.socket.write('x'.repeat(1_000_000) + head('GET /api/v1/resources'))
+    await until(() => busy?.read.includes('HTTP/1.1 200'), { what: 'the next answer' })
+    await until(() => silent?.ended, { what: 'the end of the silent one', timeout_ms: 15_000 })
+    expect(busy?.ended).toBe(false)
+    await allFree(refusing)
+    early.closeAllConnections()
+    early.close()
   })
 })
 

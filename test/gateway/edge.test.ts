@@ -127,6 +127,8 @@ describe('what reaches an upstream', () => {
     expect(upstream.last()).toMatchObject({ method: 'POST', body })
     const stated = await api('/api/v1/resources', { method: 'POST', body: 'x'.repeat(1_048_577) })
     expect(codeOf(stated)).toEqual([413, 'body_too_large'])
+    const hook = '/api/v1/hooks/0195f0c2-0000-7000-8000-000000000001'
+    expect(codeOf(await api(hook, { method: 'POST', body: 'x'.repeat(1_048_577) }))).toEqual([413, 'body_too_large'])
     const count = upstream.seen.length
     const chunk = `${(65_536).toString(16)}\r\n${'x'.repeat(65_536)}\r\n`
     const streamed = await raw(

@@ -8,7 +8,7 @@ import { isTrace } from '../../shared/process/trace.ts'
 import { beginSpan } from '../../shared/tracing.ts'
 import { createAnswers } from '../counts.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { streamOf } from '../proxy/bodies.ts'
+import { discardRest, streamOf } from '../proxy/bodies.ts'
 import { diskFull } from '../routes/disk.ts'
 import type { Match } from '../routes/router.ts'
 import type { Route } from '../routes/table.ts'
@@ -249,8 +249,8 @@ const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
 type Sender = { client: ClientAddress; claims?: AccessClaims; body: Buffer | null | undefined }
 
 const limitOf = ({ upstream, path }: Route): number => {
-  if (upstream === 'operations') return AGENT_BODIES[path] ?? OPERATIONS_BODY
-  return upstream === 'catalog' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY
+  if (upstream === 'catalog' || path.startsWith('/scim/') || path.startsWith('/api/v1/hooks/')) return API_BODY
+  return upstream === 'operations' ? (AGENT_BODIES[path] ?? OPERATIONS_BODY) : AUTH_BODY
 }
 
 /** Sends the gateway's own answer, or the upstream's. */
@@ -303,6 +303,7 @@ const serve = async (
         beginAnswer({ deps, exchange }, upstream, route.redirects, { status, headers })
       },
     })
+    if (body === undefined) discardRest(req, limitOf(route))
   } finally {
     leave?.()
   }
