@@ -61,6 +61,16 @@ describe('what reaches an upstream', () => {
     for (const name of ['content-type', 'content-length', 'content-security-policy'])
       expect([name, head.headers[name]]).toEqual([name, full.headers[name]])
     expect(upstream.last()?.method).toBe('GET')
+    // The rest of a long body is not read: its upstream can never write it all.
+    const cut = Promise.withResolvers<void>()
+    upstream.answerWith((_req, res) => {
+      res.writeHead(200, { 'content-length': '1000000000' }).write('x'.repeat(100_000))
+      res.once('close', () => cut.resolve())
+    })
+    const long = await api('/api/v1/resources', { method: 'HEAD' })
+    expect([long.status, long.text, long.headers['content-length']]).toEqual([200, '', '1000000000'])
+    await cut.promise
+    upstream.answerWith((_req, res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'))
     const own = await send(`${gateway.url}/health/ready`, { method: 'HEAD' })
     expect([own.status, own.text, own.headers['content-type']]).toEqual([200, '', 'application/json; charset=utf-8'])
     const stranger = await send(`${gateway.url}/api/v1/resources`, { method: 'HEAD' })
