@@ -231,7 +231,7 @@ describe('the edge refuses', () => {
       '/health/of-the-world',
     ]) {
       const answer = await api(path, { headers: { accept: 'text/html' } })
-      expect(codeOf(answer), path).toEqual(path === '/metrics' ? [200, undefined] : [404, 'not_found'])
+      expect(codeOf(answer), path).toEqual([404, 'not_found'])
     }
     const wrong = await api('/api/v1/resources', { method: 'DELETE' })
     expect([...codeOf(wrong), wrong.headers.allow]).toEqual([405, 'method_not_allowed', 'GET, POST, HEAD'])
@@ -529,6 +529,8 @@ describe('the console', () => {
       '/%zz',
     ])
       expect([path, ...codeOf(await send(`${gateway.url}${path}`, html))]).toEqual([path, 400, 'bad_path'])
+    for (const path of ['/oauth/x', '/scim/v3/x', '/SCIM', '/metrics', '/openapi.json/x'])
+      expect([path, ...codeOf(await send(`${gateway.url}${path}`, html))]).toEqual([path, 404, 'not_found'])
   })
 
   it("comes in the language that its reader has chosen, otherwise in the browser's", async () => {
