@@ -4,7 +4,7 @@ import { type AuditEntry, appendAuditTo } from '../../db/audit.ts'
 import type { Tx } from '../../db/client.ts'
 import { fingerprintOf, type IdempotentRequest } from '../../db/command/keys.ts'
 import { keysIn, runAnswered } from '../../db/command/run.ts'
-import { bumpUsers, isUnpublished } from '../../db/identity/queries.ts'
+import { bumpUsers, type Cause, isUnapplied } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
@@ -129,17 +129,17 @@ export const announce = async (
 }
 
 const MARK_MS = 2000
-/** Whether the relay has ended the sessions for this event, within 2 s. An event that is no longer stored counts. */
-export const marked = async ({ db }: Uses<'db'>, event_id: string): Promise<boolean> => {
+/** Whether the relay has ended the sessions for this cause, within 2 s. An event that is no longer stored counts. */
+export const marked = async ({ db }: Uses<'db'>, of: Cause): Promise<boolean> => {
   const end = performance.now() + MARK_MS
-  while (await isUnpublished(db, event_id)) {
+  while (await isUnapplied(db, of)) {
     if (performance.now() > end) return false
     await delay(25)
   }
   return true
 }
 
-/** How an event about a new status names itself and its cause; a repeated request finds it again. */
+/** How an event about a new status names itself and its cause. */
 export type StatusEvent = { event_id: string; actor: { type: string; id: string }; request_id: string | null }
 export const statusEventOf = (req: FastifyRequest | undefined): StatusEvent => ({
   event_id: req ? uuidv5(changeIdOf(req), 'status') : uuidv7(),

@@ -77,6 +77,15 @@ export const loginBusy = (wait_ms: number, cause?: unknown) => {
   )
 }
 
+/** Another request holds or has just changed the same object. */
+export const objectBusy = (cause?: unknown) =>
+  new AppError('version_conflict', 'in_progress', 'Another request on the same object is still running.', {
+    retryable: true,
+    retry_after_ms: 1000,
+    hint: 'Send the same request again.',
+    cause,
+  })
+
 const SHED: readonly Code[] = ['overloaded', 'login_busy']
 /**
  * Whether the log names it. A request that is shed under load is counted (`signalbox_priority_refused_total`,

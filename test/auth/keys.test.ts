@@ -137,6 +137,23 @@ describe('the keys of token', () => {
     for (const ms of times) expect(ms).toBeLessThan(2000)
   })
 
+  it('are known before they are needed, also when several are killed in a row: no valid token is refused for long', async () => {
+    const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
+    // Only the event makes these read the keys again; an unknown key does so once in 30 s.
+    const session = await auth.addSession({ AUTH__JWKS__CACHE_S: '3600' })
+    const edge = await auth.addGateway({ AUTH__JWKS__CACHE_S: '3600' })
+    for (let turn = 1; turn <= 3; turn++) {
+      const killed = kidOf((await login()).access_token)
+      await killKey(settings, killed)
+      await until(() => auth.token_deps.keyring.active()?.kid !== killed)
+      const { access_token } = await until(() => login())
+      for (const url of [`${session.url}/v1/sessions`, `${edge.url}/api/v1/resources`]) {
+        const accepted = async () => (await send(url, { headers: bearer(access_token) })).status === 200
+        await until(accepted, { what: `the new key of turn ${turn} at ${url}`, timeout_ms: 5000 })
+      }
+    }
+  })
+
   it('end no one’s session once they are killed, whoever has them', async () => {
     const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
     // A verifier that learns nothing of it: no events, and a key set that it cannot read again.

@@ -638,6 +638,9 @@ describe('the limits of a machine', () => {
     const controller = (subject_type: string, subject_id: string) =>
       post('/api/v1/admin/grants', { subject_type, subject_id, role: 'controller' })
     expect((await controller('user', owner_id)).body.code).toBe('person_role_refused')
+    const username = `p-${randomUUID().slice(0, 8)}`
+    const made = await post('/api/v1/admin/users', { username, grants: [{ role: 'controller' }] })
+    expect(made.body.code).toBe('person_role_refused')
     const { id } = await machine('controller')
     const { key } = await keyOf(id, { permissions: ['signal:send'] })
     expect((await byKey(key)).body.scope).toBe('signal:send')

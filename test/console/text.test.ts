@@ -27,10 +27,15 @@ const text = (line: string): string =>
 
 describe('a sign-in that failed', () => {
   const now = Date.UTC(2030, 0, 1, 12)
-  it.each<[what: string, refusal: { status: number | null; code?: string }, words: string]>([
+  it.each<[what: string, refusal: { status: number | null; code?: string; retry_after_ms?: number }, words: string]>([
     ['no answer', { status: null }, 'The server did not answer. Check the network and try again.'],
     ['a wrong password', { status: 401 }, 'The username or password is wrong, or this account may not sign in.'],
     ['too many attempts', { status: 429, code: 'login_limit' }, 'Too many attempts. Try again at 12:00:03.'],
+    [
+      'a closed name',
+      { status: 429, code: 'login_locked', retry_after_ms: 0 },
+      'Too many attempts. Ask an administrator to unlock the account.',
+    ],
     [
       'a full queue',
       { status: 429, code: 'login_busy' },

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { createSlots } from '../../apps/credential/hashing/slots.ts'
+import { type Asking, createSlots, type Lane, type SlotSettings } from '../../apps/credential/hashing/slots.ts'
 
 const settings = { concurrency: 2, urgent: 0, queue_max: 3, wait_ms: 10_000, per_key: 100, answer_ms: 60_000 }
+
+/** Slots whose tasks are started in time and answered in time. */
+const slotsOf = (of: SlotSettings) => {
+  const { begin, answer, waiting } = createSlots(of)
+  return { waiting, run: <T>(asking: Asking, task: (lane: Lane) => Promise<T>) => answer(begin(asking, task)) }
+}
 
 /** Tasks that end when the test says so. */
 const manual = () => {
@@ -24,23 +30,23 @@ const outcomeOf = (promise: Promise<unknown>) =>
 
 describe('the bound on hashes', () => {
   it('runs a fixed number at once, queues a fixed number in order, and refuses the rest at once', async () => {
-    const slots = createSlots(settings)
+    const slots = slotsOf(settings)
     const { started, task, end } = manual()
     const runs = Array.from({ length: 8 }, (_, n) => outcomeOf(slots.run({ key: `k${n}` }, task(n))))
     expect(await Promise.all(runs.slice(5))).toEqual(['login_busy', 'login_busy', 'login_busy'])
-    expect([started, slots.running(), slots.waiting()]).toEqual([[0, 1], 2, 3])
+    expect([started, slots.waiting()]).toEqual([[0, 1], 3])
     end(1)
     await runs[1]
     await Promise.resolve()
-    expect([started, slots.running(), slots.waiting()]).toEqual([[0, 1, 2], 2, 2])
+    expect([started, slots.waiting()]).toEqual([[0, 1, 2], 2])
     for (const n of [0, 2]) end(n)
     await Promise.all([runs[0], runs[2]])
     for (const n of [3, 4]) end(n)
     expect(await Promise.all(runs.slice(0, 5))).toEqual(Array(5).fill('done'))
-    expect([slots.running(), slots.waiting()]).toEqual([0, 0])
+    expect([started, slots.waiting()]).toEqual([[0, 1, 2, 3, 4], 0])
   })
   it('gives one key a fixed share, running and waiting together, and leaves the rest to others', async () => {
-    const slots = createSlots({ ...settings, queue_max: 100, per_key: 3 })
+    const slots = slotsOf({ ...settings, queue_max: 100, per_key: 3 })
     const { started, task, end } = manual()
     const flood = Array.from({ length: 10 }, (_, n) => outcomeOf(slots.run({ key: 'flood' }, task(n))))
     const other = outcomeOf(slots.run({ key: 'other' }, task(10)))
@@ -53,7 +59,7 @@ describe('the bound on hashes', () => {
     expect(await outcomeOf(slots.run({ key: 'flood' }, async () => 1))).toBe('done')
   })
   it('lets no caller wait longer than the limit, and drops those who left', async () => {
-    const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 20 })
+    const slots = slotsOf({ ...settings, concurrency: 1, wait_ms: 20 })
     const { task, end } = manual()
     const running = outcomeOf(slots.run({ key: 'a' }, task(0)))
     expect(await outcomeOf(slots.run({ key: 'b' }, task(1)))).toBe('login_busy')
@@ -68,8 +74,8 @@ describe('the bound on hashes', () => {
   })
   it('refuses at once if the turn would come too late, by the current duration of hashes', async () => {
     let now = 0
-    const slots = createSlots({ ...settings, concurrency: 1, wait_ms: 2000, monotonic: () => now })
-    const { task, end } = manual()
+    const slots = slotsOf({ ...settings, concurrency: 1, wait_ms: 2000, monotonic: () => now })
+    const { started, task, end } = manual()
     const first = outcomeOf(slots.run({ key: 'a' }, task(0)))
     await turnOfTheLoop()
     now += 1500
@@ -79,7 +85,7 @@ describe('the bound on hashes', () => {
     const next = outcomeOf(slots.run({ key: 'c' }, task(2)))
     // Two tasks of 1.5 s each are ahead of it.
     expect(await outcomeOf(slots.run({ key: 'd' }, task(3)))).toBe('login_busy')
-    expect([slots.running(), slots.waiting()]).toEqual([1, 1])
+    expect([started, slots.waiting()]).toEqual([[0, 1], 1])
     now += 100
     end(1)
     await running
@@ -88,22 +94,21 @@ describe('the bound on hashes', () => {
     expect(await next).toBe('done')
   })
   it('answers busy before its caller gives up on a slow hash, and keeps the slot until that hash ends', async () => {
-    const slots = createSlots({ ...settings, concurrency: 1, answer_ms: 20 })
+    const slots = slotsOf({ ...settings, concurrency: 1, answer_ms: 20 })
     const { task, end } = manual()
     expect(await outcomeOf(slots.run({ key: 'a' }, task(0)))).toBe('login_busy')
-    expect(slots.running()).toBe(1)
     const next = outcomeOf(slots.run({ key: 'b' }, async () => 1))
+    expect(slots.waiting()).toBe(1)
     end(0)
     expect(await next).toBe('done')
-    expect(slots.running()).toBe(0)
   })
   it('frees the slot of a task that fails', async () => {
-    const slots = createSlots({ ...settings, concurrency: 1 })
+    const slots = slotsOf({ ...settings, concurrency: 1 })
     await expect(slots.run({ key: 'a' }, () => Promise.reject(new Error('x')))).rejects.toThrow('x')
     expect(await outcomeOf(slots.run({ key: 'a' }, async () => 1))).toBe('done')
   })
   it('reserves a slot for urgent tasks, which also go first', async () => {
-    const slots = createSlots({ ...settings, concurrency: 1, urgent: 1 })
+    const slots = slotsOf({ ...settings, concurrency: 1, urgent: 1 })
     const { started, task, end } = manual()
     const lanes: string[] = []
     const run = (n: number, urgent: boolean) =>
@@ -129,11 +134,10 @@ describe('the bound on hashes', () => {
     end(1)
     expect(await Promise.all(runs)).toEqual(Array(4).fill('done'))
     expect(lanes).toEqual(['general', 'general', 'urgent', 'general'])
-    expect(slots.running()).toBe(0)
   })
   it('gives the wait time, by the current duration of hashes', async () => {
     let now = 0
-    const slots = createSlots({ ...settings, concurrency: 1, queue_max: 0, monotonic: () => now })
+    const slots = slotsOf({ ...settings, concurrency: 1, queue_max: 0, monotonic: () => now })
     const { task, end } = manual()
     const first = slots.run({ key: 'a' }, task(0))
     await turnOfTheLoop()

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -134,6 +135,42 @@ describe('clients that send slowly', () => {
     await until(() => answered(200) === 16, { what: 'the answers to all 16' })
     expect(upstream.seen.filter(({ body }) => body === large).length).toBe(16)
     await allFree(gateway)
+  })
+
+  it('are refused with a large body, too, before its answer is due; no upstream has failed by that', async () => {
+    const failed = () =>
+      counted(hurried.deps.telemetry.metrics, 'signalbox_dependency_calls_total', {
+        dependency: 'operations',
+        result: 'failed',
+      })
+    const before = await failed()
+    const [slow] = await callers(hurried, 1, `${posting('/api/v1/intents', 100_000)}${'x'.repeat(70_000)}`)
+    await until(() => slow?.ended, { what: 'the end of the slow body', timeout_ms: 15_000 })
+    expect(slow?.read).toMatch(/^HTTP\/1\.1 408/)
+    expect(slow?.read).toContain('"code":"body_too_slow"')
+    await allFree(hurried)
+    expect(await failed()).toBe(before)
+  })
+})
+
+describe('clients whose large body is answered before its end', () => {
+  it('get the answers to their next requests on the same connection; a silent one is cut', async () => {
+    const early = createServer((_req, res) => void res.writeHead(413).end('{}'))
+    early.listen(0, '127.0.0.1')
+    await once(early, 'listening')
+    const { port } = early.address() as AddressInfo
+    const refusing = await auth.addGateway({ GATEWAY__UPSTREAM__OPERATIONS_URL: `http://127.0.0.1:${port}` })
+    const begun = posting('/api/v1/intents', 2_000_000) + 'x'.repeat(1_000_000)
+    const [busy, silent] = await callers(refusing, 2, begun)
+    const refused = () => [busy, silent].every((client) => client?.read.startsWith('HTTP/1.1 413'))
+    await until(refused, { what: 'the early answers' })
+    busy?.socket.write('x'.repeat(1_000_000) + head('GET /api/v1/resources'))
+    await until(() => busy?.read.includes('HTTP/1.1 200'), { what: 'the next answer' })
+    await until(() => silent?.ended, { what: 'the end of the silent one', timeout_ms: 15_000 })
+    expect(busy?.ended).toBe(false)
+    await allFree(refusing)
+    early.closeAllConnections()
+    early.close()
   })
 })
 

@@ -105,6 +105,34 @@ const count = async (prefix: string): Promise<number> => {
   return Object.values(info.state.subjects ?? {}).reduce((sum, n) => sum + n, 0)
 }
 
+describe('the late message of a status or of a recovery', () => {
+  it.each([
+    ['a status', 'auth.user.status_changed.v1'],
+    ['a recovery', 'auth.user.recovery_started.v1'],
+  ])('ends the sessions from before it, and none that began since: %s', async (_name, type) => {
+    const gateway = await auth.addGateway()
+    const username = `uma-${randomUUID().slice(0, 8)}`
+    const { id: user_id } = await auth.addUser(username)
+    const [old, fresh] = [(await login(username)).body, (await login(username)).body]
+    const occurred_at = Date.now() - 60_000
+    const sessionOf = (token: unknown) =>
+      JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()).session_id as string
+    const key = `${auth.prefix}sess:{${user_id}}:${sessionOf(old.access_token)}`
+    await auth.redis.hset(key, 'created_at', (occurred_at - 1000) * 1000)
+    await auth.identity_deps.db.insert(identityOutbox).values({
+      ...{ event_id: randomUUID(), agg_type: 'user', agg_id: user_id, agg_version: 1000, type },
+      ...{ payload: { user_id, to: 'DISABLED' }, occurred_at: new Date(occurred_at).toISOString() },
+    })
+    const relay = await auth.addRelay()
+    await until(() => published(identityOutbox))
+    expect((await refresh(old.refresh_token)).status).toBe(401)
+    const me = (token: unknown) => send(`${gateway.url}/api/v1/users/me`, { headers: bearer(token) })
+    expect([(await me(old.access_token)).status, (await me(fresh.access_token)).status]).toEqual([401, 200])
+    expect((await refresh(fresh.refresh_token)).status).toBe(200)
+    await relay.stop()
+  })
+})
+
 describe('the relay of the auth apps', () => {
   it('wakes at each commit, not at its poll', async () => {
     const ada = await auth.addUser('ada', ['admin'])

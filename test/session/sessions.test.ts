@@ -203,6 +203,28 @@ describe('the password', () => {
     expect(Math.abs(claims(done.body.access_token).auth_time - Date.now() / 1000)).toBeLessThan(10)
   })
 
+  it('that changes in the middle of another change is not changed by that one, which may be repeated', async () => {
+    const user = await auth.addUser('rae')
+    const { access_token } = (await login('rae')).body
+    const { strength } = auth.credential_deps
+    auth.credential_deps.strength = {
+      ...strength,
+      estimate: async (...asked) => {
+        auth.credential_deps.strength = strength
+        await auth.setPassword(user, NEW_PASSWORD)
+        return strength.estimate(...asked)
+      },
+    }
+    const body = { current_password: PASSWORD, new_password: 'Third-Staple-9-Lantern' }
+    const key = randomUUID()
+    const change = () => call('POST', '/v1/users/me/password', access_token, body, key)
+    const lost = await change()
+    expect(lost).toMatchObject({ status: 409, body: { category: 'version_conflict', code: 'in_progress' } })
+    expect(Number(lost.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+    expect((await change()).body.code).toBe('current_password_wrong')
+    expect((await login('rae', NEW_PASSWORD)).status).toBe(200)
+  })
+
   it('guessed wrong twenty times in one session ends it as suspicious', async () => {
     for (let i = 0; i < 20; i++)
       await call('POST', '/v1/token/reauth', me.access_token, { password: 'Wrong-Horse-7-Battery' })

@@ -119,9 +119,22 @@ describe('login', () => {
     for (const name of ['locked', 'a-ghost']) {
       for (let i = 0; i < 4; i++) expect((await login(name, 'Wrong-Horse-7-Battery')).status).toBe(401)
       const answer = await login(name)
-      expect([answer.status, answer.body.code]).toEqual([429, 'login_locked'])
-      expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+      expect([answer.status, answer.body.code, answer.body.retryable]).toEqual([429, 'login_locked', false])
+      expect(answer.body.hint).toBe('Ask an administrator to unlock the account.')
+      expect(answer.headers).not.toHaveProperty('retry-after')
     }
+  })
+
+  it('names the account, its failures and its lock in the audit', async () => {
+    const { id } = await auth.addUser('traced')
+    for (let i = 0; i < 4; i++) await login('traced', 'Wrong-Horse-7-Battery')
+    const rows = await auth.redis.xrange(`${auth.prefix}auth:audit`, '-', '+')
+    const all = rows.map(([, [, row]]) => JSON.parse(row ?? '{}'))
+    const own = all.filter(({ object, reason }) => object === `user:${id}` && reason === 'wrong_password')
+    const details = own.map(({ body }) => JSON.parse(body).details)
+    expect(details.map(({ failures }) => failures)).toEqual([1, 2, 3, 4])
+    expect(details.map(({ locked_until }) => typeof locked_until)).toEqual(['object', 'object', 'object', 'string'])
+    expect(Date.parse(details.at(-1).locked_until)).toBeGreaterThan(Date.now() - 10_000)
   })
 
   it('does not count a right password whose second factor could not be looked up', async () => {
@@ -149,7 +162,7 @@ describe('login', () => {
       if (!('charge' in begun)) throw new Error(`attempt ${n} met a lock`)
       const left = await store.beginLogin({ name }, { free: 5, max_s: 900, close_at: 100 })
       if ('charge' in left) await store.refundLogin(left.charge, { free: 5, max_s: 900, close_at: 100 })
-      locks.push('locked_ms' in left ? Math.ceil(left.locked_ms / 1000) : 0)
+      locks.push('locked_ms' in left ? Math.ceil((left.locked_ms ?? 0) / 1000) : 0)
       await auth.redis.hset(`${auth.prefix}lock:name:${name}`, 'locked_until', '0')
     }
     // A free failure is refunded above, so each step adds one failure.

@@ -311,6 +311,23 @@ describe('cookie mode', () => {
     )
   })
 
+  it('leaves the cookie of a newer sign-in alone: an old tab neither refreshes nor signs out with it', async () => {
+    const old = await cookieLogin()
+    const csrf = { 'x-csrf-token': String(old.body.csrf_token) }
+    const newer = await send(`${auth.session.url}/v1/token?response_mode=cookie`, {
+      body: { username: 'eva', password: PASSWORD },
+      headers: { cookie: cookieOf(old) },
+    })
+    const late = await cookieRefresh(cookieOf(old), csrf)
+    expect([late.status, late.headers['set-cookie']]).toEqual([401, undefined])
+    const signOut = (access_token: unknown) =>
+      send(`${auth.session.url}/auth/logout`, { method: 'POST', headers: bearer(access_token) })
+    const out = await signOut(old.body.access_token)
+    expect([out.status, out.headers['set-cookie']]).toEqual([204, undefined])
+    const ended = await signOut(newer.body.access_token)
+    expect([ended.status, String(ended.headers['set-cookie'])]).toEqual([204, expect.stringContaining('Max-Age=0')])
+  })
+
   it('takes a used token in the other mode for the replay that it is', async () => {
     const answer = await cookieLogin()
     const csrf = { 'x-csrf-token': String(answer.body.csrf_token) }

@@ -11,6 +11,7 @@ export const signInError = (
   if (status === null) return tLogin.no_answer
   const at = clockTime(now + retry_after_ms, zone, true)
   if (code === 'login_busy') return tLogin.busy(at)
+  if (code === 'login_locked' && retry_after_ms === 0) return tLogin.locked
   if (status === 429) return tLogin.later(at)
   if (code === 'assertion_invalid') return tLogin.passkey_refused
   if (code === 'provider_required') return tLogin.provider_required

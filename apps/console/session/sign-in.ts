@@ -36,7 +36,9 @@ const entered = async (answer: Response | null): Promise<SignIn> => {
   if (answer === null) return { ok: false, status: null, retry_after_ms: 0 }
   if (!answer.ok) {
     const code = await codeOf(answer)
-    return { ok: false, status: answer.status, retry_after_ms: retryAfter(answer), ...(code && { code }) }
+    // No wait opens a name that is closed.
+    const closed = code === 'login_locked' && !answer.headers.has('retry-after')
+    return { ok: false, status: answer.status, retry_after_ms: closed ? 0 : retryAfter(answer), ...(code && { code }) }
   }
   localStorage.removeItem(SIGNED_OUT)
   const before = currentUser()?.user_id

@@ -106,14 +106,7 @@ export const createSlots = (settings: SlotSettings) => {
   /** The outcome, or `hashQueueFull` after the time limit: on an overloaded machine one hash takes seconds. */
   const answer = <T>(outcome: Promise<T>): Promise<T> => within(outcome, answer_ms, () => full())
 
-  return {
-    begin,
-    answer,
-    /** Both: started in time and answered in time. */
-    run: <T>(asking: Asking, task: (lane: Lane) => Promise<T>): Promise<T> => answer(begin(asking, task)),
-    running: () => concurrency + settings.urgent - free.general - free.urgent,
-    waiting,
-  }
+  return { begin, answer, waiting }
 }
 export type Slots = ReturnType<typeof createSlots>
 

@@ -28,6 +28,7 @@ const PRODUCT = ['signalbox']
 export type CallContext = { request_id: string; signal: AbortSignal }
 
 const refuse = (message: string, code = Code.InvalidArgument) => new ConnectError(message, code)
+const changedMeanwhile = () => refuse('the password was changed at the same time', Code.AlreadyExists)
 
 /**
  * Whether this is the user's password. Every request costs one read and one full hash. A missing row, an empty id or a
@@ -134,7 +135,7 @@ const writeHash = async (
 ): Promise<number> => {
   const had = await getCredential(tx, row.user_id)
   const written = had ? await replaceCredential(tx, row, had.version) : await addCredential(tx, row)
-  if (!written) throw refuse('the password was changed at the same time', Code.Aborted)
+  if (!written) throw changedMeanwhile()
   return written.version
 }
 
@@ -181,7 +182,7 @@ export const changePassword = async (
   const password_hash = await deps.hashing.hash(newPassword, asking)
   const password_version = await deps.db.transaction(async (tx) => {
     const written = await replaceCredential(tx, { user_id, password_hash, change_id }, row.version)
-    if (!written) throw refuse('the password was changed at the same time', Code.Aborted)
+    if (!written) throw changedMeanwhile()
     await supersedeEnrolmentTokens(tx, user_id)
     await announce(tx, 'password_changed', user_id, written.version, context, {
       keep_session_id: request.keepSessionId,

@@ -8,7 +8,7 @@ import { isTrace } from '../../shared/process/trace.ts'
 import { beginSpan } from '../../shared/tracing.ts'
 import { createAnswers } from '../counts.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { streamOf } from '../proxy/bodies.ts'
+import { discardRest, streamOf } from '../proxy/bodies.ts'
 import { diskFull } from '../routes/disk.ts'
 import type { Match } from '../routes/router.ts'
 import type { Route } from '../routes/table.ts'
@@ -29,13 +29,16 @@ const AGENT_BODIES: Record<string, number> = {
   '/api/v1/artifacts/{sha256}': 268_435_456,
 }
 const UPLOAD_MS = 330_000
+/** After this an app answers 503, also if it has not read the whole body. A slow body is refused before that. */
+const APP_MS = 8000
+const ARRIVAL_SHARE = 7 / 8
 /** How long a connection with a request may be still beyond the time of an answer; streams send something every 15 s. */
 const STILL_MS = 20_000
 
 const LISTENER = {
   maxHeaderSize: MAX_HEADERS,
   headersTimeout: 10_000,
-  // A slow body of another route is cut by the time of its answer.
+  // A slow body of another route is cut before the time of its answer.
   requestTimeout: UPLOAD_MS,
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5000,
@@ -246,8 +249,8 @@ const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
 type Sender = { client: ClientAddress; claims?: AccessClaims; body: Buffer | null | undefined }
 
 const limitOf = ({ upstream, path }: Route): number => {
-  if (upstream === 'operations') return AGENT_BODIES[path] ?? OPERATIONS_BODY
-  return upstream === 'catalog' || path.startsWith('/scim/') ? API_BODY : AUTH_BODY
+  if (upstream === 'catalog' || path.startsWith('/scim/') || path.startsWith('/api/v1/hooks/')) return API_BODY
+  return upstream === 'operations' ? (AGENT_BODIES[path] ?? OPERATIONS_BODY) : AUTH_BODY
 }
 
 /** Sends the gateway's own answer, or the upstream's. */
@@ -271,6 +274,9 @@ const serve = async (
   const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
   try {
     const since = performance.now()
+    const left_ms = leftOf(deps, exchange)
+    const uploads = route.path in AGENT_BODIES
+    const arrival_ms = uploads ? UPLOAD_MS : Math.min(left_ms, APP_MS) * ARRIVAL_SHARE
     const request = {
       method: route.method,
       path: target.query ? `${upstream_path}?${target.query}` : upstream_path,
@@ -280,13 +286,13 @@ const serve = async (
         address: client.address,
         traceparent: exchange.span?.traceparent ?? traceOf(req.headers.traceparent),
         priority: priorityFor(route, target),
-        ...(!endless && { deadline_ms: leftOf(deps, exchange) }),
+        ...(!endless && { deadline_ms: left_ms }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
-      body: body === undefined ? streamOf(req, limitOf(route)) : body,
+      body: body === undefined ? streamOf(req, limitOf(route), arrival_ms) : body,
       endless,
       apart: endless || works,
-      ...(AGENT_BODIES[route.path] && { reply_ms: UPLOAD_MS }),
+      ...(uploads && { reply_ms: UPLOAD_MS }),
       insist: route.kind === 'S',
     }
     await deps.proxy.pass(upstream, request, {
@@ -297,6 +303,7 @@ const serve = async (
         beginAnswer({ deps, exchange }, upstream, route.redirects, { status, headers })
       },
     })
+    if (body === undefined) discardRest(req, limitOf(route))
   } finally {
     leave?.()
   }

@@ -45,7 +45,10 @@ const CHECK_MS = 1000
 /** The console's page in each language; readers of neither language get English. */
 const PAGES: Record<string, string> = { en: '/index.html', de: '/index.de.html' }
 /** Prefixes that never answer with the console's page, in upper or lower case. */
-const RESERVED = new Set(['api', 'auth', 'v1', 'internal', 'docs', 'assets', 'health', '.well-known'])
+const RESERVED = new Set([
+  ...['api', 'auth', 'v1', 'oauth', 'scim', 'internal'],
+  ...['docs', 'openapi.json', 'assets', 'health', 'metrics', '.well-known'],
+])
 
 export type StaticFile = {
   headers: Record<string, string>

@@ -5,7 +5,7 @@ import type { Pressure } from '../../shared/http/pressure.ts'
 import { gone } from './seats.ts'
 
 const SMALL_BYTES = 65_536
-/** How long the rest of a small body may take. */
+/** How long the rest of a small body may take, and of a large one after its answer. */
 const ARRIVAL_MS = 5000
 /** How many small bodies of one sender may be on their way. All of an office share an address, so the oldest gives way. */
 const MOST_SMALL = 64
@@ -94,8 +94,8 @@ export const createBodies = ({ enter, leave }: Pressure) => {
 }
 export type Bodies = ReturnType<typeof createBodies>
 
-/** Returns the body as a stream that fails once it exceeds the limit. */
-export const streamOf = (req: IncomingMessage, limit: number): Readable => {
+/** Returns the body as a stream that fails once it exceeds the limit, or if its client takes longer to send it. */
+export const streamOf = (req: IncomingMessage, limit: number, arrival_ms: number): Readable => {
   let size = 0
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -107,7 +107,28 @@ export const streamOf = (req: IncomingMessage, limit: number): Readable => {
   // A request that is refused before it is sent has no reader to tell.
   counter.on('error', () => {})
   req.on('error', (error) => counter.destroy(error))
+  const timer = setTimeout(() => {
+    // A client that waits until the upstream reads on is not slow.
+    if (!req.complete && !counter.writableNeedDrain) counter.destroy(tooSlow())
+  }, arrival_ms)
+  counter.once('close', () => clearTimeout(timer))
   return req.pipe(counter)
+}
+
+/**
+ * Reads the rest of a body that was answered before its end, because the next request of the connection comes after it.
+ * Ends the connection if the rest is too large or too slow.
+ */
+export const discardRest = (req: IncomingMessage, limit: number): void => {
+  if (req.readableEnded || req.destroyed) return
+  let size = 0
+  const timer = setTimeout(() => req.destroy(), ARRIVAL_MS)
+  req.once('close', () => clearTimeout(timer))
+  req.unpipe().on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > limit) req.destroy()
+  })
+  req.resume()
 }
 
 const readWhole = (req: IncomingMessage, limit: number) => {

@@ -10,6 +10,8 @@ import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts
 const KEEP_ALIVE_MS = 60_000
 /** Connections for requests that take no seat. */
 const SPARE_CONNECTIONS = 8
+/** A HEAD leaves out the body. One of this length is still read to its end, because a new connection costs more. */
+const SHORT_BYTES = 65_536
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
 export type ProxySettings = {
@@ -125,12 +127,19 @@ const createPassing = (
   let controller: Dispatcher.DispatchController | undefined
   let over = false
   let begun = false
+  let unsent = 0
   let unread: NodeJS.Timeout | undefined
   const finish = () => {
     over = true
     clearTimeout(timer)
     clearTimeout(unread)
     res.off('close', gone)
+  }
+  const end = () => {
+    if (over) return
+    finish()
+    res.end()
+    resolve()
   }
   const gone = () => {
     if (over) return
@@ -173,7 +182,14 @@ const createPassing = (
       }
     },
     onResponseData: (given, chunk) => {
-      if (over || res.write(chunk)) return
+      if (over) return
+      if (res.req.method === 'HEAD') {
+        unsent += chunk.length
+        if (unsent <= SHORT_BYTES) return
+        end()
+        return given.abort(new Error('a HEAD has no body'))
+      }
+      if (res.write(chunk)) return
       given.pause()
       // A client that reads no more must not keep its seat. Its end is reported by `gone`.
       unread = setTimeout(() => res.destroy(), reply_ms)
@@ -182,12 +198,7 @@ const createPassing = (
         given.resume()
       })
     },
-    onResponseEnd: () => {
-      if (over) return
-      finish()
-      res.end()
-      resolve()
-    },
+    onResponseEnd: end,
     onResponseError: (_given, error) => fail(error),
   }
 }

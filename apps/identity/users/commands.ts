@@ -78,7 +78,7 @@ export const endUser = async (
       after: viewOf(moved),
     }
   })
-  return withSessions(deps, req, stored)
+  return withSessions(deps, user_id, stored)
 }
 
 /** POST admin/users/{id}/enable, or the pending change. */
@@ -86,12 +86,15 @@ export const enableUser = async (deps: ChangeDeps, req: FastifyRequest, user_id:
   const asked = { kind: 'user.enable' as const, request: { user_id, reason } }
   const stored = await perform(deps, req, asked, enableMeasure)
   if (stored.status === 202) return { replayed: stored.replayed, status: 202, body: bodyOf<object>(stored) }
-  return withSessions(deps, req, stored)
+  return withSessions(deps, user_id, stored)
 }
 
-/** Waits until the relay has ended the sessions after a status change (`revoked`), for at most 2 s (`pending`: 202). */
-const withSessions = async (deps: Uses<'db'>, req: FastifyRequest, stored: Stored) => {
-  const done = await marked(deps, statusEventOf(req).event_id)
+/**
+ * Waits until the relay has ended the sessions after a status change (`revoked`), for at most 2 s (`pending`: 202). The
+ * change may be an earlier one: a request that finds the status as wanted writes no event.
+ */
+const withSessions = async (deps: Uses<'db'>, user_id: string, stored: Stored) => {
+  const done = await marked(deps, { user_id })
   return {
     replayed: stored.replayed,
     status: done ? 200 : 202,

@@ -86,7 +86,7 @@ const endEarlier = async (deps: ChangeDeps, user_id: string, link: string, reque
   })
   if (event_id === undefined) return
   void wakeRelay(deps.db, 'identity')
-  await marked(deps, event_id)
+  await marked(deps, { event_id })
 }
 
 const causeOf = ({ id }: UserRow, { request_id }: EnrolRequest) => ({ by: `user:${id}`, request_id })

@@ -5,7 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { By } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
-import { refuseMixedScripts, refuseScope, refuseUsername, throwIf } from '../rules.ts'
+import { refuseMixedScripts, refuseRolesOf, refuseScope, refuseUsername, throwIf } from '../rules.ts'
 
 export type NewUser = {
   username: string
@@ -17,11 +17,13 @@ export const usernameTaken = (username: string) =>
     hint: 'Choose another name; names of deleted users are never used again.',
   })
 
-/** The name in its stored form. Throws if the name or a scope is not acceptable. */
+/** The name in its stored form. Throws if the name, a role or a scope is not acceptable. */
 export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser): string => {
   for (const grant of wanted) throwIf(refuseScope(grant.role, grant.scope))
   const name = username.normalize('NFKC')
   throwIf(refuseUsername(name) ?? refuseMixedScripts(name))
+  const roles = wanted.map(({ role }) => role)
+  throwIf(refuseRolesOf([{ username: name, kind: 'person' }], roles))
   return name
 }
 

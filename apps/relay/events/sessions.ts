@@ -7,8 +7,8 @@ import type { OutboxRow } from './publisher.ts'
 const REASONS: Record<string, string> = { DISABLED: 'user_disabled', DELETED: 'user_deleted' }
 
 /**
- * Calls session for rows that end sessions; false for other rows. A late message about a password ends only sessions
- * that proved an older one.
+ * Calls session for rows that end sessions; false for other rows. A late message ends no session that began after its
+ * cause; one about a password, none that proved the new one.
  */
 export const endSessions = async (
   session: Client<typeof Session>,
@@ -24,20 +24,19 @@ export const endSessions = async (
   }
   if (!payload.user_id) return false
   const common = { userId: payload.user_id, requestId: row.request_id ?? '', actorId: payload.actor?.id ?? '' }
+  const occurredAt = timestampFromDate(row.occurred_at)
   if (schema === 'identity') {
     const changed = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
     const reason = row.type === 'auth.user.recovery_started.v1' ? 'admin' : changed
-    if (reason) await session.revokeUserSessions({ ...common, reason })
+    if (reason) await session.revokeUserSessions({ ...common, reason, occurredAt })
     // The session of a machine's credential has the credential's id.
     if (payload.credential_id !== undefined)
       await session.revokeSession({ ...common, sessionId: payload.credential_id, reason: 'credential_revoked' })
     return reason !== undefined || payload.credential_id !== undefined
   }
   // The aggregate is the user's credential, so its version is the password's version.
-  const changed = {
-    ...{ ...common, reason: 'password_changed', passwordVersion: Number(row.agg_version) },
-    occurredAt: timestampFromDate(row.occurred_at),
-  }
+  const passwordVersion = Number(row.agg_version)
+  const changed = { ...common, reason: 'password_changed', passwordVersion, occurredAt }
   if (row.type === 'password_set') await session.revokeUserSessions({ ...changed, clearLockout: true })
   if (row.type === 'password_changed')
     await session.revokeUserSessions({ ...changed, keepSessionId: payload.keep_session_id ?? '' })

@@ -1,15 +1,20 @@
 -- include: lib.lua
 -- Ends all sessions of a user but keep_session_id and, with password_version, those that proved that password or a newer
 -- one, or that began without a password since occurred_at (now if absent): the message may come late, when the user has
--- signed in again already. A login that is still under way with an older password finds the floor set here
+-- signed in again already. With occurred_at alone, those that began well after it stay: a login refuses from the commit
+-- of a disable until the enable. A login that is still under way with an older password finds the floor set here
 -- (activate_session), and a device that the kept session has approved finds its time (code.ts). With no session named to keep, tokens issued before
 -- now (or before the oldest session that stays) are refused as well, also of sessions that this store does not know.
 -- Input: user_id, keep_session_id, password_version, occurred_at, reason, actor, request_id. Returns the events.
 local events = {}
 local before = now
 local since = input.occurred_at or now
+-- The clock of the cause may differ by 5 s, and a request commits within 8 s.
+local MARGIN_US = 15000000
 local function stays(version, created_at)
-  if not input.password_version then return false end
+  if not input.password_version then
+    return input.occurred_at and tonumber(created_at) > input.occurred_at + MARGIN_US
+  end
   if version then return tonumber(version) >= input.password_version end
   return tonumber(created_at) > since
 end

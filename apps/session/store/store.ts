@@ -113,7 +113,8 @@ export type Rotation =
 export type Kept = { user_id: string; keep_session_id?: string; password_version?: number; occurred_at?: number }
 
 export type Attempt = { name: string; device?: string | undefined }
-export type Charge = Attempt & { bucket: string; lock_before: string; lock_now: string }
+/** `failures`: of the bucket, with this attempt; `lock_now`: until when it locks the name (microseconds), or 0. */
+export type Charge = Attempt & { bucket: string; lock_before: string; lock_now: string; failures: string }
 export type LockoutSettings = { free: number; max_s: number; close_at: number }
 
 type RotateInput = {
@@ -234,15 +235,15 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
 
 /** Logins, and the limits charged by logins and other calls. */
 const loginCalls = ({ redis, prefix, run }: Place, limits: Record<'limit', Script>) => ({
-  /** Charges a login attempt; for a locked name, returns the milliseconds to wait. */
+  /** Charges a login attempt; for a locked name, returns the milliseconds to wait: none if only unlocking opens it. */
   beginLogin: async (
     attempt: Attempt,
     settings: LockoutSettings,
-  ): Promise<{ charge: Charge } | { locked_ms: number }> => {
+  ): Promise<{ charge: Charge } | { locked_ms: number | undefined }> => {
     const reply = await run<(string | number)[]>('login_begin', { ...attempt, ...settings })
-    if (reply[0] === 'locked') return { locked_ms: Number(reply[1]) }
-    const [, bucket, lock_before, lock_now] = reply.map(String) as [string, string, string, string]
-    return { charge: { ...attempt, bucket, lock_before, lock_now } }
+    if (reply[0] === 'locked') return { locked_ms: reply[1] === 'closed' ? undefined : Number(reply[1]) }
+    const [, bucket, lock_before, lock_now, failures] = reply.map(String) as [string, string, string, string, string]
+    return { charge: { ...attempt, bucket, lock_before, lock_now, failures } }
   },
   loginSucceeded: (charge: Charge) => run('login_success', charge),
   refundLogin: (charge: Charge, { close_at }: LockoutSettings) => run('login_refund', { ...charge, close_at }),

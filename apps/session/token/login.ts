@@ -145,11 +145,25 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
   if ('charge' in begun) return begun.charge
   deps.counts.login_failures.inc({ cause: 'locked' })
   await deps.audit({ action: 'login', outcome: 'denied', reason: 'locked', actor: 'system', ...whereOf(request) })
-  throw new AppError('rate_limited', 'login_locked', 'Too many failed attempts. Try again later.', {
-    retryable: true,
-    retry_after_ms: begun.locked_ms,
-  })
+  // A name that no one has is answered alike.
+  throw begun.locked_ms === undefined
+    ? new AppError('rate_limited', 'login_locked', 'Too many failed attempts. This name is closed.', {
+        hint: 'Ask an administrator to unlock the account.',
+      })
+    : new AppError('rate_limited', 'login_locked', 'Too many failed attempts. Try again later.', {
+        retryable: true,
+        retry_after_ms: begun.locked_ms,
+      })
 }
+
+/** How the audit row of a failure describes the lockout, because the row of a locked attempt names no account. */
+const lockoutWord = ({ bucket, failures, lock_now }: Charge) =>
+  bucket === 'name' && {
+    details: {
+      failures: Number(failures),
+      locked_until: lock_now === '0' ? null : new Date(Number(lock_now) / 1000).toISOString(),
+    },
+  }
 
 /** Runs a step of a login; if it fails, takes the charge back: an outage is no wrong password. */
 const refunded = async <T>(deps: SessionDeps, charge: Charge, step: () => Promise<T>): Promise<T> => {
@@ -196,7 +210,15 @@ const refuseLogin = async (
   user_id?: string,
 ) => {
   deps.counts.login_failures.inc({ cause })
-  await deps.audit({ action: 'login', outcome: 'denied', reason: cause, actor: 'system', user_id, ...whereOf(request) })
+  await deps.audit({
+    action: 'login',
+    outcome: 'denied',
+    reason: cause,
+    actor: 'system',
+    user_id,
+    ...whereOf(request),
+    ...lockoutWord(charge),
+  })
   if (charge.bucket !== 'device') await countFailure(deps, request, charge.name)
   const elapsed = performance.now() - started
   await delay(Math.ceil(elapsed / TICK_MS) * TICK_MS - elapsed)

@@ -106,11 +106,12 @@ class GrantRefused extends AppError {
   }
 }
 
-const ALIVE = new Set(['not_valid', 'not_repeatable'])
+/** The session lives, or ended before: then a newer sign-in may have replaced it, and with it the cookie. */
+const NOT_ENDED = new Set(['not_valid', 'not_repeatable', 'gone'])
 
-/** The cookie is cleared only if its session has really ended. */
+/** The cookie is cleared only if this request ended its session. */
 const refuseGrant = (deps: SessionDeps, request: RefreshRequest, outcome: string): AppError => {
-  const expire = request.mode === 'cookie' && !ALIVE.has(outcome)
+  const expire = request.mode === 'cookie' && !NOT_ENDED.has(outcome)
   return new GrantRefused(outcome, expire ? deps.cookies.expired() : undefined)
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { violationOf } from '../data/json-schema.ts'
-import { AppError, isFault, problemOf, unavailable, type Violation } from '../errors.ts'
+import { AppError, isFault, objectBusy, problemOf, unavailable, type Violation } from '../errors.ts'
 import { isDatabaseAway, isOutage, logFault } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { otherMediaType } from './json-body.ts'
@@ -54,12 +54,7 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
     return new AppError('validation_error', codes.malformed, known.message, { status: 400 })
   }
   const sql = known.cause?.code ?? known.code
-  if (sql === '55P03')
-    return new AppError('version_conflict', 'in_progress', 'Another request on the same object is still running.', {
-      retryable: true,
-      retry_after_ms: 1000,
-      hint: 'Send the same request again.',
-    })
+  if (sql === '55P03') return objectBusy()
   if (sql === '22021' || sql === '22P05')
     return new AppError(
       'validation_error',

@@ -75,6 +75,12 @@ export const createJwksClient = (options: JwksOptions) => {
   const age_s = () => (monotonic() - fetched_at) / 1000
   showAge(options.telemetry, age_s)
 
+  const reload = async (): Promise<void> => {
+    // A fetch in flight may have read the set before the change that is the reason to look.
+    await inFlight
+    if (!closed && (failures === 0 || monotonic() >= retry_at)) await load()
+  }
+
   const usable = () => monotonic() - fetched_at <= max_stale_s * 1000
   const known = (kid: string) => (usable() && !dropped.has(kid) ? set.keys.get(kid) : undefined)
 
@@ -99,13 +105,13 @@ export const createJwksClient = (options: JwksOptions) => {
       return known(kid) ?? (usable() && failures === 0 ? 'unknown' : 'unavailable')
     },
     /** Reads the set again now, unless recent attempts failed. */
-    reload: async (): Promise<void> => {
-      if (!closed && (failures === 0 || monotonic() >= retry_at)) await load()
-    },
-    /** Drops a killed key at once and permanently. */
+    reload,
+    /** Drops a killed key at once and permanently, and reads the set again for the key that takes its place. */
     drop: (kid: string) => {
+      if (dropped.has(kid)) return
       if (dropped.size >= MAX_DROPPED) dropped.delete(dropped.values().next().value as string)
       dropped.add(kid)
+      void reload()
     },
     /** Whether there is a trusted set. */
     isReady: usable,

@@ -66,7 +66,6 @@ export const createBreaker = (settings: BreakerSettings = {}) => {
       probe_at = monotonic() + PROBE_MS
       set(true)
     },
-    isOpen: () => open,
   }
 }
 export type Breaker = ReturnType<typeof createBreaker>

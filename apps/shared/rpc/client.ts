@@ -13,7 +13,7 @@ import {
   type ServiceImpl,
 } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
-import { AppError, type Category, loginBusy, unavailable } from '../errors.ts'
+import { AppError, type Category, loginBusy, objectBusy, unavailable } from '../errors.ts'
 import type { HttpApp } from '../http/app.ts'
 import { type WatchedDependency, watchDependency } from '../process/dependency.ts'
 import { isOutage } from '../process/outage.ts'
@@ -111,12 +111,14 @@ export const withRequestId = (request_id: string): { headers: { 'x-request-id': 
 
 /**
  * Translates a failed call for our own caller: an outage of `name` is 503 `dependency_down`, a full hash queue is 503
- * `login_busy`; anything else is our own defect and stays unchanged.
+ * `login_busy`, another change of the same object is 409 `in_progress` (`already_exists`: a cut connection is `aborted`).
+ * Anything else is our own defect and stays unchanged.
  */
 export const fromRpc = (name: string, error: unknown): unknown => {
   if (error instanceof AppError) return error
   const { code } = ConnectError.from(error)
   if (code === Code.ResourceExhausted) return loginBusy(waitOf(error) ?? 2000, error)
+  if (code === Code.AlreadyExists) return objectBusy(error)
   const away = [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted]
   return away.includes(code) ? unavailable(`The ${name} service is not answering.`, error, 'unavailable') : error
 }

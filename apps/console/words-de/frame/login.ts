@@ -56,6 +56,7 @@ export const tLogin: typeof en.tLogin = {
   passkey_refused: 'Der Passkey wurde nicht angenommen. Noch einmal versuchen oder das Passwort verwenden.',
   wrong: 'Benutzername oder Passwort ist falsch, oder das Konto darf sich nicht anmelden.',
   later: (at: string) => `Zu viele Versuche. Wieder möglich ab ${at}.`,
+  locked: 'Zu viele Versuche. Nur ein Administrator kann das Konto entsperren.',
   busy: (at: string) => `Es melden sich gerade zu viele an. Wieder möglich ab ${at}.`,
   away: (at: string) => `Die Anmeldung ist nicht verfügbar. Ab ${at} noch einmal versuchen.`,
   no_answer: 'Der Server hat nicht geantwortet. Netz prüfen und noch einmal versuchen.',

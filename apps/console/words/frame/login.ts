@@ -22,6 +22,7 @@ export const tLogin = {
   passkey_refused: 'The passkey was not accepted. Try again, or use your password.',
   wrong: 'The username or password is wrong, or this account may not sign in.',
   later: (at: string) => `Too many attempts. Try again at ${at}.`,
+  locked: 'Too many attempts. Ask an administrator to unlock the account.',
   busy: (at: string) => `Sign-in is busy: too many people are signing in. Try again at ${at}.`,
   away: (at: string) => `Sign-in is not available. Try again at ${at}.`,
   no_answer: 'The server did not answer. Check the network and try again.',

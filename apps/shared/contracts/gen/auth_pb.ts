@@ -1876,7 +1876,8 @@ export type RevokeUserSessionsRequest = Message<"signalbox.auth.v1.RevokeUserSes
   passwordVersion: number;
 
   /**
-   * When that password was set; sessions that began later without a password stay. Now if absent.
+   * When that password was set; sessions that began later without a password stay. Without a version, the time of the
+   * cause: sessions that began well after it stay. Now if absent.
    *
    * @generated from field: google.protobuf.Timestamp occurred_at = 8;
    */
