@@ -3375,7 +3375,7 @@ export interface paths {
         put?: never;
         /**
          * Get a ballot to sign with a passkey
-         * @description Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min.
+         * @description Returns the vote as a ballot. A passkey signs its SHA-256 (canonical JSON), and approveGate or approvePatch accepts the answer once, within 5 min. For another ballot use another key.
          */
         post: operations["createBallot"];
         delete?: never;

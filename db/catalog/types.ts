@@ -22,7 +22,10 @@ export const lockPacks = (tx: Tx) => tx.execute(sql`select ${lockOf('packs')}`)
 export const readPacks = (tx: Tx) => tx.select().from(pack)
 
 export const savePack = (tx: Tx, row: typeof pack.$inferInsert) =>
-  tx.insert(pack).values(row).onConflictDoUpdate({ target: [pack.pack, pack.version], set: row })
+  tx
+    .insert(pack)
+    .values(row)
+    .onConflictDoUpdate({ target: [pack.pack, pack.version], set: row })
 
 export const saveType = (tx: Tx, id: number, document: ResourceType) => {
   const values = { checksum: document.checksum, document, retired: false }

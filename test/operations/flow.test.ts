@@ -468,7 +468,10 @@ describe('a running graph', () => {
       return { ...row, blocked_on: blocked_on.map(({ id }: { id: string }) => id) }
     }
     const wanted = { open_gates: 1, state: 'succeeded', blocked_on: ['stay'] }
-    await until(async () => isDeepStrictEqual(await reported(), wanted), { timeout_ms: 30_000, what: 'only stay waits' })
+    await until(async () => isDeepStrictEqual(await reported(), wanted), {
+      timeout_ms: 30_000,
+      what: 'only stay waits',
+    })
     expect((await p.as('vic').get(`${path}/gates/go`)).body.status).toBe('cancelled')
     await p.as('eva').post(`${path}/gates/stay/approve`, await p.seen(operation_id, 'stay'))
     await reaches(operation_id, 'succeeded')

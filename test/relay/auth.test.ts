@@ -119,10 +119,12 @@ describe('the late message of a status or of a recovery', () => {
       JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()).session_id as string
     const key = `${auth.prefix}sess:{${user_id}}:${sessionOf(old.access_token)}`
     await auth.redis.hset(key, 'created_at', (occurred_at - 1000) * 1000)
-    await auth.identity_deps.db.insert(identityOutbox).values({
-      ...{ event_id: randomUUID(), agg_type: 'user', agg_id: user_id, agg_version: 1000, type },
-      ...{ payload: { user_id, to: 'DISABLED' }, occurred_at: new Date(occurred_at).toISOString() },
-    })
+    await auth.identity_deps.db
+      .insert(identityOutbox)
+      .values({
+        ...{ event_id: randomUUID(), agg_type: 'user', agg_id: user_id, agg_version: 1000, type },
+        ...{ payload: { user_id, to: 'DISABLED' }, occurred_at: new Date(occurred_at).toISOString() },
+      })
     const relay = await auth.addRelay()
     await until(() => published(identityOutbox))
     expect((await refresh(old.refresh_token)).status).toBe(401)

@@ -97,13 +97,7 @@ const askedFor = (types: Types, from: ResourceRow, properties: Record<string, un
   return { capability_key, requirement_key, provider_id, amount, wish }
 }
 
-type Binding = {
-  asked: Claim
-  from: ResourceRow
-  owner: ResourceRow
-  held: EdgeRow | undefined
-  at: string
-}
+type Binding = { asked: Claim; from: ResourceRow; owner: ResourceRow; held: EdgeRow | undefined; at: string }
 
 /** Returns the provider and the amount of one claim; 422 with the reasons if no provider fits. */
 const bind = async (reading: Reading & { db: Tx }, { asked, from, owner, held, at }: Binding) => {

@@ -46,8 +46,7 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
       closeSync(openSync(lock, 'wx', 0o600))
       return true
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw unwritable(lock, error)
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(lock, error)
       if (ageOf(lock) > LOCK_STALE_MS) rmSync(lock, { force: true })
       return false
     }

@@ -17,9 +17,8 @@ const usage = (): never => {
 }
 const readFlags = () => {
   try {
-    return parseArgs({
-      options: { config: { type: 'string' }, database: { type: 'string', default: 'signalbox' } },
-    }).values
+    return parseArgs({ options: { config: { type: 'string' }, database: { type: 'string', default: 'signalbox' } } })
+      .values
   } catch {
     return usage()
   }

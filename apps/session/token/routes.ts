@@ -109,7 +109,7 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
         throw new AppError('policy_denied', 'person_required', "A machine's token expires by itself.")
       const by = { actor_type: 'user', actor_id: claims.sub, request_id: String(req.id) } as const
       const ended = await endSession(deps, { session_id: claims.session_id, user_id: claims.sub }, 'logout', by)
-      // If it ended before, the cookie may be that of a newer sign-in in another tab.
+      // If it ended before, the cookie can be that of a newer sign-in in another tab.
       if (ended && claims.cm === 'cookie') reply.header('set-cookie', deps.cookies.expired())
       return reply.code(204).send(null)
     },
