@@ -22,10 +22,12 @@ const AGENT_BODIES: Record<string, number> = {
   '/api/v1/execution-results': 8_388_608,
   '/api/v1/artifacts/{sha256}': 268_435_456,
 }
+/** How long an upload of an agent may take. */
 export const UPLOAD_MS = 330_000
 /** After this an app answers 503, also if it has not read the whole body. A slow body is refused before that. */
 const APP_MS = 8000
 const ARRIVAL_SHARE = 7 / 8
+
 /** Ends the count of this request as one in flight; streams and work end it before their answer. */
 export const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
   if (exchange.counted) pressure.leave()
