@@ -208,4 +208,7 @@ export const builtOnce = <N extends string, R>(
 }
 
 const placesFor = <N extends string>(names: readonly N[]) =>
-  Object.fromEntries(names.map((name): [N, Placeholder] => [name, sql.placeholder(name)])) as unknown as Record<N, never>
+  Object.fromEntries(names.map((name): [N, Placeholder] => [name, sql.placeholder(name)])) as unknown as Record<
+    N,
+    never
+  >

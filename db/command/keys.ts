@@ -64,7 +64,12 @@ export const claimKey = async (
   command_id?: string,
 ): Promise<Used | undefined> => {
   const request = { caller, route, key, fingerprint }
-  const taken = await insertRow(tx, table, { ...request, command_id: command_id ?? null }, 'on conflict do nothing').execute()
+  const taken = await insertRow(
+    tx,
+    table,
+    { ...request, command_id: command_id ?? null },
+    'on conflict do nothing',
+  ).execute()
   if (taken.rowCount === 1) return undefined
   const used = await readKey(tx, table, request)
   if (!used) throw stillRunning()

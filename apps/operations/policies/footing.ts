@@ -265,9 +265,7 @@ export const askPeople = async (
   { principals }: Pick<Trust, 'principals'>,
   user_ids: readonly string[],
 ): Promise<People> =>
-  new Map(
-    await Promise.all([...new Set(user_ids)].map(async (id) => [id, await principals.ask(id)] as const)),
-  )
+  new Map(await Promise.all([...new Set(user_ids)].map(async (id) => [id, await principals.ask(id)] as const)))
 
 /** The votes of the gate's current round. */
 export const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>
