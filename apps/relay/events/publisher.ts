@@ -107,11 +107,10 @@ export const createPublisher = (deps: PublisherDeps) => {
   return {
     /** Runs one turn; true if more may wait. Throws if the broker cannot be reached, so that the loop backs off. */
     turn: async (): Promise<boolean> => {
-      const { rows } = await deps.pool.query<OutboxRow>({
-        name: `unpublished_${deps.schema}`,
-        text: `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq, js_seq
+      const { rows } = await deps.pool.query<OutboxRow>(
+        `select event_id, agg_type, agg_id, agg_version, type, schema_version, payload, request_id, trace, occurred_at, pub_seq, js_seq
          from ${deps.schema}.outbox where published_at is null and pub_seq is not null and parked is null order by pub_seq limit ${BATCH}`,
-      })
+      )
       if (rows.length === 0) return false
       const byAggregate = Map.groupBy(rows, orderedWith)
       const js = deps.nats()?.jetstream()
