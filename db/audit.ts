@@ -17,6 +17,7 @@ import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/dat
 import type { Pages } from '../apps/shared/http/pages.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
+import { insertRow } from './rows.ts'
 
 /** The columns of every audit log. */
 export const auditColumns = () => ({
@@ -113,7 +114,9 @@ export const appendAuditTo = async (
     const signed = { ...columns, ...(details && { details: shortened(details) }) }
     return { ...columns, ...signAudit(logOf(table), key, signed) }
   })
-  for (let at = 0; at < rows.length; at += MOST_ROWS) await tx.insert(table).values(rows.slice(at, at + MOST_ROWS))
+  const [only, ...others] = rows
+  if (only && others.length === 0) await insertRow(tx, table, only)
+  else for (let at = 0; at < rows.length; at += MOST_ROWS) await tx.insert(table).values(rows.slice(at, at + MOST_ROWS))
 }
 
 const MOST_DETAILS = 1024

@@ -1,7 +1,7 @@
-import { DrizzleQueryError, getTableName, QueryPromise } from 'drizzle-orm'
+import { DrizzleQueryError, getTableName, type Placeholder, QueryPromise, sql } from 'drizzle-orm'
 import { getTableConfig, type PgColumn, type PgTable } from 'drizzle-orm/pg-core'
 import type pg from 'pg'
-import type { Tx } from './client.ts'
+import type { Queryable, Tx } from './client.ts'
 
 /**
  * Writes of single rows on the path of every command: the text of a statement is built once per set of columns.
@@ -187,3 +187,28 @@ export const named = (file: string): { text: string; values: (given: Record<stri
     },
   }
 }
+
+type Built<R> = { execute: (values?: Record<string, unknown>) => Promise<R> }
+
+/**
+ * A query of Drizzle whose text is built at its first use. Building a large one costs more than the rest of it. `build`
+ * gets placeholders instead of values. It is sent at the call, in the transaction or on the pool that it is given.
+ */
+export const builtOnce = <N extends string, R>(
+  names: readonly N[],
+  build: (db: Queryable, given: Record<N, never>) => { prepare: (name: never) => Built<R> },
+): ((db: Queryable, values: Record<N, unknown>) => Promise<R>) => {
+  let built: Built<R> | undefined
+  return (db, values) => {
+    built ??= build(db, placesFor(names)).prepare(undefined as never)
+    const { client } = db._.session as unknown as { client: pg.Pool | pg.PoolClient }
+    const bound: Built<R> = Object.create(built, { client: { value: client } })
+    return bound.execute(values)
+  }
+}
+
+const placesFor = <N extends string>(names: readonly N[]) =>
+  Object.fromEntries(names.map((name): [N, Placeholder] => [name, sql.placeholder(name)])) as unknown as Record<
+    N,
+    never
+  >

@@ -5,6 +5,7 @@ import { AppError } from '../../apps/shared/errors.ts'
 import { type Db, equals, type Queryable, type Tx } from '../client.ts'
 import { bytea } from '../columns.ts'
 import { pruneRows } from '../prune.ts'
+import { insertRow } from '../rows.ts'
 
 /** First answers of public mutations, by caller, route and key (reliability.md 3). Kept 7 days. */
 export const idempotencyTable = (schema: PgSchema) =>
@@ -63,13 +64,13 @@ export const claimKey = async (
   command_id?: string,
 ): Promise<Used | undefined> => {
   const request = { caller, route, key, fingerprint }
-  const taken = await tx
-    .insert(table)
-    .values({ ...request, command_id: command_id ?? null })
-    .onConflictDoNothing()
-    .returning({ key: table.key })
-    .execute()
-  if (taken.length === 1) return undefined
+  const taken = await insertRow(
+    tx,
+    table,
+    { ...request, command_id: command_id ?? null },
+    'on conflict do nothing',
+  ).execute()
+  if (taken.rowCount === 1) return undefined
   const used = await readKey(tx, table, request)
   if (!used) throw stillRunning()
   return used

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { isDatabaseAway } from '../../apps/shared/process/outage.ts'
 import { createDb, type Queryable, together, transact } from '../../db/client.ts'
 import { withConnection } from '../../db/connection.ts'
+import { builtOnce } from '../../db/rows.ts'
 import { serverUrl } from '../support/database.ts'
 
 const config = { connectionString: serverUrl('DATABASE_URL'), application_name: 'test' }
@@ -48,6 +49,35 @@ it('a transaction that writes plans its statements once; one that reads plans fo
     expect(await db.transaction(mode)).toBe('force_generic_plan')
     expect(await db.transaction(mode, { isolationLevel: 'repeatable read', accessMode: 'read only' })).toBe('auto')
     expect(await mode(db)).toBe('auto')
+  } finally {
+    await close()
+  }
+})
+
+it('a query that is built once runs where it is asked, with the values of each call', async () => {
+  const { db, close } = createDb(config.connectionString, { app: 'test' })
+  let built = 0
+  const look = builtOnce(['told'], (on, { told }) => {
+    built += 1
+    return on
+      .select({ pid: sql<number>`pg_backend_pid()`, told: sql<string>`${told}::text` })
+      .from(sql`(values (1)) as one`)
+  })
+  const pidOf = async (on: Queryable) => {
+    const { rows } = await on.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`)
+    return rows[0]?.pid
+  }
+  try {
+    await db.transaction(async (one) => {
+      expect(await look(one, { told: 'a' })).toEqual([{ pid: await pidOf(one), told: 'a' }])
+      await db.transaction(async (other) => {
+        expect(await look(other, { told: 'b' })).toEqual([{ pid: await pidOf(other), told: 'b' }])
+        expect(await pidOf(other)).not.toBe(await pidOf(one))
+      })
+    })
+    expect(await look(db, { told: 'c' })).toMatchObject([{ told: 'c' }])
+    expect(built).toBe(1)
+    await expect(look(db, {} as { told: string })).rejects.toThrow('told')
   } finally {
     await close()
   }

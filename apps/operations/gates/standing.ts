@@ -1,4 +1,4 @@
-import { inArray, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockOperation, tellEngine } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
@@ -7,18 +7,19 @@ import {
   askedService,
   carryVotes,
   type GateRow,
-  listGates,
+  readGates,
   swapGate,
   type Vote,
   voidVotes,
 } from '../../../db/operations/gates/rows.ts'
 import { listDue, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
-import { gates, operations } from '../../../db/operations/tables/index.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import type { Uses } from '../deps.ts'
-import { loadPlaces } from '../policies/authority.ts'
+import { hasScopes, loadPlaces } from '../policies/authority.ts'
 import {
   approvalsOf,
+  askPeople,
   type LostVote,
   lossOf,
   lostAmong,
@@ -54,13 +55,13 @@ export const proveGates = async (
   asked_at?: string,
 ): Promise<void> => {
   const at = asked_at ?? (await readClock(db))
-  const reopened = await withPeople(trust, async (people) => {
-    // Read before the lock is taken; anyone who votes in between is asked about on the next try.
-    const before = await listGates(db, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
-    requireAsked(before.flatMap(votersOf), people)
-    if (await standsAsRead(db, before, { people, asked_at: at, lookback_s })) return false
-    return db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at: at, people, lookback_s }))
-  })
+  // Read before the lock is taken. The rows are marked only if they are still the same.
+  const before = await readGates(db, operation_id, gate_ids)
+  const known = await askPeople(trust, before.flatMap(votersOf))
+  const work = async (people: People) =>
+    !(await standsAsRead(db, before, { people, asked_at: at, lookback_s })) &&
+    db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at: at, people, lookback_s }))
+  const reopened = await withPeople(trust, work, known)
   if (reopened) nats.wake('operations')
 }
 
@@ -71,7 +72,9 @@ const standsAsRead = async (
   { people, asked_at, lookback_s }: Pick<Proving, 'people' | 'asked_at' | 'lookback_s'>,
 ): Promise<boolean> => {
   if (!rows.every(({ gate }) => gate.status === 'approved' || gate.status === 'bypassed')) return false
-  const measure = { places: await loadPlaces(db, rows[0]?.operation.resource_ids ?? []), now: asked_at, lookback_s }
+  const scoped = [...people.values()].some((person) => person && hasScopes(person))
+  const places = scoped ? await loadPlaces(db, rows[0]?.operation.resource_ids ?? []) : [{}]
+  const measure = { places, now: asked_at, lookback_s }
   const stands = (row: GateRow) => lostOf(row, people, measure).length === 0 && holds(row, votesOf(row), [])
   return rows.every(stands) && (await markStanding(db, rows, asked_at))
 }
@@ -87,7 +90,7 @@ type Proving = {
 const prove = async (tx: Tx, { operation_id, gate_ids, asked_at, people, lookback_s }: Proving): Promise<boolean> => {
   const operation = await lockOperation(tx, operation_id)
   if (!operation || operation.control === 'cancel') return false
-  const rows = await listGates(tx, operation_id, inArray(gates.gate_id, [...gate_ids]), gate_ids.length)
+  const rows = await readGates(tx, operation_id, gate_ids)
   const measure = { places: await loadPlaces(tx, operation.resource_ids), now: operation.now, lookback_s }
   const moved: Moved[] = []
   for (const row of rows) moved.push(await settle(tx, row, people, measure))

@@ -147,7 +147,8 @@ const scopesOf = ({ grants }: Viewer, permission: Permission): Scope[] =>
   grants.flatMap((grant) => (givesPermission(grant, permission) ? [grant.scope] : []))
 
 /** Whether the places of objects matter for this person: grants without scope hold everywhere. */
-export const hasScopes = ({ grants }: Viewer): boolean => grants.some(({ scope }) => !isEverywhere(scope))
+export const hasScopes = ({ grants }: Pick<Viewer, 'grants'>): boolean =>
+  grants.some(({ scope }) => !isEverywhere(scope))
 
 /**
  * Returns the condition under which a row may be read (auth.md 9): a grant covers at least one of its targets, or the

@@ -244,21 +244,28 @@ export const requireAsked = (user_ids: readonly string[], people: People): void 
  * while no lock is held, and it runs again. Throws 503 while identity is away.
  */
 export const withPeople = async <T>(
-  { principals }: Pick<Trust, 'principals'>,
+  trust: Pick<Trust, 'principals'>,
   work: (people: People) => Promise<T>,
+  known: People = NOBODY,
 ): Promise<T> => {
-  const people = new Map<string, Principal | undefined>()
+  const people = new Map(known)
   for (let tries = 0; tries < TRIES; tries++) {
     try {
       return await work(people)
     } catch (error) {
       if (!(error instanceof Unasked)) throw error
-      const asked = error.user_ids.map(async (user_id) => [user_id, await principals.ask(user_id)] as const)
-      for (const [user_id, person] of await Promise.all(asked)) people.set(user_id, person)
+      for (const [user_id, person] of await askPeople(trust, error.user_ids)) people.set(user_id, person)
     }
   }
   throw unavailable('Votes change faster than their voters can be proved.')
 }
+
+/** Asks identity about these people now. Throws 503 while it is away. */
+export const askPeople = async (
+  { principals }: Pick<Trust, 'principals'>,
+  user_ids: readonly string[],
+): Promise<People> =>
+  new Map(await Promise.all([...new Set(user_ids)].map(async (id) => [id, await principals.ask(id)] as const)))
 
 /** The votes of the gate's current round. */
 export const votesOf = ({ gate }: Pick<GateRow, 'gate'>): Vote[] =>

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { crashPoint } from '../../shared/crash.ts'
 
 export const BATCH = 500
 
@@ -13,21 +12,16 @@ export const sequenceOnce = async (pool: pg.Pool, schema: string, epoch: number)
   // Most turns find no rows, and then take one statement. Only the schema's leader numbers its rows.
   const { rows } = await pool.query<{ id: string }>({ name: `waiting_${schema}`, text: waiting })
   if (rows.length === 0) return 0
+  const values = [rows.map((row) => row.id), epoch]
   const client = await pool.connect()
   try {
-    await client.query('begin')
-    const taken = await client.query<{ start: string }>(
-      `update ${schema}.relay_state set next = next + $1 where name = 'relay' and epoch = $2 returning next - $1 as start`,
-      [rows.length, epoch],
-    )
-    const start = taken.rows[0]?.start
-    if (start === undefined) throw new Error(`another relay leads ${schema}`)
-    await client.query(
-      `update ${schema}.outbox o set pub_seq = $2::bigint + b.n - 1 from unnest($1::bigint[]) with ordinality as b(id, n) where o.id = b.id`,
-      [rows.map((row) => row.id), start],
-    )
-    crashPoint('sequencer.before_commit')
-    await client.query('commit')
+    // Sent together. Without the lead no row is numbered, and the commit changes none.
+    const [, { rowCount }] = await Promise.all([
+      client.query('begin'),
+      client.query({ name: `number_${schema}`, text: numbering(schema), values }),
+      client.query('commit'),
+    ])
+    if (rowCount !== rows.length) throw new Error(`another relay leads ${schema}`)
     return rows.length
   } catch (error) {
     await client.query('rollback').catch(() => {})
@@ -36,3 +30,10 @@ export const sequenceOnce = async (pool: pg.Pool, schema: string, epoch: number)
     client.release()
   }
 }
+
+const numbering = (schema: string) => `
+with taken as (
+  update ${schema}.relay_state set next = next + cardinality($1::bigint[]) where name = 'relay' and epoch = $2
+  returning next - cardinality($1::bigint[]) as start)
+update ${schema}.outbox o set pub_seq = taken.start + b.n - 1
+from taken, unnest($1::bigint[]) with ordinality as b(id, n) where o.id = b.id`

@@ -5,6 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx, together } from '../../client.ts'
 import { runOf } from '../../restore.ts'
+import { builtOnce } from '../../rows.ts'
 import { iso } from '../expressions.ts'
 import { HEAD, SYSTEM } from '../facts/state.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations, relay_state } from '../tables/index.ts'
@@ -16,7 +17,8 @@ export const PLANNED_AT = sql<string>`coalesce((select operations.iso(p.created_
  * What a command reads from its operation; both rows stay locked until the end of the transaction. Unknown outcomes are
  * left to those who need them (`countUnknown`): a statement that waited for the lock would count those of before.
  */
-export const lockOperation = (tx: Tx, operation_id: string) =>
+export const lockOperation = (tx: Tx, operation_id: string) => operationToDecide(tx, { operation_id }).then(first)
+const operationToDecide = builtOnce(['operation_id'], (tx, { operation_id }) =>
   tx
     .select({
       ...pick(operations, 'operation_id', 'intent_id', 'plan_id'),
@@ -35,8 +37,8 @@ export const lockOperation = (tx: Tx, operation_id: string) =>
     .from(operation_control)
     .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
     .where(eq(operation_control.operation_id, operation_id))
-    .for('update')
-    .then(first)
+    .for('update'),
+)
 export type LockedOperation = NonNullable<Awaited<ReturnType<typeof lockOperation>>>
 
 /** How many nodes have an unknown outcome; the caller has locked the operation. */
@@ -162,7 +164,8 @@ const commandColumns = {
 }
 
 /** The command as readers see it, with its operation and outcome. */
-export const getCommand = (db: Queryable, command_id: string) =>
+export const getCommand = (db: Queryable, command_id: string) => commandById(db, { command_id }).then(first)
+const commandById = builtOnce(['command_id'], (db, { command_id }) =>
   db
     .select({
       command: commandColumns,
@@ -170,8 +173,8 @@ export const getCommand = (db: Queryable, command_id: string) =>
       ...pick(operation_commands, 'outcome', 'payload', 'operation_id'),
     })
     .from(operation_commands)
-    .where(eq(operation_commands.command_id, command_id))
-    .then(first)
+    .where(eq(operation_commands.command_id, command_id)),
+)
 export type AcceptedCommand = NonNullable<Awaited<ReturnType<typeof getCommand>>>
 
 export type Steering = { kind: 'pause' | 'resume' | 'cancel'; actor: Actor; reason: string | null; accepted_at: string }

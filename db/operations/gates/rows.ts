@@ -10,6 +10,7 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
+import { builtOnce, insertRow } from '../../rows.ts'
 import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
 import { gates, nodes, operation_control, operation_evidence_index, operations, plans, votes } from '../tables/index.ts'
@@ -80,12 +81,27 @@ export const listGates = (db: Queryable, operation_id: string, where: SQL | unde
     .orderBy(asc(gates.gate_id))
     .limit(limit)
 
-export const getGate = (db: Queryable, operation_id: string, gate_id: string) =>
-  selectGates(db).where(equals(gates, { operation_id, gate_id })).then(first)
+const gateByKey = builtOnce(['operation_id', 'gate_id'], (db, key) => selectGates(db).where(equals(gates, key)))
+const gateToDecide = builtOnce(['operation_id', 'gate_id'], (db, key) =>
+  selectGates(db).where(equals(gates, key)).for('update'),
+)
+
+export const getGate = (db: Queryable, operation_id: string, gate_id: string): Promise<GateRow | undefined> =>
+  gateByKey(db, { operation_id, gate_id }).then(first)
+
+const gatesByIds = builtOnce(['operation_id', 'gate_ids'], (db, { operation_id, gate_ids }) =>
+  selectGates(db)
+    .where(and(eq(gates.operation_id, operation_id), sql`${gates.gate_id} = any(${gate_ids}::text[])`))
+    .orderBy(asc(gates.gate_id)),
+)
+
+/** These gates of one operation, by id. */
+export const readGates = (db: Queryable, operation_id: string, gate_ids: readonly string[]): Promise<GateRow[]> =>
+  gatesByIds(db, { operation_id, gate_ids })
 
 /** Like `getGate`, for a decision: the row stays as it was read until the end of the transaction. */
-export const lockGate = (tx: Tx, operation_id: string, gate_id: string) =>
-  selectGates(tx).where(equals(gates, { operation_id, gate_id })).for('update').then(first)
+export const lockGate = (tx: Tx, operation_id: string, gate_id: string): Promise<GateRow | undefined> =>
+  gateToDecide(tx, { operation_id, gate_id }).then(first)
 
 export const textArray = (values: readonly string[]): SQL => sql`${sql.param(values)}::text[]`
 
@@ -120,14 +136,9 @@ export const swapping = (tx: Tx, { operation_id, gate_id, from, set }: Swap, use
     .returning({ gate_id: gates.gate_id })
 
 /** One person, one vote per round: the newest counts. */
-export const saveVote = (tx: Tx, vote: typeof votes.$inferInsert) =>
-  tx
-    .insert(votes)
-    .values(vote)
-    .onConflictDoUpdate({
-      target: [votes.operation_id, votes.gate_id, votes.round, votes.user_id],
-      set: { ...vote, voided: false, at: sql`clock_timestamp()` as never },
-    })
+export const saveVote = (tx: Tx, vote: typeof votes.$inferInsert) => insertRow(tx, votes, vote, REVOTED)
+const REVOTED = `on conflict (operation_id, gate_id, round, user_id) do update set decision = excluded.decision, comment = excluded.comment,
+  digest = excluded.digest, group_key = excluded.group_key, actor = excluded.actor, command_id = excluded.command_id, voided = false, at = clock_timestamp()`
 
 /** Copies the valid votes of a round into the next one, except that of the person who changed their mind. */
 export const carryVotes = (tx: Tx, operation_id: string, gate_id: string, round: number, but_user_id = '') =>

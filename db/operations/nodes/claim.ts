@@ -70,7 +70,12 @@ const CLAIM = named(
   ),
 )
 
-const PLAIN = named(readFileSync(new URL('./claim.plain.sql', import.meta.url), 'utf8'))
+const PLAIN = named(
+  readFileSync(new URL('./claim.plain.sql', import.meta.url), 'utf8').replace(
+    '{standing_due}',
+    standingDue('g', ':standing_s::double precision', 'clock_timestamp()'),
+  ),
+)
 
 type Row = {
   verdict:
@@ -107,9 +112,10 @@ type Row = {
  * effect is already done. Otherwise the attempt is closed here as unknown. An unknown operation or node is superseded.
  */
 export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim> => {
-  const plain = terms.proved ? undefined : await claimPlain(pool, input, terms)
-  if (plain) return plain
-  let row = terms.proved ? await claimBehindLocks(pool, input, null, terms) : await ask(pool, input, terms, null)
+  const plain = terms.proved ? undefined : await askPlain(pool, input, terms)
+  if (plain?.verdict === 'granted') return claimOf(plain)
+  if (plain?.stale && terms.away === undefined) return claimOf({ ...plain, verdict: 'recheck' })
+  let row = await (terms.proved || plain ? claimBehindLocks(pool, input, null, terms) : ask(pool, input, terms, null))
   // Only if the calendar may apply: it is evaluated here, and the claim verifies that it is still the current one.
   while (row?.calendar) {
     const { document, target_id, passed, digest } = row.calendar
@@ -140,17 +146,23 @@ const RESTORED_AGAIN_MS = 15_000
 /** A node asks after this long whether its voters can be proved again. */
 const PROVE_AGAIN_MS = 5000
 
-/** The claim of most nodes (claim.plain.sql); `undefined` if the full claim is needed. */
-export const claimPlain = async (
+/** The claim of most nodes (claim.plain.sql), without whose lock a node with gates is `unlocked`. */
+const askPlain = async (
   pool: pg.Pool,
   input: ClaimInput,
-  { asked_at }: Pick<Terms, 'asked_at'> = {},
-): Promise<Claim | undefined> => {
+  { asked_at, standing_s = STANDING_S }: Terms,
+): Promise<Row | undefined> => {
   if (input.role !== 'run') return undefined
   const known = pick(input, 'operation_id', 'node_id', 'generation', 'attempt')
-  const values = PLAIN.values({ ...known, asked_at: asked_at ?? null })
+  const values = PLAIN.values({ ...known, asked_at: asked_at ?? null, standing_s })
   const { rows } = await pool.query<Row>({ name: 'claim_plain', text: PLAIN.text, values })
-  return rows[0] && claimOf(rows[0])
+  return rows[0]
+}
+
+/** The claim of a node without gates; `undefined` if the full claim is needed. */
+export const claimPlain = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim | undefined> => {
+  const row = await askPlain(pool, input, terms)
+  return row?.verdict === 'granted' ? claimOf(row) : undefined
 }
 
 const ask = async (

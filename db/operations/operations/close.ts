@@ -2,7 +2,7 @@ import { and, eq, gt, notInArray, sql } from 'drizzle-orm'
 import type { OperationEnd } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import type { CloseResult, RecordBatch } from '../../../workflows/operation/state/events.ts'
-import { type Db, type Tx, together, updateRows } from '../../client.ts'
+import { type Db, type Tx, together, transact, updateRows } from '../../client.ts'
 import { ENGINE, stateFacts } from '../facts/state.ts'
 import { cancelGates } from '../gates/rows.ts'
 import { closePatches } from '../patches/rows.ts'
@@ -23,7 +23,7 @@ export const closeOperation = (
   input: CloseInput,
   last?: { batch: RecordBatch; engine_ref: EngineRef },
 ): Promise<CloseResult> =>
-  db.transaction(async (tx) => {
+  transact(db, async (tx, later) => {
     const [control] = await tx
       .select({ ended: operation_control.ended })
       .from(operation_control)
@@ -31,7 +31,7 @@ export const closeOperation = (
       .for('update')
     if (!control) throw new Error(`no operation ${operation_id}`)
     if (control.ended) return { status: 'ended', evidence_head: await headOf(tx, operation_id) }
-    if (last) await recordBatch(tx, operation_id, last.batch, last.engine_ref)
+    if (last) await recordBatch(tx, operation_id, last.batch, last.engine_ref, later)
     const seq = await unprocessed(tx, operation_id, input.last_seq)
     if (seq > input.last_seq) return { status: 'not_yet', seq }
     return { status: 'ended', evidence_head: await end(tx, operation_id, input) }

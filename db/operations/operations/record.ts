@@ -4,10 +4,11 @@ import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { DEADLINE } from '../../../workflows/operation/state/nodes.ts'
-import { type Db, type Tx, together, updateRows } from '../../client.ts'
+import { type Db, first, type Last, type Tx, together, transact, updateRows } from '../../client.ts'
 import { readFence } from '../../restore.ts'
+import { builtOnce } from '../../rows.ts'
 import { revisionNow } from '../commands/rows.ts'
-import { ENGINE, stateFacts, type TimelineEvent } from '../facts/state.ts'
+import { ENGINE, HEAD, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import { moveGates } from '../gates/record.ts'
 import { cancelGates } from '../gates/rows.ts'
 import { moveLeases } from '../leases/rows.ts'
@@ -29,19 +30,23 @@ export const recordChanges = (
   batch: RecordBatch,
   engine_ref: EngineRef,
 ): Promise<RecordResult> =>
-  db.transaction(async (tx) => {
+  transact(db, async (tx, last) => {
     if (batch.changes.some(needsControl)) await lockControl(tx, operation_id)
-    return recordBatch(tx, operation_id, batch, engine_ref)
+    return recordBatch(tx, operation_id, batch, engine_ref, last)
   })
 
-/** `recordChanges` within a transaction that holds the control row if the batch needs it. */
+/**
+ * `recordChanges` within a transaction that holds the control row if the batch needs it. Its facts are its last
+ * statements.
+ */
 export const recordBatch = async (
   tx: Tx,
   operation_id: string,
   batch: RecordBatch,
   engine_ref: EngineRef,
+  last: Last,
 ): Promise<RecordResult> => {
-  const row = await lockRow(tx, operation_id)
+  const row = await lockRow(tx, { operation_id }).then(first)
   if (!row) throw new Error(`no operation ${operation_id}`)
   if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
   if (batch.record_seq > row.record_seq + 1) await refuseLost(tx, operation_id)
@@ -53,10 +58,13 @@ export const recordBatch = async (
   const status = ended ? [] : await statusEvents(tx, operation_id, said, row.engine_status)
   // An operation runs before its nodes do, and is blocked or paused after they have come to rest.
   const begins = said.engine_status === 'running'
-  await stateFacts(tx, operation_id, {
-    events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
-    set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
-  })
+  last(
+    stateFacts(tx, operation_id, {
+      events: begins ? [...commands, ...status, ...facts] : [...commands, ...facts, ...status],
+      set: { ...set, ...report, record_seq: batch.record_seq, record_result: result, engine_ref },
+      head: row.head,
+    }),
+  )
   return result
 }
 
@@ -88,14 +96,13 @@ const lockControl = (tx: Tx, operation_id: string) =>
     .where(eq(operation_control.operation_id, operation_id))
     .for('update')
 
-const lockRow = async (tx: Tx, operation_id: string) => {
-  const [row] = await tx
-    .select({ ...pick(operations, 'record_seq', 'record_result', 'engine_status', 'started_at') })
+const lockRow = builtOnce(['operation_id'], (tx, { operation_id }) =>
+  tx
+    .select({ ...pick(operations, 'record_seq', 'record_result', 'engine_status', 'started_at'), head: HEAD })
     .from(operations)
     .where(eq(operations.operation_id, operation_id))
-    .for('update')
-  return row
-}
+    .for('update'),
+)
 
 /** Applies the batch by kind, each kind at once; events are in the order in which things happened. */
 const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, result: RecordResult) => {
