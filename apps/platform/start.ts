@@ -36,8 +36,7 @@ const swallowed = (): string[] => {
 
 const flagsOf = () => {
   const lost = swallowed()
-  if (lost.length > 0)
-    misused(`npm keeps ${lost.join(' and ')} for itself. Write: npm start -- ${lost.join(' ')}`)()
+  if (lost.length > 0) misused(`npm keeps ${lost.join(' and ')} for itself. Write: npm start -- ${lost.join(' ')}`)()
   const options = {
     reset: { type: 'boolean', default: false },
     demo: { type: 'boolean', default: true },

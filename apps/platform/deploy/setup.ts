@@ -50,10 +50,7 @@ const text = { type: 'string' } as const
 const own = { out: text, 'temporal-api-key': text, rotate: text }
 const saved = { origin: text, at: text, data: text, format: text, hosts: text, listen: text, proxies: text, ca: text }
 const servers = { postgres: text, redis: text, nats: text, temporal: text, namespace: text }
-const { positionals, values } = readFlags(
-  { allowPositionals: true, options: { ...own, ...saved, ...servers } },
-  refuse,
-)
+const { positionals, values } = readFlags({ allowPositionals: true, options: { ...own, ...saved, ...servers } }, refuse)
 const { out, rotate: rotation, 'temporal-api-key': api_key_file, ...given } = values
 if (positionals.join(' ') !== 'production') refuse('The target of the set-up is missing: production.')
 if (!out) refuse('--out is missing: the folder to write.')
