@@ -13,7 +13,7 @@ export const REFUSE_ALL = 2
 const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'page', 'sso'])
 
 /** Whether an act is refused at this share of free disk: first arming and writing, finally everything but reading. */
-export const isRefused = (
+const isRefused = (
   free: number | undefined,
   { kind, class: limit }: { kind: Kind; class: LimitClass },
 ): boolean => {

@@ -6,7 +6,7 @@ import { CliError } from '../../errors.ts'
 import { renamed } from '../collect.ts'
 import { type Found, fieldsOf } from '../items.ts'
 
-export const SOURCE_LABEL = 'signalbox/import-source'
+const SOURCE_LABEL = 'signalbox/import-source'
 export const ID_NOTE = 'signalbox/external-id'
 export const MISSING = 'signalbox/import-missing'
 
@@ -32,7 +32,7 @@ export const knownOf = ({ api }: Context, source: string): Promise<Known[]> =>
   )
 
 const idOf = ({ annotations }: Known): string => annotations[ID_NOTE] ?? ''
-export const byExternalId = (known: readonly Known[]): Map<string, Known> =>
+const byExternalId = (known: readonly Known[]): Map<string, Known> =>
   new Map(known.map((one) => [idOf(one), one]))
 
 /**
