@@ -32,8 +32,7 @@ export const knownOf = ({ api }: Context, source: string): Promise<Known[]> =>
   )
 
 const idOf = ({ annotations }: Known): string => annotations[ID_NOTE] ?? ''
-const byExternalId = (known: readonly Known[]): Map<string, Known> =>
-  new Map(known.map((one) => [idOf(one), one]))
+const byExternalId = (known: readonly Known[]): Map<string, Known> => new Map(known.map((one) => [idOf(one), one]))
 
 /**
  * The items to send to the catalog, with the source's marks. An `infra.generic` of an earlier import stays one, because
