@@ -81,7 +81,7 @@ export type AuditEntry = {
  * Version 2 of what the MAC of an audit row covers: the log, a unique id, the time and every other column that is read.
  * Rows of version 1 have no `v`; in three of the five logs they do not sign their time (`verify-audit` reports which).
  */
-export const AUDIT_VERSION = 2
+const AUDIT_VERSION = 2
 
 /** The signed body and MAC of a row of this log. `columns` has its time, and its id if the log has an id column. */
 export const signAudit = (

@@ -78,7 +78,7 @@ export const wakeRelay = async (db: Queryable, schema: string): Promise<void> =>
 }
 
 /** The row of one event, to be sent last in the transaction of the change. */
-export const outboxRow = (tx: Tx, outbox: OutboxTable, event: OutboxEvent) => insertRow(tx, outbox, event)
+const outboxRow = (tx: Tx, outbox: OutboxTable, event: OutboxEvent) => insertRow(tx, outbox, event)
 
 /** Writes events in the change's transaction. Call last, under the aggregate's lock: id order is then version order. */
 export const appendOutbox = async (tx: Tx, outbox: OutboxTable, ...events: OutboxEvent[]): Promise<void> => {

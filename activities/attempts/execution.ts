@@ -29,7 +29,7 @@ import { type Look, lookOf, refuseTarget } from './read.ts'
 import { allowSecrets, resolveSecrets, SecretError } from './secrets.ts'
 
 /** Tries of one activity; the workflow sets the same number (operations.md 8). */
-export const ACTIVITY_TRIES = 5
+const ACTIVITY_TRIES = 5
 const BEAT_MS = 3000
 /** Bytes of log lines waiting to be stored. An executor that writes more waits for Postgres. */
 const HELD_BYTES = 256 * 1024

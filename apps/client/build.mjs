@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import './make-types.mjs'
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 rmSync(at('dist'), { recursive: true, force: true })

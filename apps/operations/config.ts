@@ -45,7 +45,6 @@ export const schema = Type.Object({
   OPERATIONS__CANCEL__COOLOFF_S: settings.integer(60, 0, 86_400),
   OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 0, 3600),
   OPERATIONS__PLANS__TTL_S: settings.integer(86_400, 60),
-  OPERATIONS__GATES__DEADLINE_S: settings.integer(86_400, 1, 2_592_000),
   /** How long ago the voters of an approval may have been proved when a node behind it starts. */
   OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
   /** Up to which risk approvals may be given together with others. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { table } from '../shared/data/print.ts'
 import { signalboxDir } from './base/paths.ts'
 import { readRun } from './base/record.ts'
+import { readFlags } from './base/screen.ts'
 import { readDemo } from './demo/accounts.ts'
 import { ApiError } from './demo/client.ts'
 import { ManifestError } from './demo/kubernetes.ts'
@@ -20,17 +20,8 @@ const fail = (words: string, code = 1): never => {
   console.error(words)
   process.exit(code)
 }
-const argumentsOf = () => {
-  try {
-    return parseArgs({
-      options: { from: { type: 'string' }, seed: { type: 'boolean' }, list: { type: 'boolean' } },
-      allowPositionals: true,
-    })
-  } catch {
-    return fail(USAGE, 2)
-  }
-}
-const { values, positionals } = argumentsOf()
+const options = { from: { type: 'string' }, seed: { type: 'boolean' }, list: { type: 'boolean' } } as const
+const { values, positionals } = readFlags({ options, allowPositionals: true }, () => fail(USAGE, 2))
 const dir = signalboxDir()
 const tools = demoTools(dir)
 if (values.list) {

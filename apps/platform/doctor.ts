@@ -1,6 +1,5 @@
 import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { AREAS, lackingMigrations } from '../../db/migrate.ts'
 import { LOW, REFUSE_ALL, REFUSE_ARMING } from '../gateway/routes/disk.ts'
@@ -9,7 +8,7 @@ import { cacheDir, ROOT, signalboxDir } from './base/paths.ts'
 import { createPorts } from './base/ports.ts'
 import { answers, healthy, knowsNamespace } from './base/probes.ts'
 import { holderOf, readRun } from './base/record.ts'
-import { paint } from './base/screen.ts'
+import { misused, paint, readFlags } from './base/screen.ts'
 import { lockProblems } from './check/lock-file.ts'
 import { diagnose } from './deploy/doctor/diagnose.ts'
 import { APPS } from './run/apps.ts'
@@ -21,15 +20,10 @@ import { TEMPORAL } from './servers/temporal.ts'
 import { SERVER_PORTS } from './servers/up.ts'
 
 /** `npm run doctor`: one line per check, each fault with its remedy. Exits 1 if there is a fault. */
-const readFlags = () => {
-  try {
-    return parseArgs({ options: { production: { type: 'boolean' }, env: { type: 'string' } } }).values
-  } catch {
-    console.error('usage: npm run doctor [-- --production --env DIR]')
-    process.exit(2)
-  }
-}
-const values = readFlags()
+const { values } = readFlags(
+  { options: { production: { type: 'boolean' }, env: { type: 'string' } } },
+  misused('usage: npm run doctor [-- --production --env DIR]'),
+)
 if (values.production) process.exit(await diagnose(values.env))
 
 type Finding = { ok: boolean; text: string }

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readFlags } from './base/screen.ts'
 import { OpsError, takeProduction } from './ops/access.ts'
 import { deadLetters } from './ops/dead-letters.ts'
 import { rebuild } from './ops/rebuild.ts'
@@ -29,56 +29,42 @@ const USAGE = `usage: npm run ops -- <verb>
 Each verb works beside the platform of this folder, or in production with --env DIR: the folder that the set-up wrote.
 Exit codes: 0 all is well, 1 it could not be done, 2 usage, 3 something was found.`
 
-const parse = () => {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        reason: { type: 'string' },
-        apply: { type: 'boolean', default: false },
-        'dry-run': { type: 'boolean', default: false },
-        'keep-access': { type: 'boolean', default: false },
-        into: { type: 'string' },
-        to: { type: 'string', default: 'support-bundle.tgz' },
-        operation: { type: 'string' },
-        hours: { type: 'string', default: '2' },
-        logs: { type: 'string' },
-        env: { type: 'string' },
-        hosts: { type: 'string', default: '127.0.0.1' },
-      },
-    })
-  } catch (error) {
-    return { error: (error as Error).message }
-  }
-}
-
 const usage = (why: string): never => {
   console.error(why ? `${why}\n${USAGE}` : USAGE)
   process.exit(2)
 }
 
-const parsed = parse()
-if ('error' in parsed) usage(parsed.error)
-else {
-  const { values, positionals } = parsed
-  const [verb, ...rest] = positionals
-  const verbs: Record<string, () => Promise<number>> = {
-    'dead-letters': () => deadLetters(rest[0], rest[1], values.reason),
-    'verify-audit': () => verifyAudit(),
-    rebuild: () => (rest[0] === 'operations' ? rebuildOperations(values.apply) : rebuild(rest[0], values.apply)),
-    'accept-restore': () => acceptRestores(values['dry-run'], values['keep-access']),
-    reconcile: () => reconcile(values.apply),
-    'restore-drill': () => restoreDrill(values.into),
-    'support-bundle': () => supportBundle(values),
-  }
-  const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
-  if (!act) usage(verb === undefined ? '' : `"${verb}" is not a verb.`)
-  else
-    try {
-      if (values.env) takeProduction(values.env)
-      process.exitCode = await act()
-    } catch (error) {
-      console.error(error instanceof OpsError ? error.message : `${verb}: ${(error as Error).message}`)
-      process.exitCode = 1
-    }
+const options = {
+  reason: { type: 'string' },
+  apply: { type: 'boolean', default: false },
+  'dry-run': { type: 'boolean', default: false },
+  'keep-access': { type: 'boolean', default: false },
+  into: { type: 'string' },
+  to: { type: 'string', default: 'support-bundle.tgz' },
+  operation: { type: 'string' },
+  hours: { type: 'string', default: '2' },
+  logs: { type: 'string' },
+  env: { type: 'string' },
+  hosts: { type: 'string', default: '127.0.0.1' },
+} as const
+const { values, positionals } = readFlags({ allowPositionals: true, options }, usage)
+const [verb, ...rest] = positionals
+const verbs: Record<string, () => Promise<number>> = {
+  'dead-letters': () => deadLetters(rest[0], rest[1], values.reason),
+  'verify-audit': () => verifyAudit(),
+  rebuild: () => (rest[0] === 'operations' ? rebuildOperations(values.apply) : rebuild(rest[0], values.apply)),
+  'accept-restore': () => acceptRestores(values['dry-run'], values['keep-access']),
+  reconcile: () => reconcile(values.apply),
+  'restore-drill': () => restoreDrill(values.into),
+  'support-bundle': () => supportBundle(values),
 }
+const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+if (!act) usage(verb === undefined ? '' : `"${verb}" is not a verb.`)
+else
+  try {
+    if (values.env) takeProduction(values.env)
+    process.exitCode = await act()
+  } catch (error) {
+    console.error(error instanceof OpsError ? error.message : `${verb}: ${(error as Error).message}`)
+    process.exitCode = 1
+  }

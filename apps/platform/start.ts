@@ -1,12 +1,11 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { watchDoor } from './base/door.ts'
 import { ensureInstallation, hasInstallation, renewNames } from './base/installation.ts'
 import { signalboxDir } from './base/paths.ts'
 import type { Managed } from './base/process.ts'
 import { forgetChildren, takeFolder } from './base/record.ts'
-import { createScreen, elapsed, paint } from './base/screen.ts'
+import { createScreen, elapsed, misused, paint, readFlags } from './base/screen.ts'
 import { readDemo } from './demo/accounts.ts'
 import type { Account } from './demo/client.ts'
 import { type DemoProvider, startDemoProvider } from './demo/provider.ts'
@@ -19,7 +18,9 @@ import { dataFolder } from './servers/postgres.ts'
 import { ensureServers } from './servers/up.ts'
 
 /** `npm start [-- --reset] [--no-demo] [--sso] [--hosts N]`: the whole platform in the foreground, until Ctrl-C. */
-const USAGE = 'usage: npm start -- [--reset] [--no-demo] [--sso] [--hosts N]   (N: demo hosts, 2 to 200, default 24)'
+const refuse = misused(
+  'usage: npm start -- [--reset] [--no-demo] [--sso] [--hosts N]   (N: demo hosts, 2 to 200, default 24)',
+)
 const MAX_HOSTS = 200
 
 /** npm takes the flags before `--` for settings of its own, and passes none of them on. */
@@ -33,32 +34,21 @@ const swallowed = (): string[] => {
   ]
 }
 
-const readFlags = () => {
+const flagsOf = () => {
   const lost = swallowed()
-  if (lost.length > 0) {
-    console.error(`npm keeps ${lost.join(' and ')} for itself. Write: npm start -- ${lost.join(' ')}`)
-    process.exit(2)
-  }
-  try {
-    const { values } = parseArgs({
-      options: {
-        reset: { type: 'boolean', default: false },
-        demo: { type: 'boolean', default: true },
-        sso: { type: 'boolean', default: false },
-        hosts: { type: 'string', default: String(DEMO_HOSTS) },
-      },
-      allowNegative: true,
-    })
-    const hosts = Number(values.hosts)
-    if (Number.isInteger(hosts) && hosts >= 2 && hosts <= MAX_HOSTS) return { ...values, hosts }
-  } catch {
-    // falls through to the usage line
-  }
-  console.error(USAGE)
-  process.exit(2)
+  if (lost.length > 0) misused(`npm keeps ${lost.join(' and ')} for itself. Write: npm start -- ${lost.join(' ')}`)()
+  const options = {
+    reset: { type: 'boolean', default: false },
+    demo: { type: 'boolean', default: true },
+    sso: { type: 'boolean', default: false },
+    hosts: { type: 'string', default: String(DEMO_HOSTS) },
+  } as const
+  const { values } = readFlags({ options, allowNegative: true }, refuse)
+  const hosts = Number(values.hosts)
+  return Number.isInteger(hosts) && hosts >= 2 && hosts <= MAX_HOSTS ? { ...values, hosts } : refuse()
 }
 
-const flags = readFlags()
+const flags = flagsOf()
 const dir = signalboxDir()
 const screen = createScreen()
 if (process.env.NODE_ENV === 'production') {

@@ -162,7 +162,7 @@ const TRIES = 3
 const codeOf = (error: unknown) => (error as { cause?: { code?: string } }).cause?.code
 
 /** Commits the work of one transaction; retries after a deadlock or a race, up to three attempts in all. */
-export const commit = async <T>(
+const commit = async <T>(
   { db, clash, raced, wake }: Pick<Kernel, 'db' | 'clash' | 'raced' | 'wake'>,
   work: (tx: Tx, last: Last) => Promise<T>,
 ): Promise<T> => {

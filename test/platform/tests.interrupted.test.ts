@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { processesWith } from '../../apps/platform/base/pids.ts'
+import { processesWith } from '../support/pids.ts'
 import { until } from '../support/until.ts'
 import { type Running, runVerb } from './support/verb.ts'
 

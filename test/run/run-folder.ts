@@ -12,7 +12,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { watchDoor } from '../../apps/platform/base/door.ts'
-import { bornAt, processesWith, signalGroup } from '../../apps/platform/base/pids.ts'
+import { bornAt, signalGroup } from '../../apps/platform/base/pids.ts'
+import { processesWith } from '../support/pids.ts'
 
 const PREFIX = 'signalbox-test-'
 const GRACE_MS = 5000

@@ -96,7 +96,7 @@ export const causing =
  * The permission that a write needs: catalog:record to state facts, else catalog:write. For a type whose writes apply
  * at once the two acts are the same, so either permission suffices.
  */
-export const permissionFor = (write: Write, writes: 'operation' | 'record' | undefined) => {
+const permissionFor = (write: Write, writes: 'operation' | 'record' | undefined) => {
   const { caller, query } = write
   const wanted =
     query.mode === 'record_only' || (writes === 'record' && !caller.permissions.has('catalog:write'))

@@ -27,7 +27,7 @@ export type GraphOptions = {
 }
 
 /** The name of this projection in the tables and on the wire. */
-export const GRAPH = 'graph'
+const GRAPH = 'graph'
 
 /** The growth of a graph, and its lag behind the log. */
 type Following = Growth & {

@@ -41,7 +41,7 @@ const IDLE_MS = 500
  * Imports one chunk of the next job, in one transaction with its results: a process that dies midway leaves nothing,
  * and any process continues. Returns false if every open job is being worked on.
  */
-export const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
+const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
   let taken: JobRow | undefined
   const began = performance.now()
   try {

@@ -15,7 +15,7 @@ const SCHEMA_MAPS = ['properties', '$defs'] as const
  * Unites the schemas of a base and a derived type: properties and required together, closed if either is. It does not
  * use `allOf`: a closed base would refuse every property that the derived type adds.
  */
-export const uniteSchemas = (base: JsonObject, own: JsonObject): JsonObject => {
+const uniteSchemas = (base: JsonObject, own: JsonObject): JsonObject => {
   const united: JsonObject = { ...base, ...own }
   for (const name of SCHEMA_MAPS) {
     if (!base[name] && !own[name]) continue

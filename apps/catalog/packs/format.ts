@@ -5,8 +5,8 @@ import type { Capability, RelationshipType, ResourceType } from '../../shared/co
 const closed = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
 const list = <T extends Parameters<typeof Type.Array>[0]>(item: T, maxItems = 200) => Type.Array(item, { maxItems })
 
-export const TYPE_KEY = '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$'
-export const KEY = '^[a-z][a-z0-9_.-]{0,63}$'
+const TYPE_KEY = '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+$'
+const KEY = '^[a-z][a-z0-9_.-]{0,63}$'
 const SEMVER = '^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)$'
 
 const typeKey = () => Type.String({ pattern: TYPE_KEY, maxLength: 64 })

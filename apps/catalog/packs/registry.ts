@@ -17,7 +17,7 @@ export const LEVELS = {
 export type Level = keyof typeof LEVELS
 
 /** All types in memory, with the lookups that rules and queries need. Immutable: a load creates a new one. */
-export const createTypes = (
+const createTypes = (
   types: readonly StoredType[],
   relationship_types: readonly StoredRelationshipType[],
   capabilities: readonly StoredCapability[],

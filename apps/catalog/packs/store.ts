@@ -26,11 +26,15 @@ import { isTerminal } from '../document/lifecycle.ts'
 import type { TypeModel } from './format.ts'
 
 type StoreOptions = { clock: Clock; allow_change: boolean }
-
-const changed = (what: string) =>
-  new ConfigError(
-    `${what} is stored with other content under the same version. Raise its version (or that of the base that changed), or set CATALOG__PACKS__ALLOW_CHANGE=true in development.`,
-  )
+type Packs = Awaited<ReturnType<typeof readPacks>>
+/** One load: the definitions of the files, the packs stored before it, and those of which it changes something. */
+type Load = StoreOptions & {
+  tx: Tx
+  model: TypeModel
+  stored: Packs
+  touched: Set<string>
+  isNewer: (pack: string) => boolean
+}
 
 /**
  * Stores the packs' definitions under one lock: new versions beside the old ones. An equal version with other content
@@ -40,21 +44,29 @@ const changed = (what: string) =>
 export const storePacks = (db: Db, model: TypeModel, options: StoreOptions): Promise<string[]> =>
   db.transaction(async (tx) => {
     await lockPacks(tx)
-    const touched = new Set<string>()
-    const isNewer = newerThan(model, await readPacks(tx))
-    await storeTypes(tx, model, options, touched, isNewer)
-    await storeRelationshipTypes(tx, model, options, touched, isNewer)
-    await storeCapabilities(tx, model, options, touched)
-    await announce(tx, model, options, touched)
-    return [...touched].sort()
+    const stored = await readPacks(tx)
+    const load: Load = { ...options, tx, model, stored, touched: new Set(), isNewer: newerThan(model, stored) }
+    await storeTypes(load)
+    await storeRelationshipTypes(load)
+    await storeCapabilities(load)
+    await announce(load)
+    return [...load.touched].sort()
   })
+
+type Summed = { checksum: string }
+const refuseChanged = ({ allow_change }: Load, known: Summed | undefined, { checksum }: Summed, name: string): void => {
+  if (!known || known.checksum === checksum || allow_change) return
+  throw new ConfigError(
+    `${name} is stored with other content under the same version. Raise its version (or that of the base that changed), or set CATALOG__PACKS__ALLOW_CHANGE=true in development.`,
+  )
+}
 
 const nextId = (used: Iterable<number>): (() => number) => {
   let last = Math.max(0, ...used)
   return () => ++last
 }
 
-type Pack = Pick<Awaited<ReturnType<typeof readPacks>>[number], 'pack' | 'version'>
+type Pack = Pick<Packs[number], 'pack' | 'version'>
 
 /**
  * Whether a newer process than this one has loaded a pack: an older process may start again during a roll-out. A pack
@@ -67,13 +79,8 @@ const newerThan = ({ packs }: TypeModel, stored: readonly Pack[]): ((pack: strin
   return (pack) => newer.has(pack) || (newer.size > 0 && !known.has(pack))
 }
 
-const storeTypes = async (
-  tx: Tx,
-  model: TypeModel,
-  options: StoreOptions,
-  touched: Set<string>,
-  isNewer: ReturnType<typeof newerThan>,
-) => {
+const storeTypes = async (load: Load) => {
+  const { tx, model, touched, isNewer } = load
   const rows = await readTypes(tx)
   const ids = new Map(rows.map((row) => [row.type_key, row.id]))
   const fresh = nextId(ids.values())
@@ -82,8 +89,7 @@ const storeTypes = async (
     const own = rows.filter((row) => row.type_key === type_key)
     const known = own.find((row) => row.version === version)
     if (known?.checksum === checksum && (!known.retired || isNewer(document.pack))) continue
-    if (known && known.checksum !== checksum && !options.allow_change)
-      throw changed(`type ${type_key} version ${version}`)
+    refuseChanged(load, known, document, `type ${type_key} version ${version}`)
     const id = ids.get(type_key) ?? fresh()
     const newest = own.at(-1)?.document
     if (newest) await refuseStranding(tx, id, newest, document)
@@ -115,33 +121,28 @@ const refuseStranding = async (tx: Tx, id: number, newest: ResourceType, next: R
 const openStates = ({ lifecycle }: ResourceType): string[] =>
   lifecycle.states.filter((state) => !isTerminal(lifecycle, state))
 
-const storeRelationshipTypes = async (
-  tx: Tx,
-  model: TypeModel,
-  options: StoreOptions,
-  touched: Set<string>,
-  isNewer: ReturnType<typeof newerThan>,
-) => {
+const storeRelationshipTypes = async (load: Load) => {
+  const { tx, model, touched, isNewer } = load
   const known = new Map((await readRelationshipTypes(tx)).map((row) => [row.type_key, row]))
   const fresh = nextId([...known.values()].map(({ id }) => id))
   for (const document of model.relationship_types) {
     const row = known.get(document.type_key)
     // Relationship types have no version: they change with their pack's version, and the newest pack's stays.
     if (row && (row.checksum === document.checksum || isNewer(document.pack))) continue
-    if (row && !options.allow_change && !(await packIsNew(tx, model, document.pack))) {
-      throw changed(`relationship type ${document.type_key} of pack ${document.pack}`)
-    }
+    if (!packIsNew(load, document.pack))
+      refuseChanged(load, row, document, `relationship type ${document.type_key} of pack ${document.pack}`)
     await saveRelationshipType(tx, row?.id ?? fresh(), document)
     touched.add(document.pack)
   }
 }
 
-const packIsNew = async (tx: Tx, model: TypeModel, name: string): Promise<boolean> => {
+const packIsNew = ({ model, stored }: Load, name: string): boolean => {
   const version = model.packs.find(({ pack }) => pack === name)?.version
-  return !(await readPacks(tx)).some((row) => row.pack === name && row.version === version)
+  return !stored.some((row) => row.pack === name && row.version === version)
 }
 
-const storeCapabilities = async (tx: Tx, model: TypeModel, options: StoreOptions, touched: Set<string>) => {
+const storeCapabilities = async (load: Load) => {
+  const { tx, model, touched } = load
   const rows = await readCapabilities(tx)
   const ids = new Map(rows.map((row) => [row.capability_key, row.id]))
   const fresh = nextId(ids.values())
@@ -149,7 +150,7 @@ const storeCapabilities = async (tx: Tx, model: TypeModel, options: StoreOptions
     const { capability_key, version, checksum } = document
     const known = rows.find((row) => row.capability_key === capability_key && row.version === version)
     if (known?.checksum === checksum) continue
-    if (known && !options.allow_change) throw changed(`capability ${capability_key} version ${version}`)
+    refuseChanged(load, known, document, `capability ${capability_key} version ${version}`)
     const id = ids.get(capability_key) ?? fresh()
     ids.set(capability_key, id)
     await saveCapability(tx, id, document)
@@ -157,8 +158,7 @@ const storeCapabilities = async (tx: Tx, model: TypeModel, options: StoreOptions
   }
 }
 
-const announce = async (tx: Tx, model: TypeModel, { clock }: StoreOptions, touched: Set<string>) => {
-  const rows = await readPacks(tx)
+const announce = async ({ tx, model, clock, stored: rows, touched }: Load) => {
   const lost = [...touched].filter((name) => !model.packs.some(({ pack }) => pack === name))
   const last = lost.flatMap(
     (name) => rows.filter(({ pack }) => pack === name).sort((a, b) => b.load_no - a.load_no)[0] ?? [],

@@ -11,10 +11,10 @@ import type { Types } from '../packs/registry.ts'
 const NAMESPACE = '9d0c7a2e-1f3b-5c64-8a5d-0b6e2f9d4c11'
 
 /** The intent that a change of an operation type becomes. The command fixes its id, so no repeat creates another. */
-export const intentIdOf = (resource_id: string, command_id: string): string =>
+const intentIdOf = (resource_id: string, command_id: string): string =>
   uuidv5(uuidv5(NAMESPACE, resource_id), command_id)
 
-export const operationRef = (intent_id: string): OperationRef => ({
+const operationRef = (intent_id: string): OperationRef => ({
   kind: 'intent',
   intent_id,
   href: `/v1/intents/${intent_id}`,

@@ -93,7 +93,7 @@ export const applyChange = async (
 }
 
 /** The type and the states after a change; throws the violations of the first group that fails. */
-export const validate = (
+const validate = (
   deps: CatalogDeps,
   { row, plan }: { row: ResourceRow; plan: Pick<EdgePlan, 'resolved'> },
   change: Change,

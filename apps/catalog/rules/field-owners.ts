@@ -12,7 +12,7 @@ const MAX_ENTRIES = 500
 const MAX_CONFLICTS = 100
 
 /** The manager of a field; `undefined` if it was set before owners were recorded. */
-export const ownerOf = (owners: Owners, path: string): string | undefined => {
+const ownerOf = (owners: Owners, path: string): string | undefined => {
   for (let at = path; ; at = at.slice(0, at.lastIndexOf('/'))) {
     if (Object.hasOwn(owners, at)) return owners[at]
     if (at === '') return undefined

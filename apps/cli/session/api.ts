@@ -1,21 +1,16 @@
 import { platform } from 'node:os'
-import { createSignalbox, type Problem, ProblemError, type Repeats, read } from '../../client/index.ts'
-import { problemFrom } from '../../shared/contracts/client/problem.ts'
-import { whyOf } from '../../shared/errors.ts'
-import { CliError, EXIT, failure, refused, usageError } from '../errors.ts'
-import type { BrowserCode } from './browser.ts'
+import { createSignalbox, type Problem, type Repeats } from '../../client/index.ts'
+import { usageError } from '../errors.ts'
+import { replyOf, told } from './answers.ts'
 import type { Credentials } from './credentials.ts'
-import { type DeviceCodes, tokensByDevice } from './device.ts'
 import { isApiKey, tokensOfKey } from './machine.ts'
-import { createRefresh, isEnrolling, nameIn, type TokenReply } from './refresh.ts'
+import { createRefresh } from './refresh.ts'
+import { createSignIn } from './sign-in.ts'
 
 const TIMEOUT_MS = 30_000
-/** A sign-in waits longer for its turn than other requests do. */
-const LOGIN_REPEATS = { times: 30, longest_wait_ms: 30_000 }
 /** Helps people recognize this client among their sessions. */
 const AGENT = `signalbox ${platform()}`
 
-export type Reply<T> = { status: number; headers: Headers; body: T }
 export type Page<T> = { items: T[]; next_page_token: string | null }
 
 export type ApiOptions = {
@@ -85,23 +80,6 @@ export const createApi = ({
     })
   }
 
-  /** The fields by which a sign-in from here is recognized, now and the next time. */
-  const deviceOf = (username?: string) => {
-    const device_token = credentials.device(url, username)
-    return { remember_device: true, ...(device_token !== undefined && { device_token }) }
-  }
-
-  const enter = (username: string, tokens: TokenReply): Promise<string> =>
-    credentials.alone(async () => {
-      refresh.keep(username, tokens)
-      if (isEnrolling(tokens.access_token))
-        say(
-          `Your role needs a second factor, so this sign-in only sets one up. Run: signalbox totp set, or open ${url}/settings/passkeys`,
-        )
-      if (tokens.device_token !== undefined) credentials.saveDevice(url, username, tokens.device_token)
-      return username
-    })
-
   const get = <T>(path: string) => send<T>('GET', path).then(({ body }) => body)
 
   return {
@@ -121,73 +99,7 @@ export const createApi = ({
     /** The items of a list: one page, or all of them by following the cursor. */
     list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
       listOf((at) => get<Page<T>>(at), path, query, all),
-    /** Signs in; retries a busy server after the delay that it names. */
-    login: async (username: string, password: string, askCode: AskCode = noCode): Promise<void> => {
-      const device = deviceOf(username)
-      const signIn = (body: object): Promise<TokenReply> =>
-        read(connect(LOGIN_REPEATS).POST('/v1/token', { body: { ...body, ...device } }))
-      const tokens = await told(url, () =>
-        signIn({ grant_type: 'password', username, password }).catch((error: unknown) =>
-          byCode(error, askCode, (more) => signIn({ grant_type: 'second_factor', ...more })),
-        ),
-      )
-      await enter(username, tokens)
-    },
-    /** Signs in with the code that a browser delivered; returns the name of the user. */
-    redeem: async (grant: BrowserCode): Promise<string> => {
-      const body = { grant_type: 'authorization_code' as const, ...grant, ...deviceOf() }
-      const tokens: TokenReply = await told(url, () => read(connect({ times: 0 }).POST('/v1/token', { body })))
-      return enter(nameIn(tokens.access_token), tokens)
-    },
-    /** Signs in by an approval in a browser on another device; returns the name of the user. */
-    loginDevice: async (show: (codes: DeviceCodes) => void): Promise<string> => {
-      const tokens = await told(url, () => tokensByDevice(connect({ times: 0 }), show, deviceOf()))
-      return enter(nameIn(tokens.access_token), tokens)
-    },
-    /** Keeps the API key of a machine; returns the machine's name. */
-    loginMachine: (key: string): Promise<string> =>
-      told(url, () => credentials.alone(async () => (await refresh.keepKey(key)).username)),
-    /** Gets a new access token after the session gained rights. */
-    renew: async (): Promise<void> => void (await refresh.renew(await refresh.token())),
-    /** Ends the session; the credentials kept here are removed in any case. */
-    logout: async (): Promise<void> => {
-      try {
-        // A machine's session is its key, which remains valid.
-        if (credentials.get(url)?.api_key === undefined) await send('POST', '/auth/logout')
-      } finally {
-        await credentials.alone(async () => credentials.save(url, undefined))
-      }
-    },
-  }
-}
-/** Asks the person for a code of the authenticator app; `again` after a refused code. */
-export type AskCode = (again: boolean) => Promise<string>
-const noCode: AskCode = async () => {
-  throw usageError('The sign-in needs a code of your authenticator app.', 'Sign in at a terminal: signalbox login NAME')
-}
-
-/** Completes a sign-in that needs a code; the server limits the number of wrong codes. */
-const byCode = async (
-  refusal: unknown,
-  askCode: AskCode,
-  signIn: (more: { factor_token: string; totp: string }) => Promise<TokenReply>,
-): Promise<TokenReply> => {
-  if (!(refusal instanceof ProblemError) || refusal.problem.code !== 'second_factor_required') throw refusal
-  const { factor_token, factors } = refusal.problem
-  if (!Array.isArray(factors) || !factors.includes('totp'))
-    throw failure(
-      EXIT.sign_in,
-      'The sign-in needs your passkey, which a terminal cannot use.',
-      'Sign in at the console, or set up an authenticator app there.',
-    )
-  for (let again = false; ; again = true) {
-    try {
-      return await signIn({ factor_token: String(factor_token), totp: (await askCode(again)).replaceAll(/\s/g, '') })
-    } catch (error) {
-      const mistyped =
-        error instanceof ProblemError && ['totp_invalid', 'schema_violation'].includes(error.problem.code)
-      if (!mistyped) throw error
-    }
+    ...createSignIn({ url, credentials, refresh, connect, say, end: () => send('POST', '/auth/logout') }),
   }
 }
 
@@ -216,17 +128,6 @@ const listOf = async <T>(
 
 const STREAM = 'text/event-stream'
 
-/** An answer with its body: JSON as data, anything else as text. Throws a ProblemError for a refusal. */
-const replyOf = async <T>(url: string, answer: Response): Promise<Reply<T>> => {
-  const { ok, status, headers } = answer
-  const text = await answer.text()
-  const type = headers.get('content-type') ?? ''
-  const body = /[/+]json\b/.test(type) && text ? JSON.parse(text) : text
-  if (!ok) throw new ProblemError(problemFrom(status, body, headers.get('retry-after')))
-  if (type.startsWith('text/html')) throw failure(EXIT.error, `${url} is a web page.`, OTHER_ADDRESS)
-  return { status, headers, body: body as T }
-}
-
 /** Sends one request with a timeout, which a stream does not have. */
 const sender =
   (timeout_ms: number) =>
@@ -235,35 +136,6 @@ const sender =
     const limits = request.headers.get('accept') === STREAM ? [] : [AbortSignal.timeout(timeout_ms)]
     return fetch(request, { redirect: 'error', signal: AbortSignal.any([request.signal, ...limits]) })
   }
-
-/** The result of `act`. A refusal or outage (status 0) becomes readable lines, with a known or a general remedy. */
-const told = async <T>(
-  url: string,
-  act: () => Promise<T>,
-  remedyOf: (failed: { status: number }) => string | undefined = () => undefined,
-): Promise<T> => {
-  try {
-    return await act()
-  } catch (error) {
-    if (error instanceof CliError) throw error
-    if (error instanceof ProblemError) {
-      const { problem } = error
-      if (!problem.code.startsWith('status_')) throw refused(problem, remedyOf(problem))
-      throw passing(
-        `${url} answered ${problem.status} without an explanation. It may not be a Signalbox server.`,
-        OTHER_ADDRESS,
-      )
-    }
-    const why = whyOf(error)
-    const fault = error instanceof SyntaxError ? 'gave an unreadable answer' : 'did not answer'
-    throw passing(`${url} ${fault}: ${why.replace(/\.$/, '')}.`, remedyOf({ status: 0 }) ?? OTHER_ADDRESS)
-  }
-}
-
-const OTHER_ADDRESS = 'Start the platform, or name another address: --url, --context or SIGNALBOX_URL.'
-
-const passing = (fault: string, remedy: string): CliError =>
-  Object.assign(failure(EXIT.error, fault, remedy), { passing: true })
 
 /** Tokens are sent in the clear only to this machine. */
 const refuseCleartext = (url: string): void => {

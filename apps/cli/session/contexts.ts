@@ -17,7 +17,7 @@ const fits = ({ contexts, current }: Contexts): boolean =>
   Object.values(contexts).every((context) => isObject(context) && typeof context.url === 'string')
 
 /** The contexts of this person. Throws a CliError if the file is damaged. */
-export const readContexts = (env: NodeJS.ProcessEnv): Contexts =>
+const readContexts = (env: NodeJS.ProcessEnv): Contexts =>
   readPrivate<Contexts>(fileOf(env), 'signalbox context set NAME --url URL', fits) ?? { current: null, contexts: {} }
 
 const save = (env: NodeJS.ProcessEnv, contexts: Contexts): void => writePrivate(fileOf(env), contexts)

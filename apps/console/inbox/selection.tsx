@@ -8,7 +8,7 @@ const BulkDialog = lazyPart(() => import('./bulk/dialog.tsx').then((part) => ({ 
 const words = tDecide.inbox.bulk
 
 /** Whether the item can be selected at all: its rejection may be allowed in a batch even if its approval is not. */
-export const isSelectable = (row: Ballot): boolean => mayTogether(row, 'approve') || mayTogether(row, 'reject')
+const isSelectable = (row: Ballot): boolean => mayTogether(row, 'approve') || mayTogether(row, 'reject')
 
 /** The selected items among those that still wait. Selection is off if fewer than two can be selected. */
 export const useSelection = (rows: readonly Ballot[]) => {

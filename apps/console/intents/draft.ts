@@ -111,7 +111,7 @@ const targetsOf = ({ picked, ids, when }: Typed, { type, procedure }: What): obj
  * Machines that manage members of the desired state that a change sets: an importer or a control plane would set its
  * value again. A person or an operation sets a value only once.
  */
-export const managersOf = (owners: readonly Readonly<Record<string, string>>[], names: readonly string[]): string[] => {
+const managersOf = (owners: readonly Readonly<Record<string, string>>[], names: readonly string[]): string[] => {
   const of = (name: string) => {
     const path = `/desired_state/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
     return owners.flatMap((all) => [

@@ -7,7 +7,7 @@ import type { Folds, useScroll } from './scroll.ts'
 export type Ends = { fixed: number; head: number }
 
 /** The ends after the head has moved to the next or previous of the drawn lines. */
-export const moved = (seqs: readonly number[], { fixed, head }: Ends, by: 1 | -1): Ends => ({
+const moved = (seqs: readonly number[], { fixed, head }: Ends, by: 1 | -1): Ends => ({
   fixed,
   head: (by > 0 ? seqs.find((seq) => seq > head) : seqs.findLast((seq) => seq < head)) ?? head,
 })

@@ -20,6 +20,8 @@ import { tOperation } from '../words/operation.ts'
 import { OperationActions } from './actions.tsx'
 import { OperationSentence } from './sentence.tsx'
 
+const TABS = ['graph', 'nodes', 'timeline', 'patches', 'artifacts', 'evidence', 'activity'] as const
+
 /** The header of every view of one operation: its state, whether it waits for this person, and their actions. */
 export const OperationPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
@@ -42,36 +44,17 @@ export const OperationPage = () => {
         </>
       )}
       <Tabs label={tOperation.operation.tabs_label}>
-        <Link to="/operations/$operation_id/graph" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
-          {tOperation.operation.tabs.graph}
-        </Link>
-        <Link to="/operations/$operation_id/nodes" params={{ operation_id }} activeOptions={{ includeSearch: false }}>
-          {tOperation.operation.tabs.nodes}
-        </Link>
-        <Link
-          to="/operations/$operation_id/timeline"
-          params={{ operation_id }}
-          activeOptions={{ includeSearch: false }}
-        >
-          {tOperation.operation.tabs.timeline}
-        </Link>
-        <Link to="/operations/$operation_id/patches" params={{ operation_id }}>
-          {tOperation.operation.tabs.patches}
-          {operation?.open_patches.length ? ` (${operation.open_patches.length})` : ''}
-        </Link>
-        <Link to="/operations/$operation_id/artifacts" params={{ operation_id }}>
-          {tOperation.operation.tabs.artifacts}
-        </Link>
-        <Link to="/operations/$operation_id/evidence" params={{ operation_id }}>
-          {tOperation.operation.tabs.evidence}
-        </Link>
-        <Link
-          to="/operations/$operation_id/activity"
-          params={{ operation_id }}
-          activeOptions={{ includeSearch: false }}
-        >
-          {tOperation.operation.tabs.activity}
-        </Link>
+        {TABS.map((tab) => (
+          <Link
+            key={tab}
+            to={`/operations/$operation_id/${tab}`}
+            params={{ operation_id }}
+            activeOptions={{ includeSearch: false }}
+          >
+            {tOperation.operation.tabs[tab]}
+            {tab === 'patches' && operation?.open_patches.length ? ` (${operation.open_patches.length})` : ''}
+          </Link>
+        ))}
       </Tabs>
       <Outlet />
     </Page>

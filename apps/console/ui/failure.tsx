@@ -41,7 +41,7 @@ export const ProblemText = ({ problem, detail }: { problem: Told; detail?: strin
 }
 
 /** The violations of a refusal that its detail does not already mention. */
-export const Violations = ({ detail, violations }: { detail: string; violations: readonly Violation[] }) =>
+const Violations = ({ detail, violations }: { detail: string; violations: readonly Violation[] }) =>
   violations
     .filter(({ message }) => !detail.includes(message))
     .map(({ pointer, message }) => (

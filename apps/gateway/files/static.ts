@@ -7,7 +7,7 @@ import Negotiator from 'negotiator'
 import { onlyCookie } from '../../shared/web/cookies.ts'
 
 /** The policy of every HTML answer (console.md 2). */
-export const CONSOLE_POLICY = [
+const CONSOLE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",

@@ -13,10 +13,7 @@ export const REFUSE_ALL = 2
 const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'page', 'sso'])
 
 /** Whether an act is refused at this share of free disk: first arming and writing, finally everything but reading. */
-export const isRefused = (
-  free: number | undefined,
-  { kind, class: limit }: { kind: Kind; class: LimitClass },
-): boolean => {
+const isRefused = (free: number | undefined, { kind, class: limit }: { kind: Kind; class: LimitClass }): boolean => {
   if (free === undefined || free >= REFUSE_ARMING) return false
   const arming = kind === 'A' || kind === 'W'
   // What runs must be able to report; without its heartbeats it would be interrupted.

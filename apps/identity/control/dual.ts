@@ -42,7 +42,7 @@ export const noteDual = async ({ keys }: Pick<ControlDeps, 'keys'>, tx: Tx): Pro
 }
 
 /** The notice for an installation with one administrator; null once two check each other. */
-export const noticeOf = (since: string | undefined): string | null =>
+const noticeOf = (since: string | undefined): string | null =>
   since === undefined ? 'There is only one administrator, so no one checks these changes.' : null
 
 export const controlOf = async (db: Queryable) => {

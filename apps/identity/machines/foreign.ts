@@ -39,7 +39,7 @@ export class MachineRefused extends Error {
   }
 }
 
-export const ALGORITHMS = ['EdDSA', 'ES256', 'RS256']
+const ALGORITHMS = ['EdDSA', 'ES256', 'RS256']
 const MAX_BYTES = 8192
 const SKEW_S = 5
 /** Header members with which a token would carry or reference its own key, or require an unknown extension. */

@@ -16,10 +16,7 @@ type HeadsDeps = { db: Queryable; projection: CatalogProjection; trust: { catalo
  * trip, and fetches what is missing. Refuses with 503 if the catalog does not answer. It also names the resources that
  * cannot be updated in time: no node starts on stale state.
  */
-export const requireHeads = async (
-  { db, projection, trust }: HeadsDeps,
-  resource_ids: readonly string[],
-): Promise<void> => {
+const requireHeads = async ({ db, projection, trust }: HeadsDeps, resource_ids: readonly string[]): Promise<void> => {
   if (resource_ids.length === 0) return
   const end = Date.now() + WAIT_MS
   // Read first: a version here that is newer than the later answer never existed in that catalog.

@@ -19,7 +19,7 @@ export const isDecidedInPostgres = (kind: string): boolean => DONE_WHEN_DELIVERE
 export const isDoneAtOnce = (kind: string): boolean => kind === 'patch_proposed'
 
 /** Whether a waiting caller can be answered: the outcome is known, or only delivery was left and has happened. */
-export const isSettled = ({ kind, status }: Pick<CommandState, 'kind' | 'status'>): boolean =>
+const isSettled = ({ kind, status }: Pick<CommandState, 'kind' | 'status'>): boolean =>
   status === 'delivered' ? isDecidedInPostgres(kind) : status !== 'pending' && status !== 'sending'
 
 type Told = Pick<CommandState, 'command_id' | 'kind'>

@@ -48,7 +48,7 @@ const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measur
  * Proves the people of these gates again. Votes that no longer count are void. A passed gate that loses its quorum asks
  * again in a further round with the other votes, and the engine is told. Throws 503 while identity is away.
  */
-export const proveGates = async (
+const proveGates = async (
   { db, trust, nats, lookback_s }: Uses<'db' | 'lookback_s' | 'nats' | 'trust'>,
   operation_id: string,
   gate_ids: readonly string[],

@@ -28,7 +28,7 @@ export const ranksOf = (nodes: readonly Linked[]): Map<string, number> => {
 }
 
 /** Returns the direct dependents of each node, in the order of the nodes. */
-export const dependentsOf = (nodes: readonly Linked[]): Map<string, string[]> => {
+const dependentsOf = (nodes: readonly Linked[]): Map<string, string[]> => {
   const after = new Map<string, string[]>()
   for (const { node_id, depends_on } of nodes)
     for (const id of new Set(depends_on)) {

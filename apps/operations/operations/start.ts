@@ -97,7 +97,7 @@ const lockSubject = async (tx: Tx, { caller }: Command, plan_id: string): Promis
 }
 
 /** Only the plan that was reviewed can be started. */
-export const refuseHash = (
+const refuseHash = (
   { plan_hash }: Pick<Plan, 'plan_hash'>,
   { reviewed_plan_hash }: Pick<StartBody, 'reviewed_plan_hash'>,
 ): RefusalCode | undefined =>

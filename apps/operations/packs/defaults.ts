@@ -9,7 +9,7 @@ import type { GatePolicyFile, ProcedureFile, StepFile } from './schema.ts'
 const RETRY = { max_attempts: 1, initial_s: 1, factor: 2, max_s: 60 }
 const RUN_S = 60
 
-export const STEP_DEFAULTS = { on_failure: 'hold', join: 'all', skippable: true } as const
+const STEP_DEFAULTS = { on_failure: 'hold', join: 'all', skippable: true } as const
 
 /** A watch reports its findings whether it passed or failed, even if its author names no outputs. */
 const WATCH_OUTPUTS = { passed: '/passed', samples: '/samples', checks: '/checks' }

@@ -14,7 +14,7 @@ const Pointer = Name('^(/([^~/]|~[01])*)+$')
 const Words = <T extends string>(...words: T[]) => Type.Unsafe<T>(Type.Enum(words))
 
 /** The properties that steps, defaults of steps, and nodes of graph intents share. */
-export const stepProperties = {
+const stepProperties = {
   ...pick(GraphNode.properties, 'executor', 'pool', 'with', 'when', 'idempotent', 'timeouts', 'retry', 'on_failure'),
   ...pick(GraphNode.properties, 'join', 'skippable', 'tags', 'estimate_s', 'risk', 'outputs_schema', 'compensate'),
   ...pick(GraphNode.properties, 'catalog', 'secrets'),
@@ -43,7 +43,7 @@ const Match = Closed({
   when: Type.Optional(Cel),
 })
 const Size = Type.Union([Type.Integer({ minimum: 1, maximum: 1000 }), Name('^([1-9]|[1-9][0-9]|100)%$')])
-export const Batch = Closed({
+const Batch = Closed({
   by: Type.Optional(Name('^[a-z_]+(/[^/]+)*$')),
   canary: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
   size: Type.Optional(Size),
@@ -92,7 +92,7 @@ export type ProcedureFile = Static<typeof Procedure>
 export type StepFile = Static<typeof Step>
 
 const seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
-export const policyProperties = {
+const policyProperties = {
   ...policyMembers,
   escalation: Type.Optional(
     Type.Array(

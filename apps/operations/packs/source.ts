@@ -6,7 +6,7 @@ import { placeIn, tokensOf } from '../../shared/data/pointer.ts'
 import type { Violation } from '../../shared/errors.ts'
 
 /** The rules for files of the deployment, and the remedy for a breach of each. */
-export const REMEDIES = {
+const REMEDIES = {
   file: 'Correct the path, or the rights of the file.',
   yaml: 'Correct the YAML. A file holds one document.',
   format: 'See "signalbox pack schema" for the members and their values.',

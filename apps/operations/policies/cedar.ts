@@ -244,7 +244,7 @@ const NAMES_OBJECT = /\b(?!Action\b|User\b)\w+\s*::\s*"/
  * Asks policies each question once: an answer depends on the request alone, and one page repeats the same few
  * questions. Ages of a login count as equal if no policy tells them apart, and so do objects of equal attributes.
  */
-export const rememberAnswers = <R extends { auth_age_s: number; object: object }, A>(
+const rememberAnswers = <R extends { auth_age_s: number; object: object }, A>(
   policies: readonly string[],
   ask: (request: R) => A,
 ): ((request: R) => A) => {

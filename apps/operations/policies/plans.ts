@@ -7,7 +7,7 @@ import { refusal } from '../../shared/errors.ts'
 import { FOLDER, type Policy, type PreviewFacts, preparePolicies, readPolicies } from './cedar.ts'
 
 /** The effect of a planning policy (operations.md 4.3): it blocks the plan, adds a gate, or is shown with the plan. */
-export const POLICY_LEVELS = ['hard', 'soft', 'advisory'] as const
+const POLICY_LEVELS = ['hard', 'soft', 'advisory'] as const
 export type PolicyLevel = (typeof POLICY_LEVELS)[number]
 export type PolicyResult = { policy_id: string; level: PolicyLevel; result: 'passed' | 'forbids'; detail: string }
 

@@ -14,7 +14,7 @@ const kindOf = (id: string): string =>
   /^(?:module\.[^.[]+(?:\[[^\]]*\])?\.)*(?:data\.)?([a-z0-9_]+)\.[^ ]/.exec(id)?.[1] ?? id.split(/[ /]/)[0] ?? ''
 
 /** A preview as planning policies see it. Its list of changes is bounded, heaviest first; the counts are not. */
-export const previewFacts = ({ changes, changes_count, counts, unknowns, binding }: Preview): PreviewFacts => {
+const previewFacts = ({ changes, changes_count, counts, unknowns, binding }: Preview): PreviewFacts => {
   const { create = 0, update = 0, replace = 0, delete: deletes = 0 } = counts
   return {
     ...{ create, update, replace, delete: deletes, unknowns, binding },

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 
 /** Signals a process group, or only the process if it does not lead one. */
 export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
@@ -44,29 +44,4 @@ export const commandOf = (pid: number): string => {
     }
   }
   return spawnSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? ''
-}
-
-/** The processes, except this one, whose environment sets this variable to this value. */
-export const processesWith = (variable: string, value: string): number[] => {
-  const setting = `${variable}=${value}`
-  if (process.platform === 'linux')
-    return readdirSync('/proc')
-      .map(Number)
-      .filter(
-        (pid) => pid > 0 && pid !== process.pid && bornAt(pid) !== undefined && environmentOf(pid).includes(setting),
-      )
-  const { stdout } = spawnSync('ps', ['axeww', '-o', 'pid=,command='], { encoding: 'utf8' })
-  return (stdout ?? '')
-    .split('\n')
-    .filter((line) => ` ${line} `.includes(` ${setting} `))
-    .map((line) => Number.parseInt(line, 10))
-    .filter((pid) => pid !== process.pid)
-}
-
-const environmentOf = (pid: number): string[] => {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-  } catch {
-    return []
-  }
 }

@@ -68,7 +68,7 @@ export const takeFolder = (
 const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
 
 /** Two platforms on one folder would serve the same data twice. */
-export class FolderTaken extends Error {
+class FolderTaken extends Error {
   constructor(dir: string, pid: number) {
     const run = readRun<{ gateway: string }>(dir)
     super(

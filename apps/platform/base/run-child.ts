@@ -6,7 +6,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const PASS_ON_MS = 500
 
 /** Passes signals on to a child that still runs a moment later. */
-export const passOn = (child: ChildProcess): void => {
+const passOn = (child: ChildProcess): void => {
   for (const signal of SIGNALS)
     process.on(signal, () => {
       setTimeout(() => child.kill(signal), PASS_ON_MS)

@@ -1,4 +1,4 @@
-import { styleText } from 'node:util'
+import { type ParseArgsConfig, parseArgs, styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -40,3 +40,18 @@ export const createScreen = (): Screen => {
 
 /** A silent screen, for callers with their own output. */
 export const silentScreen: Screen = { line: () => {}, step: (_what, _text, run) => run() }
+
+/** Prints how a verb is used and exits 2. */
+export const misused = (usage: string) => (): never => {
+  console.error(usage)
+  process.exit(2)
+}
+
+/** The flags and arguments of a verb; `refuse` answers any others. */
+export const readFlags = <T extends ParseArgsConfig>(config: T, refuse: (why: string) => never) => {
+  try {
+    return parseArgs(config)
+  } catch (error) {
+    return refuse((error as Error).message)
+  }
+}

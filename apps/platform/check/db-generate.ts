@@ -1,28 +1,17 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { AREAS } from '../../../db/migrate.ts'
 import { ROOT } from '../base/paths.ts'
+import { misused, readFlags } from '../base/screen.ts'
 import { generateMigration } from './generated.ts'
 
 /** `npm run db:generate [-- <area> …] [--name topic] [--custom]`: migrations for changed tables. */
-const readFlags = () => {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: { name: { type: 'string' }, custom: { type: 'boolean', default: false } },
-    })
-  } catch {
-    console.error(`usage: npm run db:generate [-- AREA …] [--name TOPIC] [--custom]   (areas: ${AREAS.join(', ')})`)
-    process.exit(2)
-  }
-}
-const { values, positionals } = readFlags()
+const { values, positionals } = readFlags(
+  { allowPositionals: true, options: { name: { type: 'string' }, custom: { type: 'boolean', default: false } } },
+  misused(`usage: npm run db:generate [-- AREA …] [--name TOPIC] [--custom]   (areas: ${AREAS.join(', ')})`),
+)
 const unknown = positionals.find((area) => !(AREAS as readonly string[]).includes(area))
-if (unknown) {
-  console.error(`"${unknown}" is not an area. Areas: ${AREAS.join(', ')}`)
-  process.exit(2)
-}
+if (unknown) misused(`"${unknown}" is not an area. Areas: ${AREAS.join(', ')}`)()
 const more = [...(values.name ? ['--name', values.name] : []), ...(values.custom ? ['--custom'] : [])]
 for (const area of positionals.length > 0 ? positionals : AREAS) {
   const folder = join(ROOT, 'db/migrations', area)

@@ -73,7 +73,7 @@ export const staleMigrations = (): Promise<string[]> =>
   })
 
 /** Names of the files that differ between two folders. */
-export const differences = (made: string, committed: string): string[] => {
+const differences = (made: string, committed: string): string[] => {
   const list = (folder: string) =>
     existsSync(folder)
       ? readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -42,7 +42,7 @@ const functionsOf = (file: string, text: string): Piece[] => {
 }
 
 /** The measures, each with its limit. */
-export const measure = (): Measure[] => {
+const measure = (): Measure[] => {
   const tracked = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n')
   const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
   const product = tracked.filter((file) => PRODUCT.test(file) && !GENERATED.test(file))

@@ -3,9 +3,9 @@ import { ApiError, type Person } from './client.ts'
 import type { FleetClient } from './fleet.ts'
 
 /** The demo's places, hosts and services. Two regions have two datacenters each; hosts alternate between them. */
-export const REGIONS = ['eu1', 'us1'] as const
+const REGIONS = ['eu1', 'us1'] as const
 export type Region = (typeof REGIONS)[number]
-export const START_RELEASE = '2.3.9'
+const START_RELEASE = '2.3.9'
 
 /** Services by name with the ones they call: shown as a graph, used for impact and ordering. */
 const SERVICES: { name: string; tier: number; depends_on: string[] }[] = [

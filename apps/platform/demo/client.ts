@@ -31,7 +31,7 @@ export type Reply<T> = { status: number; headers: Headers; body: T }
 
 /** Names every command of the demo, so that an interrupted seed resumes with the same keys. */
 const DEMO_NAMESPACE = '6f3c5b0e-7c1d-5e38-9d55-2b1c8a4f7e10'
-export const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
+const demoKey = (name: string): string => uuidv5(DEMO_NAMESPACE, name)
 
 /** How long a person retries while a part is busy or unavailable. */
 export type Patience = { tries: number; ms: number; tell?: { every_ms: number; line: (text: string) => void } }

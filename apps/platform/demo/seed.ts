@@ -18,7 +18,7 @@ export type SeedContext = {
 }
 
 /** An interrupted seed: its step, and how to resume it. */
-export class SeedStopped extends Error {
+class SeedStopped extends Error {
   constructor(step: string, cause: unknown) {
     const error = cause as Error
     const why = error instanceof ApiError ? `${error.status} ${error.body.code ?? error.body.category}` : error.message

@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ROOT } from '../base/paths.ts'
-import { createScreen } from '../base/screen.ts'
+import { createScreen, misused, readFlags } from '../base/screen.ts'
 import { systemPackage } from '../servers/packages.ts'
 import { locate, onPath, run } from '../servers/sources.ts'
 import { billOfImage } from './sbom.ts'
@@ -23,21 +22,15 @@ const DEBIAN = 'localhost/signalbox-debian'
 const BUILDER = 'localhost/signalbox-node'
 const screen = createScreen()
 
-const readFlags = () => {
-  try {
-    return parseArgs({
-      options: {
-        base: { type: 'string' },
-        tag: { type: 'string', default: 'signalbox' },
-        prove: { type: 'boolean', default: false },
-      },
-    }).values
-  } catch {
-    console.error('usage: npm run image [-- --base debian|IMAGE] [--tag NAME] [--prove]')
-    process.exit(2)
-  }
-}
-const values = readFlags()
+const options = {
+  base: { type: 'string' },
+  tag: { type: 'string', default: 'signalbox' },
+  prove: { type: 'boolean', default: false },
+} as const
+const { values } = readFlags(
+  { options },
+  misused('usage: npm run image [-- --base debian|IMAGE] [--tag NAME] [--prove]'),
+)
 
 /** Works without a daemon, and without the rights that a separate container needs. */
 const STORAGE = { STORAGE_DRIVER: process.env.STORAGE_DRIVER ?? 'vfs', BUILDAH_ISOLATION: 'chroot' }

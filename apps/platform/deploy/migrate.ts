@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { prepareDatabase } from '../base/database.ts'
+import { misused, readFlags } from '../base/screen.ts'
 import { passwordsIn } from './production.ts'
 
 /**
@@ -9,23 +9,16 @@ import { passwordsIn } from './production.ts'
  * to date, and gives each app's role the rights on its own schema. May run again at any time. The password of the owner is
  * in the URL or in PGPASSWORD, never an argument: every account of the host can list those.
  */
-const usage = (): never => {
-  console.error('usage: OWNER_URL=postgres://OWNER@HOST:5432/postgres npm run migrate -- --config DIR')
-  console.error('PGPASSWORD has the password of the owner.')
-  console.error('DIR is the folder that "npm run setup -- production" wrote.')
-  process.exit(2)
-}
-const readFlags = () => {
-  try {
-    return parseArgs({ options: { config: { type: 'string' }, database: { type: 'string', default: 'signalbox' } } })
-      .values
-  } catch {
-    return usage()
-  }
-}
-const { config = '', database } = readFlags()
+const refuse = misused(`usage: OWNER_URL=postgres://OWNER@HOST:5432/postgres npm run migrate -- --config DIR
+PGPASSWORD has the password of the owner.
+DIR is the folder that "npm run setup -- production" wrote.`)
+const { values } = readFlags(
+  { options: { config: { type: 'string', default: '' }, database: { type: 'string', default: 'signalbox' } } },
+  refuse,
+)
+const { config, database } = values
 const admin_url = process.env.OWNER_URL ?? ''
-if (!existsSync(join(config, 'keys/secrets.json')) || !URL.canParse(admin_url)) usage()
+if (!existsSync(join(config, 'keys/secrets.json')) || !URL.canParse(admin_url)) refuse()
 try {
   const roles = await prepareDatabase({ admin_url, database, password: passwordsIn(config) })
   if (!roles) throw new Error('the owner may not create roles: use an account with CREATEROLE')

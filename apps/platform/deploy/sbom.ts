@@ -77,7 +77,7 @@ export type Bundled = { name: string; version: string; identifier: string }
 const asShipped = ({ name, version, identifier }: Bundled): Shipped => ({ name, version, license: identifier })
 
 /** Each package in a folder of packages, including nested ones. */
-export const packagesBelow = (folder: string): Shipped[] => {
+const packagesBelow = (folder: string): Shipped[] => {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { takeFolder, writeWhole } from '../base/record.ts'
+import { readFlags } from '../base/screen.ts'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
 import { endRotation, ROTATIONS, type Rotation, rotate } from './rotate.ts'
 import { MOUNTED } from './secrets.ts'
@@ -46,36 +46,11 @@ const DEFAULTS = {
   namespace: 'signalbox',
 }
 
-const read = () => {
-  try {
-    const text = { type: 'string' } as const
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        out: text,
-        origin: text,
-        at: text,
-        data: text,
-        format: text,
-        hosts: text,
-        listen: text,
-        proxies: text,
-        postgres: text,
-        redis: text,
-        nats: text,
-        temporal: text,
-        namespace: text,
-        'temporal-api-key': text,
-        ca: text,
-        rotate: text,
-      },
-    })
-  } catch (error) {
-    return refuse((error as Error).message)
-  }
-}
-
-const { positionals, values } = read()
+const text = { type: 'string' } as const
+const own = { out: text, 'temporal-api-key': text, rotate: text }
+const saved = { origin: text, at: text, data: text, format: text, hosts: text, listen: text, proxies: text, ca: text }
+const servers = { postgres: text, redis: text, nats: text, temporal: text, namespace: text }
+const { positionals, values } = readFlags({ allowPositionals: true, options: { ...own, ...saved, ...servers } }, refuse)
 const { out, rotate: rotation, 'temporal-api-key': api_key_file, ...given } = values
 if (positionals.join(' ') !== 'production') refuse('The target of the set-up is missing: production.')
 if (!out) refuse('--out is missing: the folder to write.')

@@ -60,7 +60,7 @@ const isAway = (error: unknown): boolean => {
 }
 
 /** Signs calls in the name of an app. */
-export const signerOf = (app: string): ServiceSigner =>
+const signerOf = (app: string): ServiceSigner =>
   createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
 
 /** Operations' projection of the catalog, in this database. */

@@ -23,7 +23,7 @@ export type Attempt = {
 export type Reply = { status: number; body: Record<string, unknown> }
 
 export const TERMINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'unknown'])
-export const MAX_BODY = 1_048_576
+const MAX_BODY = 1_048_576
 
 export const effectsOf = ({ file }: Attempt): string[] => {
   try {

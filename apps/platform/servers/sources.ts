@@ -7,7 +7,7 @@ import type { Screen } from '../base/screen.ts'
 export type Source = { what: string; run: (say: (text: string) => void) => Promise<string> }
 
 /** No source had the program: names it, every try with its reason, and what a person can do. */
-export class MissingProgram extends Error {
+class MissingProgram extends Error {
   constructor(name: string, tries: { what: string; why: string }[], manual: string) {
     const list = tries.map(({ what, why }) => `\n    ${what}: ${why}`).join('')
     super(`${name} could not be found or installed. Tried:${list}\n  By hand: ${manual}`)
@@ -100,7 +100,7 @@ export const run = (
   })
 
 /** Whether a dotted version is at least another. */
-export const atLeast = (version: string, wanted: string): boolean => {
+const atLeast = (version: string, wanted: string): boolean => {
   const [a, b] = [version, wanted].map((text) => text.split('.').map(Number))
   for (let i = 0; i < 3; i++) {
     const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
@@ -110,7 +110,7 @@ export const atLeast = (version: string, wanted: string): boolean => {
 }
 
 /** The version that `program --version` prints, as x.y.z. */
-export const versionOf = async (program: string, args = ['--version']): Promise<string> => {
+const versionOf = async (program: string, args = ['--version']): Promise<string> => {
   const text = await run(program, args, { timeout_ms: 15_000 })
   const found = /\d+\.\d+\.\d+/.exec(text)?.[0]
   if (!found) throw new Error(`${program} reports no version`)

@@ -106,7 +106,7 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
 }
 
 /** No one unlocks their own account. */
-export const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: string): AppError | undefined =>
+const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: string): AppError | undefined =>
   user_id === target ? new AppError('policy_denied', 'self_action', 'You cannot unlock your own account.') : undefined
 
 /** Whether the user exists is checked last, and an outage of identity must not keep sessions alive. */

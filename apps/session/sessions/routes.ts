@@ -9,9 +9,7 @@ import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from './commands.ts'
 import { endOwnSession, endUserSessions, isOver, viewOf } from './end.ts'
 
-export const SessionParams = Type.Object({
-  session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }),
-})
+const SessionParams = Type.Object({ session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }) })
 const Revoked = Type.Object({ revoked: Type.Integer() })
 
 export const byUser = (req: FastifyRequest) =>

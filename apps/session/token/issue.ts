@@ -24,7 +24,7 @@ export const hashOf = (token: string): string => sha256Hex(token)
 export const authTimeIn = (access_token: string): number =>
   (JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString()) as AccessClaims).auth_time
 
-export const modeOf = (mode: SessionRecord['mode']): ResponseMode =>
+const modeOf = (mode: SessionRecord['mode']): ResponseMode =>
   ({ json: ResponseMode.JSON, cookie: ResponseMode.COOKIE, machine: ResponseMode.MACHINE })[mode]
 
 /** Asks token for signatures. An outage is a 503 without any effect. */

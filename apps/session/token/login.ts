@@ -197,7 +197,7 @@ const checkPassword = async (deps: SessionDeps, request: LoginRequest, charge: C
 }
 
 /** Whose share of the hash queue this uses: the known device's, else the address's. */
-export const queueKeyOf = (deps: SessionDeps, { ip_address }: Client, device?: string): string =>
+const queueKeyOf = (deps: SessionDeps, { ip_address }: Client, device?: string): string =>
   device === undefined ? deps.nameOf(`address:${addressKey(ip_address ?? '')}`) : `device:${device}`
 
 /** The single refusal of a login, sent on the next tick after the request's start; the true cause is not disclosed. */

@@ -71,7 +71,7 @@ export const refuseMachine = ({ kind }: Pick<Caller, 'kind'>): AppError | undefi
   kind === 'person' ? undefined : new AppError('policy_denied', 'person_required', 'Only a person can do this.')
 
 /** Whether the caller signed in or confirmed it at most `max_age_s` ago. */
-export const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>
+const isFresh = ({ auth_time }: Pick<Caller, 'auth_time'>, max_age_s: number, now: Date): boolean =>
   now.getTime() / 1000 - auth_time <= max_age_s
 
 /** Not everyone has a password. */

@@ -53,7 +53,7 @@ export const openingOf = (window: WindowHours, at: number): { opens_at: number; 
 }
 
 /** Returns when the last of the freezes in force at `at` ends; `at` if none is in force. */
-export const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
+const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
   freezes.reduce(
     (until, { from, to }) => (Date.parse(from) <= at && at < Date.parse(to) ? Math.max(until, Date.parse(to)) : until),
     at,

@@ -25,7 +25,7 @@ export class ValueError extends Error {
 export type Reference = { root: string; pointer: string; text: string; at: string; each?: true }
 
 /** Splits "target/desired_state/release" into its root and the pointer below it. */
-export const parseReference = (text: unknown, at: string): Reference => {
+const parseReference = (text: unknown, at: string): Reference => {
   if (typeof text !== 'string' || text === '')
     throw new ValueError('malformed', at, '"$from" needs a string such as "target/desired_state/release".')
   const cut = text.indexOf('/')

@@ -88,7 +88,7 @@ type Level = 0 | 1 | 2 | 3
  * Returns the refused classes, from the bottom. 1: large requests, if the processor is busy all the time, because seats
  * bound how many are in flight. 2: also reading and writing. 3: also deciding and signing in, at twice the bounds.
  */
-export const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): Level => {
+const levelOf = (in_flight: number, strain: Strain, bounds: Bounds): Level => {
   const twice = Math.max(
     exceeds(in_flight, bounds.in_flight),
     exceeds(strain.delay_ms, bounds.delay_ms),
@@ -108,7 +108,7 @@ const SHED_FROM: Record<Priority, number> = {
   read: 2,
   batch: 1,
 }
-export const isShed = (priority: Priority, level: Level): boolean => level >= SHED_FROM[priority]
+const isShed = (priority: Priority, level: Level): boolean => level >= SHED_FROM[priority]
 
 export type Pressure = {
   enter: () => void

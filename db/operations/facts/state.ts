@@ -174,7 +174,7 @@ export const ENGINE: Actor = { kind: 'engine', id: 'engine', name: 'Workflow eng
 export const SYSTEM: Actor = { kind: 'system', id: 'system', name: 'Signalbox' }
 
 /** Numbers events densely after `seq`; evidence takes the next numbers of its own chain in the same order. */
-export const timelineRows = (
+const timelineRows = (
   operation_id: string,
   head: { seq: number; evidence_seq: number; at: string },
   events: readonly TimelineEvent[],

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { Actor, GateStatus } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GateStatus } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import type { Change, RecordResult } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
@@ -41,15 +41,14 @@ export const moveGates = async (
   return { gates, events }
 }
 
-/** Moves an armed gate to waiting, or approved if an earlier round approved exactly this subject (asked only once). */
+/** Moves an armed gate to waiting. */
 const open = async (tx: Tx, operation_id: string, { gate_id, round }: GateChange): Promise<Row | undefined> => {
   await bindOutputs(tx, operation_id, gate_id)
   const { rows } = await tx.execute<Row>(sql`
     with moved as (
-      update operations.gates g set status = case when g.digest = g.approved_digest then 'approved' else 'waiting' end,
+      update operations.gates g set status = 'waiting',
         waiting_since = clock_timestamp(), updated_at = clock_timestamp(),
-        deadline_at = case when g.digest = g.approved_digest then null
-          else clock_timestamp() + make_interval(secs => (g.policy ->> 'deadline_s')::double precision) end,
+        deadline_at = clock_timestamp() + make_interval(secs => (g.policy ->> 'deadline_s')::double precision),
         escalation_level = 0, next_escalation_at = clock_timestamp() + make_interval(secs => (g.policy #>> '{escalation,0,after_s}')::double precision)
       where g.operation_id = ${operation_id} and g.gate_id = ${gate_id} and g.status = 'armed' and g.round = ${round}
       returning ${NOW_COLUMNS})
@@ -118,21 +117,14 @@ const eventsOf = (
   }
   if (change.t === 'gate_escalate')
     return [{ type: 'gate.escalated', actor: ENGINE, gate_id, data: { ...data, level, next_at: escalates_at } }]
-  if (change.t === 'gate_open' && status === 'waiting') return [{ type: 'gate.waiting', actor: ENGINE, gate_id, data }]
-  const actor: Actor = change.t === 'gate_open' ? ENGINE : SYSTEM
-  const carried = change.t === 'gate_open' ? [{ type: 'gate.carried_over', actor, gate_id, data }] : []
-  if (status === 'waiting') return [{ type: 'gate.waiting', actor, gate_id, data: { ...data, on_timeout: 'hold' } }]
-  const decision: TimelineEvent = {
-    type: `gate.${status}`,
-    actor,
-    gate_id,
-    data,
-    evidence: {
-      kind: 'gate_decision',
-      statement: `Gate ${gate_id} ${status} in round ${round}${change.t === 'gate_expire' ? ': its deadline passed' : ''}`,
-      subject: { type: 'gate', id: gate_id, round, status, digest: subject },
-      subject_digest: digest({ gate_id, round, status, digest: subject }),
-    },
+  if (change.t === 'gate_open') return [{ type: 'gate.waiting', actor: ENGINE, gate_id, data }]
+  if (status === 'waiting')
+    return [{ type: 'gate.waiting', actor: SYSTEM, gate_id, data: { ...data, on_timeout: 'hold' } }]
+  const evidence = {
+    kind: 'gate_decision' as const,
+    statement: `Gate ${gate_id} ${status} in round ${round}: its deadline passed`,
+    subject: { type: 'gate', id: gate_id, round, status, digest: subject },
+    subject_digest: digest({ gate_id, round, status, digest: subject }),
   }
-  return [...carried, decision]
+  return [{ type: `gate.${status}`, actor: SYSTEM, gate_id, data, evidence }]
 }

@@ -239,7 +239,7 @@ export const moveLeases = async (
 }
 
 /** The leases are held again: claims are granted, unless a target has moved meanwhile. */
-export const leasesTaken = async (
+const leasesTaken = async (
   tx: Tx,
   operation_id: string,
   wanted: readonly Lease[],

@@ -7,7 +7,7 @@ import { iso } from '../expressions.ts'
 import { gates, nodes, operation_control, operations } from '../tables/index.ts'
 import { compactHead, compactNodes } from './compact.ts'
 
-export const PAGE_NODES = 1000
+const PAGE_NODES = 1000
 
 export type GraphLimits = { max_parallel: number; slice_s: number; force_grace_s: number }
 

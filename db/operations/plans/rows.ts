@@ -21,7 +21,7 @@ export type Origin = {
 export const INTENT_STATUS = sql<string>`case when ${intents.status} in ('open', 'previewed')
   and ${intents.expires_at} <= clock_timestamp() then 'expired' else ${intents.status} end`
 
-export const intentColumns = {
+const intentColumns = {
   status: INTENT_STATUS,
   ...pick(intents, 'intent_id', 'revision', 'kind', 'title', 'reason', 'request', 'targets_resolved'),
   ...pick(intents, 'resource_ids', 'requester', 'requester_id', 'labels', 'constraints', 'ticket', 'retry_of'),
@@ -87,7 +87,7 @@ export const moveIntent = async (
   return row !== undefined
 }
 
-export const planColumns = {
+const planColumns = {
   ...pick(plans, 'plan_id', 'intent_id', 'status', 'status_reason', 'plan_hash', 'semantic_digest', 'document'),
   ...pick(plans, 'report', 'requester_id', 'operation_id', 'superseded_by'),
   created_at: iso(plans.created_at),

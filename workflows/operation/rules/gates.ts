@@ -52,7 +52,7 @@ export const refuseDigest = (gate: GateFacts, reviewed_digest: string): RefusalC
       })
 
 /** One right, one vote: the person's own, else the first of those to whom the person delegated. */
-export const countedOnce = (votes: GateFacts['votes']): GateFacts['votes'] =>
+const countedOnce = (votes: GateFacts['votes']): GateFacts['votes'] =>
   votes.filter(({ in_place_of: by }, index) => {
     if (by === undefined) return true
     const first = votes.findIndex((vote) => vote.in_place_of === by)

@@ -34,7 +34,7 @@ export const setGate = (s: State, g: number, status: GateStatus, round: number, 
 const isDecided = (status: GateStatus): boolean => status !== 'armed' && status !== 'waiting'
 
 /** Sets the deadline of a waiting gate; 0: it waits forever. */
-export const setDeadline = (s: State, g: number, deadline: number) => {
+const setDeadline = (s: State, g: number, deadline: number) => {
   const gate = item(s.gates, g)
   gate.deadline = gate.status === 'waiting' ? deadline : 0
   if (gate.deadline > 0) s.dues.push(gate.deadline, -1 - g)

@@ -100,7 +100,7 @@ export const settle = (s: State, i: number, value: Settled) => {
 }
 
 /** Whether a node's join releases it, can never do so, or is still open. */
-export const joinOf = (s: State, i: number): 'go' | 'never' | 'wait' => {
+const joinOf = (s: State, i: number): 'go' | 'never' | 'wait' => {
   const { open, good, bad } = item(s.nodes, i)
   switch (item(s.graph.profiles, i).join) {
     case 'all':
@@ -123,7 +123,7 @@ export const desist = (s: State, i: number) => {
 }
 
 /** Checks a pending node: it proceeds, is skipped because its inputs will never come, or keeps waiting. */
-export const consider = (s: State, i: number, at: number) => {
+const consider = (s: State, i: number, at: number) => {
   const node = item(s.nodes, i)
   if (node.state !== 'pending' || node.doing !== 'idle' || s.control === 'cancel') return
   const insisted = s.insisted.includes(i)

@@ -160,13 +160,13 @@ export const pairOf = (fields: Fields, name: string, place: Place): string | und
   return kind !== undefined && !isEmpty(key) && isItem(id, place) ? id : undefined
 }
 
-export const isItem = (id: string, { index }: Place): boolean => {
+const isItem = (id: string, { index }: Place): boolean => {
   const row = index.byId.get(id)
   return row !== undefined && partOf(row.model) === undefined && !/^(auth|users|core)\./.test(row.model)
 }
 
 /** The container of records without one: --into, or an inventory named after the source. */
-export const inventory = ({ found, source, into }: Place): Pick<ImportItem, 'parent_external_id'> => ({
+const inventory = ({ found, source, into }: Place): Pick<ImportItem, 'parent_external_id'> => ({
   parent_external_id: found.ensure({
     external_id: `inventory/${source}`,
     type_key: 'dcim.inventory',

@@ -6,7 +6,7 @@ import { CliError } from '../../errors.ts'
 import { renamed } from '../collect.ts'
 import { type Found, fieldsOf } from '../items.ts'
 
-export const SOURCE_LABEL = 'signalbox/import-source'
+const SOURCE_LABEL = 'signalbox/import-source'
 export const ID_NOTE = 'signalbox/external-id'
 export const MISSING = 'signalbox/import-missing'
 
@@ -32,8 +32,7 @@ export const knownOf = ({ api }: Context, source: string): Promise<Known[]> =>
   )
 
 const idOf = ({ annotations }: Known): string => annotations[ID_NOTE] ?? ''
-export const byExternalId = (known: readonly Known[]): Map<string, Known> =>
-  new Map(known.map((one) => [idOf(one), one]))
+const byExternalId = (known: readonly Known[]): Map<string, Known> => new Map(known.map((one) => [idOf(one), one]))
 
 /**
  * The items to send to the catalog, with the source's marks. An `infra.generic` of an earlier import stays one, because

@@ -136,7 +136,6 @@ export const events: typeof en.events = {
   'gate.progress': 'Freigabe meldet Fortschritt',
   'gate.vote_voided': 'Stimme zählt nicht mehr',
   'patch.vote_voided': 'Stimme zur Planänderung zählt nicht mehr',
-  'gate.carried_over': 'Frühere Freigabe gilt weiter',
   'command.accepted': 'Befehl angenommen',
   'command.applied': 'Befehl ausgeführt',
   'command.refused': 'Befehl verweigert',

@@ -92,7 +92,6 @@ export const events = {
   'gate.reopened': 'Gate asks again',
   'gate.vote_voided': 'Vote no longer counts',
   'patch.vote_voided': 'Vote for the patch no longer counts',
-  'gate.carried_over': 'Earlier approval still holds',
   'catalog.applied': 'Written to the catalog',
   'catalog.conflict': 'The catalog had changed',
   'plan.rehearsed': 'Rehearsed before the start',

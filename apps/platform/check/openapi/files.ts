@@ -7,14 +7,14 @@ import type { Document } from '../../../shared/http/openapi.ts'
 import { createTelemetry } from '../../../shared/telemetry.ts'
 import { ROOT } from '../../base/paths.ts'
 import { APPS } from '../../run/apps.ts'
-import { clientTypes } from './client.ts'
+import { run } from '../../servers/sources.ts'
 import { contractSchemas, nameSchemas } from './names.ts'
 import { publicDocument } from './public.ts'
 
 /** The committed OpenAPI documents: made from the routes of each app that serves an HTTP API. */
 const FOLDER = join(ROOT, 'apps/shared/contracts/openapi')
 export const PUBLIC_DOCUMENT = join(FOLDER, 'public.json')
-const CLIENT_TYPES = join(ROOT, 'apps/client/schema.d.ts')
+const MAKE_TYPES_MS = 120_000
 
 type Described = { ready: () => PromiseLike<unknown>; swagger?: () => Document; close: () => PromiseLike<unknown> }
 type Built = { app: Described; internal: Described }
@@ -77,7 +77,6 @@ export const openapiDocuments = async (): Promise<Map<string, string>> => {
     if (internal) add(`${name}-internal`, internal)
   }
   add('public', publicDocument(apps))
-  documents.set(CLIENT_TYPES, await clientTypes(documents.get(PUBLIC_DOCUMENT) ?? ''))
   if (problems.length > 0) throw new Error([...new Set(problems)].join('\n'))
   return documents
 }
@@ -88,6 +87,10 @@ export const writeOpenapi = async (): Promise<string[]> => {
   for (const [file, document] of documents) writeFileSync(file, document)
   return [...documents.keys()]
 }
+
+/** Makes the types of the client from the committed document, if it changed. */
+export const makeClientTypes = (): Promise<string> =>
+  run(process.execPath, [join(ROOT, 'apps/client/make-types.mjs')], { timeout_ms: MAKE_TYPES_MS })
 
 /** Documents that differ from the routes. */
 export const staleOpenapi = async (): Promise<string[]> => {

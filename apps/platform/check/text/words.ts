@@ -17,7 +17,7 @@ const LONG: Habit = { name: 'long sentence', instead: `at most ${LONGEST_SENTENC
 /** `cancelled`, a state, and `enrolment`, a path, are names in the API. */
 const BRITISH =
   /\b(behaviours?|colour\w*|favour\w*|honour\w*|neighbour\w*|centre[ds]?|licence|defence|analyse[ds]?|catalogue|whilst|amongst|judgement|grey|artefacts?|fulfil|(?:travel|label|model|signal|level)l(?:ed|ing)|(?:organ|recogn|normal|serial|initial|optim|summar|author|minim|maxim|canonical|material|special|synchron)is(?:e[ds]?|ing|ation))\b/gi
-export const HABITS: Habit[] = [
+const HABITS: Habit[] = [
   { name: 'nothing', instead: 'undefined, none, "no …"', pattern: /(?<!\bdo )\bnothing\b/gi, most: 105 },
   { name: 'somebody', instead: 'someone, anyone, everyone', pattern: /\b(some|any|every)body\b/gi, most: 0 },
   { name: 'by now', instead: 'already, now', pattern: /\b(by now|just now|under way)\b/gi, most: 0 },

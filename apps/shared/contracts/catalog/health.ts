@@ -86,7 +86,6 @@ export const ComparedMetric = Type.Object(
       'own and rest: since ended_at, but at most the last hour. before: the resources themselves in the hour before started_at.',
   },
 )
-export type ComparedMetric = Static<typeof ComparedMetric>
 export const HealthCompared = Type.Object({
   metrics: Type.Array(ComparedMetric, { description: 'Empty: their types declare none.' }),
 })

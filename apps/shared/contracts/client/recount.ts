@@ -145,7 +145,7 @@ const decide = (chain: Chain, record: Entry): string | undefined => {
   const key = keyOf(id, digest)
   const before = chain.decisions.get(key) ?? []
   if (passed && chain.told.counted) {
-    const fault = faultOf(chain, record, before)
+    const fault = faultOf(chain, record)
     if (fault !== undefined) return fault
     chain.told.decisions += 1
   }
@@ -157,8 +157,7 @@ const decide = (chain: Chain, record: Entry): string | undefined => {
 }
 
 /** Returns why a gate was not passed by anyone who may pass it. */
-const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): string | undefined => {
-  const { kind, actor, subject } = record
+const faultOf = (chain: Chain, { kind, actor, subject }: Entry): string | undefined => {
   const rule = chain.rules.get(String(subject.id))
   if (!rule) return `no record gives the rules of ${gateName(subject)}`
   if (subject.status === 'bypassed') {
@@ -178,8 +177,6 @@ const faultOf = (chain: Chain, record: Entry, before: readonly Decision[]): stri
     return actor.kind === (rule.service.startsWith('machine:') ? 'user' : 'service') && actor.name === rule.service
       ? undefined
       : `${gateName(subject)} was not answered by its service ${JSON.stringify(rule.service)}`
-  if (actor.kind === 'engine')
-    return before.at(-1)?.passed ? undefined : `${gateName(subject)} was carried over without an earlier approval`
   return short(rule, subject, [...roundOf(chain, subject.id, subject.round)], String(subject.digest))
 }
 
@@ -197,7 +194,7 @@ const byPatch = (chain: Chain, rule: GateRules, subject: Fields): string | undef
     votes.push([String(voter), { ...given, groups: [fills] }])
   }
   const fault = short(rule, subject, [...new Map(votes)], patch.digest)
-  // From now on they are votes of this round, for all that the gate releases: void or carried over like any other.
+  // From now on they are votes of this round, for all that the gate releases: void or kept like any other.
   const round = roundOf(chain, subject.id, subject.round)
   for (const [voter, given] of votes) round.set(voter, { ...given, digest: String(subject.digest) })
   return fault
