@@ -177,7 +177,7 @@ it('finds nodes by all words of name, target and status', () => {
     node('check web', 'eu1-01'),
     node('done', null),
   ])
-  const ids = (text: string) => found(drawn, ({ state }) => state, text).map(({ name }) => name)
+  const ids = (text: string) => found(drawn.nodes, ({ state }) => state, text).map(({ name }) => name)
   expect(ids('WEB eu1')).toEqual(['drain web', 'check web'])
   expect(ids('failed')).toEqual(['drain web'])
   expect(ids(' ')).toEqual([])

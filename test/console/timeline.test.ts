@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { TimelineEvent } from '../../apps/console/api/types.ts'
 import { asksOf, type Bar, barsOf, type Fact, pausesOf } from '../../apps/console/history/bars.ts'
 import { blameOf } from '../../apps/console/history/blame.ts'
+import { foldedByNode, triedOf } from '../../apps/console/history/words.ts'
 
 const at = (ms: number) => new Date(ms).toISOString()
 const fact = (type: string, ms: number, data: Record<string, unknown> = {}, of: Partial<Fact> = {}): Fact => ({
@@ -65,6 +67,27 @@ describe('the bars of a node', () => {
       ['end', 60, 60, 'succeeded', 2],
     ])
     expect(short(barsOf([fact('node.skipped', 7)], 99).get('a'))).toEqual([['end', 7, 7, 'skipped', undefined]])
+  })
+})
+
+describe('the list of events', () => {
+  const system = { kind: 'service', id: 'worker', name: 'worker' }
+  const person = { kind: 'user', id: 'u1', name: 'olga' }
+  const listed = (facts: Fact[], actor: object = system) =>
+    facts.map((one, seq) => ({ ...one, seq, actor }) as unknown as TimelineEvent).toReversed()
+
+  it('has one line per node for all that the system has recorded, with the attempts and their time', () => {
+    const [line, ...others] = foldedByNode(listed(RETRIED))
+    expect(others).toEqual([])
+    expect([line?.type, line?.earlier?.map(({ seq }) => seq)]).toEqual(['node.succeeded', [5, 4, 3, 2, 1, 0]])
+    expect(line && triedOf(line)).toEqual({ attempts: 3, ran_ms: 10 + 11 + 18 })
+  })
+
+  it('hides no act of a person, and no event of a gate or of the operation', () => {
+    const acts = listed([fact('node.reset', 1), fact('node.skipped', 2)], person)
+    const rest = listed([fact('gate.waiting', 3, {}, { node_id: 'a' }), fact('operation.paused', 4)])
+    const events = [...rest, ...acts].map((event, seq) => ({ ...event, seq }))
+    expect(foldedByNode(events).map(({ seq, earlier }) => [seq, earlier])).toEqual(events.map(({ seq }) => [seq, []]))
   })
 })
 

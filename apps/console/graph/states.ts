@@ -1,4 +1,4 @@
-import { createContext, useContext, useRef, useSyncExternalStore } from 'react'
+import { createContext, useCallback, useContext, useRef, useSyncExternalStore } from 'react'
 import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.ts'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { gateBox, gateOfBox } from './gates.ts'
@@ -83,7 +83,7 @@ export const useLiveStates = (graph: Graph): GraphStates => {
 
 export const useNodeState = (id: string): { node: GraphNode | undefined; look: StatusLook | undefined } => {
   const states = useContext(StatesContext)
-  const listen = (listener: () => void) => states.subscribe(id, listener)
+  const listen = useCallback((listener: () => void) => states.subscribe(id, listener), [states, id])
   const node = useSyncExternalStore(listen, () => states.node(id))
   // A gate that begins to wait changes the look of a node, but not the node.
   const look = useSyncExternalStore(listen, () => node && states.look(node))

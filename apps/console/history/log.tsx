@@ -1,11 +1,11 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import type { TimelineEvent } from '../api/types.ts'
 import { Choices } from '../forms/choices.tsx'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import { EventTable } from './table.tsx'
+import type { Entry } from './words.ts'
 
 /** The events of an operation, newest first, with a filter. */
 export const EventLog = <T extends string>({
@@ -24,7 +24,7 @@ export const EventLog = <T extends string>({
   choose: (choice: T) => void
   timeline: UseInfiniteQueryResult
   operation_id: string
-  events: TimelineEvent[]
+  events: Entry[]
   names: ReadonlyMap<string, string>
   whole?: boolean
 }) => {

@@ -1,4 +1,4 @@
-import type { TimelineEvent } from '../api/types.ts'
+import { duration } from '../kit/format.ts'
 import type { Column } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
 import { GateLink, NodeLink, PatchLink } from '../values/links.tsx'
@@ -9,14 +9,9 @@ import { tChange } from '../words/change.ts'
 import { quoted } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { eventWords } from './words.ts'
+import { type Entry, eventWords, triedOf } from './words.ts'
 
-type EventTableProps = {
-  operation_id: string
-  events: TimelineEvent[]
-  names: ReadonlyMap<string, string>
-  whole?: boolean
-}
+type EventTableProps = { operation_id: string; events: Entry[]; names: ReadonlyMap<string, string>; whole?: boolean }
 
 /** Events with who, what and why; `whole` adds all members of the event and its place in the evidence. */
 export const EventTable = ({ operation_id, events, names, whole = false }: EventTableProps) => (
@@ -28,7 +23,7 @@ export const EventTable = ({ operation_id, events, names, whole = false }: Event
   />
 )
 
-const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<TimelineEvent>[] => [
+const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Column<Entry>[] => [
   {
     name: tOperation.timeline.at,
     className: 'whitespace-nowrap tabular-nums',
@@ -37,20 +32,12 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
   {
     name: tOperation.timeline.event,
     kind: 'lead',
-    cell: (event) => {
-      const { shape, tone, words } = eventWords(event)
-      return (
-        <span className="flex items-start gap-2">
-          <span className="mt-px">
-            <ShapeIcon shape={shape} tone={tone} />
-          </span>
-          <span className="min-w-0 wrap-anywhere">
-            {words}
-            {event.reason ? <span className="text-muted">: {quoted(event.reason)}</span> : null}
-          </span>
-        </span>
-      )
-    },
+    cell: (event) => (
+      <>
+        <Words event={event} />
+        {event.earlier?.length ? <Earlier earlier={event.earlier} /> : null}
+      </>
+    ),
   },
   {
     name: tOperation.timeline.about,
@@ -71,7 +58,39 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
   { name: tOperation.timeline.who, cell: (event) => <Person who={event.actor} /> },
 ]
 
-const FURTHER: Column<TimelineEvent>[] = [
+const Words = ({ event }: { event: Entry }) => {
+  const { shape, tone, words } = eventWords(event)
+  const { attempts, ran_ms } = event.earlier?.length ? triedOf(event) : { attempts: 0, ran_ms: 0 }
+  return (
+    <span className="flex items-start gap-2">
+      <span className="mt-px">
+        <ShapeIcon shape={shape} tone={tone} />
+      </span>
+      <span className="min-w-0 wrap-anywhere">
+        {words}
+        {attempts > 0 ? `: ${tOperation.timeline.tried(attempts, duration(ran_ms))}` : null}
+        {event.reason ? <span className="text-muted">: {quoted(event.reason)}</span> : null}
+      </span>
+    </span>
+  )
+}
+
+/** The events that a line stands for, newest first. */
+const Earlier = ({ earlier }: { earlier: readonly Entry[] }) => (
+  <details>
+    <summary className="text-table">{tOperation.timeline.earlier(earlier.length)}</summary>
+    <ol className="mt-1 flex flex-col gap-1">
+      {earlier.map((event) => (
+        <li key={event.seq} className="flex gap-3">
+          <TimeText at={event.at} form="clock" />
+          <Words event={event} />
+        </li>
+      ))}
+    </ol>
+  </details>
+)
+
+const FURTHER: Column<Entry>[] = [
   {
     name: tOperation.activity.details,
     cell: ({ data }) =>

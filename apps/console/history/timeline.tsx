@@ -5,7 +5,7 @@ import { useAllPages } from '../queries/pages.ts'
 import { tOperation } from '../words/operation.ts'
 import { AttemptsCard } from './attempts.tsx'
 import { EventLog } from './log.tsx'
-import { isAboutPeople, isProblem } from './words.ts'
+import { foldedByNode, isAboutPeople, isProblem } from './words.ts'
 
 /** The timeline: attempts and waits of each node, the critical path, and every event with who and why. */
 export const OperationTimelinePage = () => {
@@ -25,7 +25,7 @@ export const OperationTimelinePage = () => {
     })
   const all = timeline.data?.pages.flatMap((page) => page.events) ?? []
   const events = all
-    .filter((event) => (kinds === 'people' ? isAboutPeople(event) : kinds === 'problems' ? isProblem(event) : true))
+    .filter(kinds === 'people' ? isAboutPeople : kinds === 'problems' ? isProblem : () => true)
     .reverse()
   return (
     <>
@@ -49,7 +49,7 @@ export const OperationTimelinePage = () => {
         choose={(choice) => show({ kinds: choice === 'all' ? undefined : choice })}
         timeline={timeline}
         operation_id={operation_id}
-        events={events}
+        events={kinds === undefined ? foldedByNode(events) : events}
         names={new Map(graph.data?.nodes.map(({ node_id, name }) => [node_id, name]))}
       />
     </>

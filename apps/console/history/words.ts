@@ -1,6 +1,7 @@
 import { lookOf, type Shape, type Tone } from '../../shared/contracts/client/status.ts'
 import type { TimelineEvent } from '../api/types.ts'
 import { tOperation } from '../words/operation.ts'
+import { barsOf } from './bars.ts'
 
 /** An event of the history in words, with the shape of its state. Unknown types keep the server's term. */
 export const eventWords = ({
@@ -23,6 +24,27 @@ export const isAboutPeople = (event: TimelineEvent): boolean =>
 export const isProblem = (event: TimelineEvent): boolean => {
   const { tone } = eventWords(event)
   return tone === 'bad' || tone === 'odd' || event.type.endsWith('backoff') || event.type === 'catalog.conflict'
+}
+
+/** A line of the history: an event, and the earlier ones that the system has recorded of the same node. */
+export type Entry = TimelineEvent & { earlier?: readonly TimelineEvent[] }
+
+/**
+ * One line for all that the system has recorded of a node, in the place of its newest event. Acts of people and events
+ * about no node keep their own lines. Events come newest first. Pure.
+ */
+export const foldedByNode = (events: readonly TimelineEvent[]): Entry[] => {
+  const lines = Map.groupBy(events, ({ seq, type, node_id, actor }) =>
+    node_id !== null && actor.kind !== 'user' && type.startsWith('node.') ? node_id : seq,
+  )
+  return [...lines.values()].flatMap(([newest, ...earlier]) => (newest ? [{ ...newest, earlier }] : []))
+}
+
+/** How often a node was tried up to the newest of its events, and how long that took together. Pure. */
+export const triedOf = ({ earlier = [], ...newest }: Entry): { attempts: number; ran_ms: number } => {
+  const bars = barsOf([...earlier.toReversed(), newest], Date.parse(newest.at)).get(newest.node_id ?? '') ?? []
+  const runs = bars.filter(({ kind }) => kind === 'run' || kind === 'undo')
+  return { attempts: runs.length, ran_ms: runs.reduce((sum, { from, to }) => sum + to - from, 0) }
 }
 
 const STATES: Record<string, string> = {

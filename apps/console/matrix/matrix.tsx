@@ -1,5 +1,5 @@
 import '../styles/matrix.css'
-import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Virtualizer, type VirtualizerHandle } from 'virtua'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { isAtWork, useProgress } from '../graph/progress.ts'
@@ -80,14 +80,12 @@ const Grid = (props: GridProps) => {
   const columns = useMemo(() => columnsOf(matrix), [matrix])
   const blocks = useMemo(() => blocksOf(matrix), [matrix])
   const critical = useMemo(() => new Set(graph.critical_path), [graph.critical_path])
-  const progress = useProgress(
-    operation_id,
-    graph.nodes.some(({ state }) => isAtWork(state)),
-  )
+  const runs = useMemo(() => graph.nodes.some(({ state }) => isAtWork(state)), [graph.nodes])
+  const progress = useProgress(operation_id, runs)
   const list = useRef<VirtualizerHandle>(null)
   const box = useRef<HTMLDivElement>(null)
   const head = useRef<HTMLTableSectionElement>(null)
-  const headPx = useHeight(head)
+  const { height: headPx, wide } = useSize(head, box)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the selected cell is found in the document
   useEffect(() => {
     box.current?.querySelector('[aria-selected=true]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' })
@@ -95,12 +93,13 @@ const Grid = (props: GridProps) => {
   const { at, key, press } = useWalk(box, props)
   const names = useMemo(() => new Map(graph.groups.map((group) => [group.group_id, group.name])), [graph])
   const chosen = useMemo(() => rowOf(matrix, selected), [matrix, selected])
+  const showLine = useCallback((line: number) => list.current?.scrollToIndex(line, { align: 'center' }), [])
   const kept = [at[0], chosen].map((row) => lines.findIndex(({ index }) => index === row)).filter((line) => line >= 0)
   return (
     <div className="flex min-w-0 flex-1 gap-2">
       <div ref={box} className="card matrix-box min-w-0 flex-1" style={{ scrollPaddingTop: headPx }}>
         <table
-          className="matrix"
+          className={wide ? 'matrix wide' : 'matrix'}
           // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid of cells is a table with keys
           role="grid"
           aria-label={tOperation.graph.matrix_label}
@@ -142,12 +141,7 @@ const Grid = (props: GridProps) => {
         </table>
         <GateMarks gates={gates.single} open={openGate} numbered />
       </div>
-      {lines.length > MOST_IN_VIEW ? (
-        <Rail
-          {...{ graph, matrix, lines, states }}
-          show={(line) => list.current?.scrollToIndex(line, { align: 'center' })}
-        />
-      ) : null}
+      {lines.length > MOST_IN_VIEW ? <Rail {...{ graph, matrix, lines, states }} show={showLine} /> : null}
     </div>
   )
 }
@@ -170,15 +164,19 @@ const blocksOf = ({ rows }: Matrix): Map<string, GraphNode[]> => {
 const rowOf = ({ rows }: Matrix, node_id: string | undefined): number =>
   rows.findIndex(({ cells }) => cells.some((node) => node && node.node_id === node_id))
 
-/** The height of the head, which stays in view above the rows. */
-const useHeight = (head: React.RefObject<HTMLElement | null>): number => {
+/** The height of the head, which stays in view above the rows; and whether the matrix is wider than its window. */
+const useSize = (head: React.RefObject<HTMLElement | null>, box: React.RefObject<HTMLElement | null>) => {
   const [height, setHeight] = useState(0)
+  const [wide, setWide] = useState(false)
   useLayoutEffect(() => {
-    const element = head.current
-    if (element === null) return
-    const observer = new ResizeObserver(() => setHeight(element.offsetHeight))
-    observer.observe(element)
+    const [element, around] = [head.current, box.current]
+    if (element === null || around === null) return
+    const observer = new ResizeObserver(() => {
+      setHeight(element.offsetHeight)
+      setWide(around.scrollWidth > around.clientWidth)
+    })
+    for (const sized of [element, around]) observer.observe(sized)
     return () => observer.disconnect()
-  }, [head])
-  return height
+  }, [head, box])
+  return { height, wide }
 }

@@ -89,12 +89,12 @@ const Cell = ({ at, stop, node_id = '', gated, numbers, chosen, marked, critical
       className={names.filter(Boolean).join(' ')}
     >
       {node && look ? (
-        <span className="cell">
+        <>
           <ShapeIcon shape={look.shape} tone={look.tone} />
           <span>{says ?? word}</span>
           {numbers ? <span className="text-muted tabular-nums">◇{numbers.join(', ')}</span> : null}
           {node.attempt > 1 ? <span className="text-muted tabular-nums">×{node.attempt}</span> : null}
-        </span>
+        </>
       ) : (
         <span aria-hidden="true">·</span>
       )}

@@ -30,12 +30,17 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
   return chain
 }
 
-/** The nodes whose name, host, id or status contain all these words. Pure. */
-export const found = (graph: Graph, words: (node: GraphNode) => string, text: string): GraphNode[] => {
-  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+const ignoringCase = (word: string): RegExp => new RegExp(word.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i')
+
+/** Those of the nodes whose name, host, id or status contain all these words. Pure. */
+export const found = (nodes: GraphNode[], words: (node: GraphNode) => string, text: string): GraphNode[] => {
+  // Thousands of nodes are searched, so no text is made of them.
+  const wanted = text.split(/\s+/).filter(Boolean).map(ignoringCase)
   if (wanted.length === 0) return []
-  return graph.nodes.filter((node) => {
-    const all = [node.name, node.target_id ?? '', node.node_id, words(node)].join(' ').toLowerCase()
-    return wanted.every((word) => all.includes(word))
-  })
+  return nodes.filter((node) =>
+    wanted.every(
+      (word) =>
+        word.test(node.name) || word.test(node.node_id) || word.test(node.target_id ?? '') || word.test(words(node)),
+    ),
+  )
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Suspense, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { NodeDetail, Operation } from '../api/types.ts'
 import { NodeFacts, newestAttempt } from '../briefs/node.tsx'
@@ -40,6 +40,8 @@ export const NodePage = () => {
   const operation = useQuery(operationQuery(operation_id)).data
   const query = useQuery({ ...nodeQuery(operation_id, node_id), refetchInterval: whileAtWork })
   const node = readOf(query)
+  // People open the log next: its lines are asked for once its code is there.
+  useEffect(() => void LogView.preload?.(), [])
   if (node === undefined) return <UnreadPage title={node_id} query={query} noun="node" />
   return <Shown node={node} operation={operation} {...search} />
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Suspense, useCallback, useContext, useDeferredValue, useMemo, useState } from 'react'
+import { memo, Suspense, useCallback, useContext, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
-import { isNarrow, ViewChoice } from '../forms/view.tsx'
+import { isNarrow, type View, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
 import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
@@ -21,29 +21,57 @@ import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
-const loadCanvas = () => import('../graph/canvas.tsx').then((part) => ({ default: part.GraphCanvas }))
-const GraphCanvas = lazyPart(loadCanvas)
+const GraphCanvas = lazyPart(() => import('../graph/canvas.tsx').then((part) => ({ default: part.GraphCanvas })))
 const GraphMatrix = lazyPart(() => import('../matrix/matrix.tsx').then((part) => ({ default: part.GraphMatrix })))
-// The code of the drawing loads in parallel with its data; a phone begins with the list and needs none.
-if (!isNarrow()) void loadCanvas()
 
 /** The plan as a graph with live states; a press shows the same as a list. */
 export const OperationGraphPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const { data: graph, error, isPending, refetch } = useQuery(graphQuery(operation_id))
+  const view = useView(useSearch({ from: '/shell/operations/$operation_id/graph' }).view)
+  // The code of the view loads in parallel with its data.
+  useEffect(() => {
+    if (view !== 'list') void (view === 'matrix' ? GraphMatrix : GraphCanvas).preload?.()
+  }, [view])
   if (isPending) return <Loading />
   if (graph === undefined) return <Failure error={error} retry={() => void refetch()} />
   return <GraphView key={operation_id} graph={graph} operation_id={operation_id} />
 }
 
-/** The choice in the address, and ways to change it. */
+/** A phone begins with the list. */
+const useView = (chosen: View | undefined): View => {
+  const narrow = useMemo(isNarrow, [])
+  return chosen ?? (narrow ? 'list' : 'drawing')
+}
+
+/**
+ * The choice in the address, and ways to change it. A choice is shown at once; the address follows after the next paint,
+ * because for another address the router draws every link of the page anew.
+ */
 const useChosen = () => {
-  const search = useSearch({ from: '/shell/operations/$operation_id/graph' })
+  const address = useSearch({ from: '/shell/operations/$operation_id/graph' })
   const navigate = useNavigate({ from: '/operations/$operation_id/graph' })
+  const [ahead, setAhead] = useState<typeof address>()
+  const search = ahead ?? address
+  const latest = useRef(address)
+  latest.current = address
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address has followed, or leads elsewhere
+  useEffect(() => setAhead(undefined), [address])
+  useEffect(() => {
+    if (ahead === undefined) return
+    const follow = () => void navigate({ search: ahead, replace: true, resetScroll: false })
+    let painted: ReturnType<typeof setTimeout>
+    const frame = requestAnimationFrame(() => {
+      painted = setTimeout(follow)
+    })
+    return () => {
+      cancelAnimationFrame(frame)
+      clearTimeout(painted)
+    }
+  }, [ahead, navigate])
   const show = useCallback(
-    (change: (before: typeof search) => typeof search) =>
-      void navigate({ search: change, replace: true, resetScroll: false }),
-    [navigate],
+    (change: (before: typeof address) => typeof address) => setAhead((before) => change(before ?? latest.current)),
+    [],
   )
   const select = useCallback(
     (chosen: { node?: string; gate?: string }) =>
@@ -58,11 +86,17 @@ const useChosen = () => {
 /** Marks the nodes with a text in their name or state; without a text, those in the chosen state. */
 const useMarked = (graph: Graph, looks: GraphStates, only: string | undefined) => {
   const [text, type] = useState('')
-  const find = useCallback(
-    (sought: string) =>
-      found(graph, (node) => statusWord(node.state, looks.look(node)), sought).map(({ node_id }) => node_id),
-    [graph, looks],
-  )
+  const find = useMemo(() => {
+    let last = { text: '', nodes: graph.nodes, ids: [] as string[] }
+    return (sought: string) => {
+      if (sought === last.text) return last.ids
+      // A further letter leaves some of those that are found already.
+      const among = last.text.trim() !== '' && sought.startsWith(last.text) ? last.nodes : graph.nodes
+      const nodes = found(among, (node) => statusWord(node.state, looks.look(node)), sought)
+      last = { text: sought, nodes, ids: nodes.map(({ node_id }) => node_id) }
+      return last.ids
+    }
+  }, [graph, looks])
   const ids = useMemo(() => new Set(find(text)), [find, text])
   const marked = useMemo(() => {
     if (text.trim() !== '') return ({ node_id }: GraphNode) => ids.has(node_id)
@@ -78,7 +112,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
   const looks = useLiveStates(graph)
   const [folded, fold] = useFolding(() => largeGroups(graph))
   const [seek, setSeek] = useState<string>()
-  // The router renders at once, and a large graph takes longer than a frame.
+  // A choice is drawn at once, and a large graph takes longer than a frame.
   const selected = useDeferredValue(search.node)
   const only = useDeferredValue(search.only)
   const matrix = useMatrix(graph)
@@ -90,16 +124,11 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     setSeek(node_id)
     open(node_id)
   }
-  const narrow = useMemo(isNarrow, [])
-  const view = search.view ?? (narrow ? 'list' : 'drawing')
+  const view = useView(search.view)
   const gate = graph.gates.find(({ gate_id }) => gate_id === search.gate)
   return (
     <StatesContext value={looks}>
-      <Legend
-        counts={counts}
-        only={search.only}
-        choose={(word) => show(({ only: _only, ...rest }) => ({ ...rest, ...(word && { only: word }) }))}
-      />
+      <Legend counts={counts} only={search.only} show={show} />
       <Broken graph={graph} open={goTo} />
       <div className="flex flex-wrap items-center justify-between gap-3">
         <FindNode count={count} type={type} find={find} open={goTo} />
@@ -162,7 +191,7 @@ const Panel = ({ operation_id, graph, selected, gate, select }: PanelProps) => {
 /** The first nodes that failed, by name, whichever part of the graph is in view. */
 const Broken = ({ graph, open }: { graph: Graph; open: (node_id: string) => void }) => {
   const looks = useContext(StatesContext)
-  const broken = graph.nodes.filter(({ node_id }) => isBroken(looks, node_id))
+  const broken = useMemo(() => graph.nodes.filter(({ node_id }) => isBroken(looks, node_id)), [graph, looks])
   if (broken.length === 0) return null
   return (
     <ul className="flex flex-wrap items-center gap-x-4 gap-y-1" aria-label={tOperation.graph.broken}>
@@ -187,11 +216,11 @@ const MOST_BROKEN = 5
 type LegendProps = {
   counts: ReturnType<typeof countLooks>
   only: string | undefined
-  choose: (word: string | undefined) => void
+  show: ReturnType<typeof useChosen>['show']
 }
 
 /** The number of nodes in each state; pressing one shows only its nodes, and pressing it again shows all. */
-const Legend = ({ counts, only, choose }: LegendProps) => (
+const Legend = memo(({ counts, only, show }: LegendProps) => (
   <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
     {counts.map(({ look, count }) => (
       <button
@@ -199,11 +228,13 @@ const Legend = ({ counts, only, choose }: LegendProps) => (
         type="button"
         className="button quiet legend"
         aria-pressed={only === look.word}
-        onClick={() => choose(only === look.word ? undefined : look.word)}
+        onClick={() =>
+          show(({ only: before, ...rest }) => ({ ...rest, ...(before !== look.word && { only: look.word }) }))
+        }
       >
         <ShapeIcon shape={look.shape} tone={look.tone} />
         {tOperation.graph.only(t.status[look.word], count)}
       </button>
     ))}
   </fieldset>
-)
+))

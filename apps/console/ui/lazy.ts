@@ -1,13 +1,15 @@
-import { type ComponentType, createElement, lazy } from 'react'
+import { lazyRouteComponent } from '@tanstack/react-router'
+import { type ComponentType, createElement } from 'react'
 import { t } from '../words/index.ts'
 
 /**
- * A part whose code loads on first display. Offline it waits for the network: React keeps a first failure forever. If
- * a release has replaced the code, the part says so, and the page keeps its fields.
+ * A part whose code loads on first display, or earlier by `preload`; then it needs no fallback, which React would keep
+ * for 300 ms. Offline it waits for the network: a first failure is kept forever. If a release has replaced the code, the
+ * part says so, and the page keeps its fields.
  */
 // biome-ignore lint/suspicious/noExplicitAny: as React's own lazy
 export const lazyPart = <T extends ComponentType<any>>(load: () => Promise<{ default: T }>) =>
-  lazy(() => withNetwork(load))
+  lazyRouteComponent(() => withNetwork(load))
 
 const withNetwork = async <T>(load: () => Promise<{ default: T }>): Promise<{ default: T }> => {
   for (;;) {

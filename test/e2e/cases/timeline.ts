@@ -130,6 +130,19 @@ describe('the timeline of an uneven operation', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'timeline')
 
+      // One line for all that the system has recorded of a node; a key shows its events. Acts of people keep their lines.
+      const line = page.getByRole('row').filter({ hasText: /Node succeeded: 3 attempts, / })
+      await line.getByRole('link', { name: 'task flaky' }).waitFor()
+      const said = line.getByRole('listitem')
+      expect(await said.count()).toBe(0)
+      await line.locator('summary').press('Enter')
+      await said
+        .filter({ hasText: /failed/i })
+        .first()
+        .waitFor()
+      await page.getByRole('row').filter({ hasText: 'it answers again' }).first().waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+
       await zoom(page)
       await press(page, 'Critical path')
       await page.getByRole('button', { name: 'task aside' }).waitFor({ state: 'detached' })

@@ -1,4 +1,5 @@
 import type * as en from '../../words/operations/timeline.ts'
+import { count } from '../frame/plural.ts'
 
 /** The German texts for the timeline and its events. */
 export const timeline: typeof en.timeline = {
@@ -36,6 +37,8 @@ export const timeline: typeof en.timeline = {
   event: 'Ereignis',
   who: 'Wer',
   about: 'Betrifft',
+  tried: (attempts: number, time: string) => `${count(attempts, 'ein Versuch', '{n} Versuche')}, ${time}`,
+  earlier: (n: number) => count(n, 'ein früheres Ereignis', '{n} frühere Ereignisse'),
   segment: {
     queue: 'eingereiht',
     gate: 'wartet auf eine Freigabe',

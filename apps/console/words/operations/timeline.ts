@@ -1,3 +1,5 @@
+import { count } from '../frame/plural.ts'
+
 /** Texts for the timeline and its events. */
 export const timeline = {
   title: 'Timeline',
@@ -34,6 +36,8 @@ export const timeline = {
   event: 'Event',
   who: 'Who',
   about: 'About',
+  tried: (attempts: number, time: string) => `${count(attempts, 'one attempt', '{n} attempts')}, ${time}`,
+  earlier: (n: number) => count(n, 'one earlier event', '{n} earlier events'),
   segment: {
     queue: 'queued',
     gate: 'waiting for a gate',
