@@ -20,7 +20,6 @@ import { losesAnything, report, showLoss, writeReport } from './report.ts'
 
 const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
 
-
 type Read = (file: string, options: Options, values: Values) => { found: Found; digest: string }
 
 const fromDocuments =
@@ -53,7 +52,9 @@ export const runImport = async (kind: Kind, context: Context, file: string, valu
   const { name, size } = checked(values)
   if (values.prune === true && !context.yes && !context.dry_run) needsTerminal('--prune asks before it retires.')
   const into = await containerOf(context, text(values, 'into'))
-  const { found, digest } = usable(file, () => chosen(READERS[kind](file, { source: name, into }, values), values, file))
+  const { found, digest } = usable(file, () =>
+    chosen(READERS[kind](file, { source: name, into }, values), values, file),
+  )
   const source = { kind, name }
   const run = { source: { ...source, file }, found, results: [] as ImportResult[], missing: [] as string[] }
   const none: Pruned = { retired: [], kept: [], failed: [] }
