@@ -111,7 +111,7 @@ const QUICK_HASHES = {
   CREDENTIAL__HASH__PARALLELISM: '1',
 }
 /**
- * A third of what an idle platform costs is polling, and several stand idle beside each other. Commits wake the relay, and
+ * Polling is a third of the CPU of an idle platform, and several stand idle beside each other. Commits wake the relay, and
  * its polls only cover a lost wake-up. Benchmarks measure the real ones.
  */
 const SELDOM_POLLS: Record<string, string> = process.env.VITEST

@@ -47,7 +47,7 @@ const READERS = {
 } satisfies Record<string, Read>
 export type Kind = keyof typeof READERS
 
-/** Reads a file, sends its items to the catalog, and marks or retires what it no longer names. */
+/** Reads a file, sends its items to the catalog, and marks or retires resources that it no longer names. */
 export const runImport = async (kind: Kind, context: Context, file: string, values: Values): Promise<ExitCode> => {
   const { name, size } = checked(values)
   if (values.prune === true && !context.yes && !context.dry_run) needsTerminal('--prune asks before it retires.')
