@@ -19,11 +19,21 @@ const LONGEST = [
     'agent/ansible',
     'e2e/crash',
   ],
-  ...['agent/conformance', 'e2e/story', 'operations/command', 'platform/start', 'operations/flow', 'platform/busy'],
+  ...[
+    'agent/conformance',
+    'e2e/story',
+    'operations/agents.repeats',
+    'operations/command',
+    'platform/start',
+    'operations/flow',
+    'platform/busy',
+  ],
   ...['agent/tofu', 'platform/ops', 'cli/package', 'e2e/path', 'agent/agent', 'model/model', 'platform/restore'],
   ...['agent/ssh', 'chaos/chaos', 'operations/gates.signature', 'contract/bad-input', 'agent/kills', 'relay/broker'],
   ...['platform/servers.ports', 'cli/program', 'operations/gates.voters', 'contract/examples', 'operations/agents'],
-  ...['operations/model', 'platform/tests.interrupted', 'operations/bulk', 'workflows/outage', 'e2e/phone'],
+  ...['platform/tests.interrupted', 'operations/bulk', 'workflows/outage', 'e2e/phone'],
+  ...['platform/deploy.containers', 'agent/git', 'operations/internal', 'platform/setup', 'catalog/resources.past'],
+  ...['operations/notifications', 'agent/asking', 'catalog/imports.jobs', 'operations/gates.bulk'],
 ]
 
 class LongestFirst extends BaseSequencer {

@@ -110,6 +110,13 @@ const QUICK_HASHES = {
   CREDENTIAL__HASH__TIME: '2',
   CREDENTIAL__HASH__PARALLELISM: '1',
 }
+/**
+ * Polling is a third of the CPU of an idle platform, and several stand idle beside each other. Commits wake the relay, and
+ * its polls only cover a lost wake-up. Benchmarks measure the real ones.
+ */
+const SELDOM_POLLS: Record<string, string> = process.env.VITEST
+  ? { CATALOG__PROJECTOR__POLL_MS: '250', RELAY__OUTBOX__POLL_MS: '2000', RELAY__COMMANDS__POLL_MS: '1000' }
+  : {}
 
 /** The settings of every app of a test platform. */
 export const TEST_SETTINGS: Record<string, string> = {
@@ -118,6 +125,7 @@ export const TEST_SETTINGS: Record<string, string> = {
   ...ONE_ADDRESS,
   ...QUICK_HASHES,
   ...PATIENT,
+  ...SELDOM_POLLS,
 }
 
 /**

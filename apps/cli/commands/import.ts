@@ -1,22 +1,5 @@
-import type { ResourceView } from '../../shared/contracts/catalog/resources.ts'
-import type { ImportResult } from '../../shared/contracts/imports/imports.ts'
-import { uuidv7 } from '../../shared/ids.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
-import { EXIT, usageError } from '../errors.ts'
-import { choose } from '../import/choose.ts'
-import type { Found, Options, Reader } from '../import/items.ts'
-import { readKubernetes } from '../import/kubernetes/read.ts'
-import { applyOverrides, readOverrides } from '../import/map.ts'
-import { readNetbox } from '../import/netbox/read.ts'
-import { goneOf, knownOf, markMissing, settledItems } from '../import/run/known.ts'
-import { type Pruned, prune } from '../import/run/prune.ts'
-import { losesAnything, report, showLoss, writeReport } from '../import/run/report.ts'
-import { sendItems } from '../import/send.ts'
-import { digestOf, parseSource, readSource, SourceError } from '../import/source.ts'
-import { readMapping } from '../import/table/mapping.ts'
-import { csvRows, jsonRows, readRows } from '../import/table/read.ts'
-import { readTerraform } from '../import/terraform/read.ts'
-import { confirm, needsTerminal, progress } from '../terminal/ask.ts'
+import type { Command } from '../command.ts'
+import type { Kind } from '../import/run/act.ts'
 
 const OPTIONS = {
   'source-name': { type: 'string', value: 'NAME', about: 'the name of the source system' },
@@ -37,116 +20,26 @@ const OPTIONS = {
   batch: { type: 'string', value: 'N', about: 'items per job, at most 1000' },
 } as const
 const MAPPING = { mapping: { type: 'string', value: 'FILE', about: 'maps columns to items (required)' } } as const
-const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
 
-type Read = (file: string, options: Options, values: Values) => { found: Found; digest: string }
-type Importer = { kind: string; about: string; read: Read; mapped?: boolean; examples: string[] }
+type Importer = { kind: Kind; about: string; mapped?: boolean; examples: string[] }
 
-const importer = ({ kind, about, read, mapped = false, examples }: Importer): Command => ({
+const importer = ({ kind, about, mapped = false, examples }: Importer): Command => ({
   name: `import ${kind}`,
   takes: 'FILE',
   about: `${about} A repeated import changes nothing, and an interrupted one continues in the catalog. --dry-run shows the differences; --report FILE lists every field that no type has.`,
   options: mapped ? { ...MAPPING, ...OPTIONS } : OPTIONS,
   examples,
   repeats: 0,
-  run: async (context, [file = ''], values) => {
-    const { name, size } = checked(values)
-    if (values.prune === true && !context.yes && !context.dry_run) needsTerminal('--prune asks before it retires.')
-    const into = await containerOf(context, text(values, 'into'))
-    const { found, digest } = usable(file, () => chosen(read(file, { source: name, into }, values), values, file))
-    const source = { kind, name }
-    const run = { source: { ...source, file }, found, results: [] as ImportResult[], missing: [] as string[] }
-    const none: Pruned = { retired: [], kept: [], failed: [] }
-    const file_of_report = text(values, 'report')
-    if (values.strict === true && losesAnything(found)) {
-      const empty = { ...run, pruned: none, kept: 0 }
-      if (file_of_report !== undefined) writeReport(file_of_report, context, empty)
-      showLoss(context.out.note, found)
-      context.out.note('strict   Nothing was imported, because fields would be lost.')
-      return EXIT.refused
-    }
-    const known = await knownOf(context, name)
-    const { items, kept } = settledItems(found, name, known)
-    if (values['prune-relations'] === true && !context.yes && !context.dry_run)
-      await confirm('Remove relations without a known owner that the file does not name? --dry-run lists them.')
-    const bar = progress(items.length, context.dry_run ? 'compared' : 'imported')
-    const key = context.idempotency_key ?? uuidv7()
-    const resume = resuming(context, key)
-    try {
-      run.results = await sendItems({
-        api: context.api,
-        source: { ...source, file_digest: digest },
-        items,
-        size,
-        options: {
-          adopt: values.adopt === true,
-          force: values.force === true,
-          complete_fields: true,
-          complete_relationships: isWhole(values),
-          unowned_relationships: values['prune-relations'] === true,
-        },
-        dry_run: context.dry_run,
-        key,
-        onBatch: (batch) => {
-          if (context.out.jsonl) context.out.print(JSON.stringify(batch))
-        },
-        onProgress: bar.at,
-        onJob: resume.started,
-      })
-    } catch (error) {
-      resume.tell()
-      throw error
-    } finally {
-      bar.end()
-      resume.end()
-    }
-    const gone = goneOf(known, items, run.results)
-    const marked = values['mark-missing'] === true ? await markMissing(context, gone) : { missing: [], failed: [] }
-    const pruned = values.prune === true ? await prune(context, name, gone) : none
-    const failed = [...marked.failed, ...pruned.failed]
-    const whole = { ...run, missing: marked.missing, pruned: { ...pruned, failed }, kept }
-    if (file_of_report !== undefined) writeReport(file_of_report, context, whole)
-    return report(context, whole)
-  },
+  run: async (context, [file = ''], values) =>
+    // Only an import pays for the readers and their schemas.
+    (await import('../import/run/act.ts')).runImport(kind, context, file, values),
 })
-
-/** Tells a person who interrupts an import that its job continues, and how to resume it. */
-const resuming = ({ out, dry_run }: Context, key: string) => {
-  let job: string | undefined
-  const tell = () => {
-    if (job === undefined || dry_run) return
-    out.note(
-      `resume   The job ${job} continues in the catalog. The same command with --idempotency-key ${key} resumes.`,
-    )
-  }
-  const onInterrupt = () => {
-    out.note('')
-    tell()
-    process.exit(EXIT.interrupted)
-  }
-  process.once('SIGINT', onInterrupt)
-  return {
-    started: (job_id: string): void => {
-      job = job_id
-    },
-    tell,
-    end: (): void => void process.off('SIGINT', onInterrupt),
-  }
-}
-
-const fromDocuments =
-  (reader: Reader): Read =>
-  (file, options) => {
-    const { documents, digest } = parseSource(readSource(file))
-    return { found: reader(documents, options), digest }
-  }
 
 /** Imports from files of other systems, through the public API. */
 export const importCommands: Command[] = [
   importer({
     kind: 'netbox',
     about: 'Rows of NetBox: dumpdata, or endpoints of its API with their rows.',
-    read: fromDocuments(readNetbox),
     examples: [
       'import netbox netbox.json --source-name netbox --dry-run',
       'import netbox netbox.json --source-name netbox --prune --report loss.json',
@@ -155,87 +48,23 @@ export const importCommands: Command[] = [
   importer({
     kind: 'kubernetes',
     about: 'Objects of a cluster, as YAML documents or a JSON list.',
-    read: fromDocuments(readKubernetes),
     examples: ['import kubernetes cluster.yaml --source-name prod --into eu1-a'],
   }),
   importer({
     kind: 'terraform',
     about: 'A state of Terraform or OpenTofu (version 4), or `terraform show -json`.',
-    read: fromDocuments(readTerraform),
     examples: ['import terraform terraform.tfstate --source-name shop --into eu1-a'],
   }),
   importer({
     kind: 'csv',
     about: 'Rows of a CSV file, whose first line names the columns.',
     mapped: true,
-    read: (file, options, values) => {
-      const mapping = readMapping(needed(values, 'mapping'))
-      const source = readSource(file)
-      return { found: readRows(csvRows(source, mapping), mapping, options), digest: digestOf(source) }
-    },
     examples: ['import csv hosts.csv --mapping hosts.map.yaml --source-name cmdb --into eu1-a'],
   }),
   importer({
     kind: 'json',
     about: 'Rows of a JSON or YAML file.',
     mapped: true,
-    read: (file, options, values) => {
-      const mapping = readMapping(needed(values, 'mapping'))
-      const { documents, digest } = parseSource(readSource(file))
-      return { found: readRows(jsonRows(documents, mapping), mapping, options), digest }
-    },
     examples: ['import json hosts.json --mapping hosts.map.yaml --source-name cmdb --strict'],
   }),
 ]
-
-const checked = (values: Values) => {
-  const name = needed(values, 'source-name')
-  if (!SOURCE_NAME.test(name))
-    throw usageError('--source-name takes small letters, digits, dots and dashes, at most 63.')
-  const size = Number(text(values, 'batch') ?? 1000)
-  if (!Number.isInteger(size) || size < 1 || size > 1000) throw usageError('--batch takes a number from 1 to 1000.')
-  for (const option of ['mark-missing', 'prune', 'prune-relations'])
-    if (values[option] === true && !isWhole(values))
-      throw usageError(`--${option} needs the whole file: it cannot be combined with --only or --leave-out.`)
-  return { name, size }
-}
-
-const namesIn = (list: string | undefined): string[] => (list ?? '').split(',').filter((name) => name !== '')
-const isWhole = (values: Values): boolean =>
-  namesIn(text(values, 'only')).length + namesIn(text(values, 'leave-out')).length === 0
-
-const containerOf = async ({ api }: Context, given: string | undefined) =>
-  given === undefined ? undefined : api.get<ResourceView>(`/api/v1/resources/${encodeURIComponent(given)}`)
-
-/** The part of a file that the options select, as --map changes it. */
-const chosen = ({ found, digest }: ReturnType<Read>, values: Values, file: string) => {
-  if (found.items.length === 0)
-    throw new SourceError(
-      found.ledger.leftOut().length === 0
-        ? 'it holds no items'
-        : `all of it is left out: ${found.ledger
-            .leftOut()
-            .map(({ kind, reason }) => `${kind} (${reason})`)
-            .join(', ')}`,
-    )
-  const map = text(values, 'map')
-  const mapped =
-    map === undefined
-      ? found
-      : applyOverrides(
-          found,
-          usable(map, () => readOverrides(map)),
-        )
-  const choice = { only: namesIn(text(values, 'only')), leave_out: namesIn(text(values, 'leave-out')) }
-  return { found: isWhole(values) ? mapped : usable(file, () => choose(mapped, choice)), digest }
-}
-
-const usable = <T>(file: string, act: () => T): T => {
-  try {
-    return act()
-  } catch (error) {
-    if (error instanceof SourceError)
-      throw usageError(`${file} cannot be imported: ${error.message.replace(/\.$/, '')}.`)
-    throw error
-  }
-}
