@@ -33,7 +33,14 @@ export type Execution = {
 
 /** An agent that asked for work begins it at once, so this much later it has not heard of it. */
 const BEGIN_S = 30
-const BEGIN_BEFORE = `heartbeat_at + interval '${BEGIN_S} s'`
+const BEGIN_BEFORE = `e.heartbeat_at + interval '${BEGIN_S} s'`
+
+/**
+ * SQL over all handovers `e` of an attempt `k`: none began the work, and the agent that has it never will. So its next
+ * start is a first one.
+ */
+export const AFRESH = `coalesce(bool_and(e.started_at is null and (k.phase = 'cancelled' or e.closed_at is not null
+    or coalesce(${BEGIN_BEFORE} <= clock_timestamp(), false))), false)`
 
 const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
@@ -44,7 +51,7 @@ select fence, generation, pool, started_at is not null as started, closed_at is 
   extract(epoch from min(start_before) over () - clock_timestamp())::double precision as start_left_s,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, ${BEGIN_BEFORE}, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
-from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
+from operations.executions e where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
 
 type Row = Omit<Execution, 'fence'> & { fence: string }
 
