@@ -4153,6 +4153,8 @@ export interface components {
             revoked_at: string | null;
             last_used_at: string | null;
             last_address: string | null;
+            /** @description Not used for 90 days, nor made since. Its owners were told. */
+            unused: boolean;
         };
         CsrfReply: {
             csrf_token: string;
@@ -4204,7 +4206,7 @@ export interface components {
              * @enum {unknown}
              */
             purpose: "notices" | "outcome" | "code" | "test" | "security";
-            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "break_glass.used" | "spray.suspected") | null;
+            security_event: ("device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "key.unused" | "break_glass.used" | "spray.suspected") | null;
             /**
              * @description `dead`: it was given up. `obsolete`: when it was to be sent, all of it was settled or no longer yours.
              * @enum {unknown}
@@ -7789,7 +7791,7 @@ export interface components {
              * @description `decisions.waiting`: some of `items` wait for a decision. `operations.stopped`: all of them are operations that failed or that a failure holds up. The others but `test` are events of an account. Later releases may add types.
              * @enum {unknown}
              */
-            type: "decisions.waiting" | "operations.stopped" | "test" | "device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "break_glass.used" | "spray.suspected";
+            type: "decisions.waiting" | "operations.stopped" | "test" | "device.new" | "password.changed" | "account.reset" | "account.recovery" | "passkey.added" | "passkey.removed" | "totp.added" | "totp.removed" | "totp.locked" | "provider.linked" | "provider.unlinked" | "rights.changed" | "destination.added" | "destination.removed" | "key.ending" | "key.seen" | "key.unused" | "break_glass.used" | "spray.suspected";
             /**
              * Format: date-time
              * @description When this try was made.

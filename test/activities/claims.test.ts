@@ -515,7 +515,11 @@ describe('work that no agent began', () => {
   const gate = { status: 'approved', approved_digest: 'new' } as const
   /** Its agent took it this many seconds ago. */
   const handed = async (seconds: number, started = false) => {
-    const operation_id = await setUp({ gate, node: { target_id: 'host' }, spec: { executor: 'external', pool: 'idle' } })
+    const operation_id = await setUp({
+      gate,
+      node: { target_id: 'host' },
+      spec: { executor: 'external', pool: 'idle' },
+    })
     const { fence } = await granted(operation_id)
     await noteAttempt(connection.pool, ref(operation_id, fence), { resume: { handed_over: true } })
     await connection.pool.query(
@@ -537,7 +541,12 @@ describe('work that no agent began', () => {
   it.each<[string, Setup, Setup, string, object?]>([
     ['the operation is paused', { control: { control: 'pause' } }, { control: { control: 'run' } }, 'stopped'],
     ['its gate asks again', { gate: { status: 'waiting' } }, { gate }, 'gate_open'],
-    ['a freeze has begun', { control: { calendar: frozen(Date.now() + HOUR) } }, { control: { calendar: null } }, 'frozen'],
+    [
+      'a freeze has begun',
+      { control: { calendar: frozen(Date.now() + HOUR) } },
+      { control: { calendar: null } },
+      'frozen',
+    ],
     ['a patch holds it', { node: { hold_patch_id: uuidv7() } }, { node: { hold_patch_id: null } }, 'held'],
     ['its target is not as planned', {}, {}, 'drifted', { bar: { reason: 'drifted', closure } }],
   ])('is handed over again as at a first start: not while %s', async (_what, change, undo, reason, terms = {}) => {
