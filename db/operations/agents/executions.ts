@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../../client.ts'
-import type { AttemptRef } from '../nodes/attempts.ts'
+import { type AttemptRef, BEGIN_BEFORE } from '../nodes/attempts.ts'
 
 /** How often an attempt that may be repeated is handed over at most. */
 export const HANDOVERS = 5
@@ -30,17 +30,6 @@ export type Execution = {
   /** Seconds until the next check is due. */
   look_after_s: number
 }
-
-/** An agent that asked for work begins it at once, so this much later it has not heard of it. */
-const BEGIN_S = 30
-const BEGIN_BEFORE = `e.heartbeat_at + interval '${BEGIN_S} s'`
-
-/**
- * SQL over all handovers `e` of an attempt `k`: none began the work, and the agent that has it never will. So its next
- * start is a first one.
- */
-export const AFRESH = `coalesce(bool_and(e.started_at is null and (k.phase = 'cancelled' or e.closed_at is not null
-    or coalesce(${BEGIN_BEFORE} <= clock_timestamp(), false))), false)`
 
 const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { AFRESH } from '../agents/executions.ts'
+import { AFRESH } from './attempts.ts'
 
 /** The target of an attempt that is about to start, with the version that its plan is based on. */
 export type Aim = {

@@ -6,8 +6,8 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Refusal } from '../../../workflows/operation/state/events.ts'
 import { keyedLock } from '../../locks.ts'
 import { named } from '../../rows.ts'
-import { AFRESH } from '../agents/executions.ts'
 import { standingDue } from '../gates/standing.ts'
+import { AFRESH } from './attempts.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
