@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Context } from '@temporalio/activity'
-import { type Aim, readAim } from '../../db/operations/nodes/aim.ts'
-import type { Refusal } from '../../workflows/operation/state/events.ts'
+import { readAim } from '../../db/operations/nodes/aim.ts'
+import type { Terms } from '../../db/operations/nodes/claim.ts'
 import { CatalogAway } from '../catalog.client.ts'
 import type { ActivityDeps } from '../deps.ts'
 
@@ -20,8 +20,7 @@ const LOOK_MS = 200
 /** The node asks again after this long. */
 const AGAIN_MS = 5000
 
-/** `asked_at`: when the catalog was asked; absent if no version matters. */
-export type Aimed = { refusal: Refusal } | { asked_at?: string }
+export type Aimed = Pick<Terms, 'asked_at' | 'bar'>
 
 /** Operations known to have no target; their attempts skip the query. */
 const MOST_KNOWN = 10_000
@@ -44,21 +43,15 @@ export const createAims = ({ pool, catalog }: Pick<ActivityDeps, 'pool' | 'catal
       if (typeof aim === 'string') return {}
       const version = await catalog.versionOf(aim.target_id).catch(unlessAway)
       if (version === aim.version) return { asked_at: aim.asked_at }
-      if (version === 'away' || Date.now() >= end) return { refusal: drifted(aim, input) }
+      if (version === 'away' || Date.now() >= end)
+        return {
+          bar: { reason: 'drifted', closure: { kind: 'catalog', id: aim.target_id, until: Date.now() + AGAIN_MS } },
+        }
       Context.current().heartbeat()
       await delay(LOOK_MS)
     }
   }
 }
-
-const drifted = ({ target_id, seq, repeated }: Aim, { generation }: AttemptInput): Refusal => ({
-  reason: 'drifted',
-  repeated,
-  seq,
-  generation,
-  gates: [],
-  closure: { kind: 'catalog', id: target_id, until: Date.now() + AGAIN_MS },
-})
 
 const unlessAway = (error: unknown): 'away' => {
   if (error instanceof CatalogAway) return 'away'

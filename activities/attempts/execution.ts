@@ -19,7 +19,7 @@ import {
   outputsOf,
 } from '../../db/operations/nodes/attempts.ts'
 import { type Claim, claimAttempt } from '../../db/operations/nodes/claim.ts'
-import type { AttemptResult, Refusal } from '../../workflows/operation/state/events.ts'
+import type { AttemptResult } from '../../workflows/operation/state/events.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import { type AttemptInput, createAims } from './aim.ts'
@@ -56,7 +56,6 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
 }
 
 type Granted = Extract<Claim, { verdict: 'granted' }>
-type Asked = Claim | ({ verdict: 'refused' } & Refusal)
 /** If the voters were proved this often and the claim still finds the proof too old, identity counts as away. */
 const PROOFS = 3
 
@@ -68,14 +67,12 @@ const claimProved = async (
   deps: ActivityDeps,
   input: AttemptInput,
   takeAim: ReturnType<typeof createAims>,
-): Promise<Exclude<Asked, { verdict: 'recheck' }>> => {
+): Promise<Exclude<Claim, { verdict: 'recheck' }>> => {
   const terms = { places: deps.policy.places, standing_s: deps.limits.standing_s }
   for (let away: string | undefined, proofs = 1; ; proofs++) {
-    const claim = await patiently(async (): Promise<Asked> => {
-      const aim = await takeAim(input)
-      if ('refusal' in aim) return { verdict: 'refused', ...aim.refusal }
-      return claimAttempt(deps.pool, input, { ...terms, ...aim, away, proved: proofs > 1 })
-    })
+    const claim = await patiently(async () =>
+      claimAttempt(deps.pool, input, { ...terms, ...(await takeAim(input)), away, proved: proofs > 1 }),
+    )
     if (claim.verdict !== 'recheck') return claim
     Context.current().heartbeat()
     // No gates: the catalog's answer is too old, so it is asked again.
@@ -168,7 +165,7 @@ const prepare = async (
   const inputs = inputsOf(work, nodes)
   // A repeat may find work that has begun, and an undo restores, however long ago its change was foreseen.
   if (!repeated && input.role === 'run') await refuseOldPreview(deps.pool, input.operation_id, work, inputs.max_age_s)
-  const read = wanted && input.role === 'run' && resume === null ? spec.read : undefined
+  const read = wanted && input.role === 'run' && (resume === null || !repeated) ? spec.read : undefined
   const refers = deps.executors.get(work.executor)?.refers === true
   if (refers) allowSecrets(work.secrets, work.pool, deps.policy)
   const secrets = read || (wanted && !refers) ? await resolveSecrets(work.secrets, work.pool, deps) : {}
@@ -238,6 +235,7 @@ const startAttempt = (
     timeouts: claim.spec.timeouts,
     idempotent: isIdempotent(claim, input.role),
     resume: claim.resume,
+    repeated: claim.repeated,
     deadline: began + claim.spec.timeouts.run_s * 1000,
     slice_end: Date.now() + deps.limits.slice_s * 1000,
     signal: AbortSignal.any([context.cancellationSignal, stop.signal]),

@@ -20,6 +20,8 @@ export type ExecutorContext = {
   idempotent: boolean
   /** Where an earlier slice or try of this attempt stopped. */
   resume: Record<string, unknown> | null
+  /** Whether an earlier slice or try of this attempt may have begun its work; otherwise the claim asked as for a first start. */
+  repeated: boolean
   /** Milliseconds since 1970: the attempt's end, and the end of this slice. */
   deadline: number
   slice_end: number

@@ -1,3 +1,4 @@
+import { preferencesOf } from '../../db/identity/preferences.ts'
 import { getUserByFolded, listUsers, preparedGetLinked, preparedGetUser } from '../../db/identity/queries.ts'
 import { foldUsername } from '../shared/auth/username.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
@@ -26,6 +27,7 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
       getUserByUsername: read,
       getPrincipal: read,
       listPrincipals: read,
+      getPreferences: read,
       resolveExternal: 'identity:federate',
       previewExternal: 'identity:federate',
       linkExternal: 'identity:federate',
@@ -51,6 +53,10 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
       getPrincipal: async ({ userId }) => {
         const principal = isUuid(userId) ? await principalMessage(db, userId) : undefined
         return principal ? { principal } : {}
+      },
+      getPreferences: async ({ userId }) => {
+        const { zone = '', language = '' } = isUuid(userId) ? await preferencesOf(db, userId) : {}
+        return { zone, language }
       },
       authenticateMachine: (request) => authenticateMachine(deps, request),
       listPasskeys: ({ userId }) => listPasskeys(deps, userId),

@@ -20,7 +20,7 @@ import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
 import { revokeUngiven } from './federation/rights.ts'
-import { noteEnding, noteExpired } from './machines/ending.ts'
+import { noteEnding, noteExpired, noteUnused } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 import { alignNext, queueReturned, reportStranded } from './scim/aligning.ts'
@@ -114,6 +114,7 @@ const startUpkeep = (
       () => pruneOutbox(db, outbox),
       () => pruneAssertions(db),
       () => noteEnding({ db, clock, keys }),
+      () => noteUnused({ db, clock, keys }),
       () => noteExpired({ db, clock, keys }),
       () => reportStranded({ db, providers, telemetry }),
       followFile,

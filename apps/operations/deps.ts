@@ -43,6 +43,8 @@ export type Trust = {
   isActive: IsActive
   approvers: Approvers
   administrators: ReturnType<typeof createAdministrators>
+  /** The zone and language that a person has chosen; empty if none. Throws while identity is away. */
+  preferences: (user_id: string) => Promise<{ zone: string; language: string }>
   hasMembers: ReturnType<typeof createHasMembers>
   registry: Registry
   /** The source that fills the projection of the catalog. */

@@ -119,6 +119,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     isActive: createIsActive(sessionClient),
     approvers: createApprovers(identityClient),
     administrators: createAdministrators(identityClient),
+    preferences: (userId) => identityClient.getPreferences({ userId }).catch(throwFromRpc('identity')),
     hasMembers: createHasMembers(identityClient),
     registry,
     evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),

@@ -109,6 +109,9 @@ export const liveCredentials = (db: Queryable, folded: string, kind: MachineCred
     )
     .where(equals(users, { folded, kind: 'machine' }))
 
+const ofActive = (tx: Tx) =>
+  inArray(machine_credentials.machine_id, tx.select({ id: users.id }).from(users).where(eq(users.status, 'ACTIVE')))
+
 /** Credentials of active machines that expire within this time, locked for the first process that records it. */
 export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCredentialRow[]> =>
   tx
@@ -116,13 +119,28 @@ export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCrede
     .from(machine_credentials)
     .where(
       and(
-        inArray(
-          machine_credentials.machine_id,
-          tx.select({ id: users.id }).from(users).where(eq(users.status, 'ACTIVE')),
-        ),
+        ofActive(tx),
         isNull(machine_credentials.revoked_at),
         gt(machine_credentials.expires_at, now.toISOString()),
         lt(machine_credentials.expires_at, until.toISOString()),
+      ),
+    )
+    .for('update', { skipLocked: true })
+
+const idle_since = sql`coalesce(${machine_credentials.last_used_at}, ${machine_credentials.created_at})`
+
+/** Valid credentials of active machines that were last used, or made, before this, and of which no one was told since. */
+export const lockUnused = (tx: Tx, now: Date, before: Date): Promise<MachineCredentialRow[]> =>
+  tx
+    .select()
+    .from(machine_credentials)
+    .where(
+      and(
+        ofActive(tx),
+        isNull(machine_credentials.revoked_at),
+        gt(machine_credentials.expires_at, now.toISOString()),
+        sql`${idle_since} <= ${before.toISOString()}`,
+        sql`coalesce(${machine_credentials.unused_told_at} < ${idle_since}, true)`,
       ),
     )
     .for('update', { skipLocked: true })

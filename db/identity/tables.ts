@@ -205,6 +205,8 @@ export const machine_credentials = identitySchema.table(
     told: integer('told').notNull().default(0),
     revoked_at: at('revoked_at'),
     last_used_at: at('last_used_at'),
+    /** When its owners were told that it is not used; a later use ends this. */
+    unused_told_at: at('unused_told_at'),
     last_address: text('last_address'),
   },
   (t) => [

@@ -511,6 +511,69 @@ it('a repeat that is stopped stays open for the resume, under the same number', 
   expect(await attemptsOf(operation_id)).toMatchObject([{ attempt: 1, phase: 'running' }])
 })
 
+describe('work that no agent began', () => {
+  const gate = { status: 'approved', approved_digest: 'new' } as const
+  /** Its agent took it this many seconds ago. */
+  const handed = async (seconds: number, started = false) => {
+    const operation_id = await setUp({
+      gate,
+      node: { target_id: 'host' },
+      spec: { executor: 'external', pool: 'idle' },
+    })
+    const { fence } = await granted(operation_id)
+    await noteAttempt(connection.pool, ref(operation_id, fence), { resume: { handed_over: true } })
+    await connection.pool.query(
+      `insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, heartbeat_at, started_at)
+       values ($1::uuid::text, $1::uuid, 'n', 1, 1, $2, 'idle', 30, now() + interval '1 h', now() + interval '2 h', now() - make_interval(secs => $3), case when $4 then now() end)`,
+      [operation_id, fence, seconds, started],
+    )
+    return operation_id
+  }
+  const set = async (operation_id: string, { control, node, gate: g }: Setup) => {
+    const { db } = connection
+    const here = sql`operation_id = ${operation_id}`
+    if (control) await db.update(operation_control).set(control).where(here)
+    if (node) await db.update(nodes).set(node).where(here)
+    if (g) await db.update(gates).set(g).where(here)
+  }
+  const closure = { kind: 'catalog', id: 'host', until: 1 } as const
+
+  it.each<[string, Setup, Setup, string, object?]>([
+    ['the operation is paused', { control: { control: 'pause' } }, { control: { control: 'run' } }, 'stopped'],
+    ['its gate asks again', { gate: { status: 'waiting' } }, { gate }, 'gate_open'],
+    [
+      'a freeze has begun',
+      { control: { calendar: frozen(Date.now() + HOUR) } },
+      { control: { calendar: null } },
+      'frozen',
+    ],
+    ['a patch holds it', { node: { hold_patch_id: uuidv7() } }, { node: { hold_patch_id: null } }, 'held'],
+    ['its target is not as planned', {}, {}, 'drifted', { bar: { reason: 'drifted', closure } }],
+  ])('is handed over again as at a first start: not while %s', async (_what, change, undo, reason, terms = {}) => {
+    const operation_id = await handed(31)
+    await set(operation_id, change)
+    const input = { operation_id, node_id: 'n', role: 'run', generation: 1, attempt: 1 } as const
+    expect(await claimAttempt(connection.pool, input, terms)).toMatchObject({ reason, repeated: false })
+    expect(await attemptsOf(operation_id)).toMatchObject([{ phase: 'cancelled', resume: null }])
+    const { rows } = await connection.pool.query(
+      'select n.attempt, e.closed_at is not null as closed from operations.nodes n join operations.executions e using (operation_id) where operation_id = $1',
+      [operation_id],
+    )
+    expect(rows).toEqual([{ attempt: 0, closed: true }])
+    await set(operation_id, undo)
+    expect(await granted(operation_id)).toMatchObject({ repeated: false, resume: null })
+    expect(await attemptsOf(operation_id)).toMatchObject([{ attempt: 1, phase: 'running' }])
+  })
+
+  it('goes to another agent if all still holds, and stays with one that began or may still begin', async () => {
+    expect(await granted(await handed(31))).toMatchObject({ repeated: false, resume: { handed_over: true } })
+    for (const operation_id of [await handed(5), await handed(31, true)]) {
+      await set(operation_id, { control: { control: 'pause' } })
+      expect(await granted(operation_id)).toMatchObject({ repeated: true, resume: { handed_over: true } })
+    }
+  })
+})
+
 it('log lines whose answer was lost are sent again and count once, also with the end', async () => {
   const { pool } = connection
   const operation_id = await setUp()

@@ -60,6 +60,7 @@ const run = async (
     signal: new AbortController().signal,
     leave: new AbortController().signal,
     resume: null,
+    repeated: false,
     checkpoint: async () => true,
     log: (line, options) => void lines.push({ text: line, ...options }),
     stored: async () => {

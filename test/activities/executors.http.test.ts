@@ -83,6 +83,7 @@ const run = (values: Record<string, unknown>, more: Partial<ExecutorContext> = {
     signal: new AbortController().signal,
     leave: new AbortController().signal,
     resume: null,
+    repeated: false,
     checkpoint: async (resume) => {
       checkpoints.push(resume)
       return true

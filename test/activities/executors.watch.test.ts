@@ -81,6 +81,7 @@ const run = async (values: Record<string, unknown>, more: Partial<ExecutorContex
     signal: new AbortController().signal,
     leave: new AbortController().signal,
     resume: null,
+    repeated: false,
     checkpoint: async (resume) => {
       checkpoints.push(structuredClone(resume))
       return true

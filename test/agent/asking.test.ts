@@ -7,7 +7,7 @@ import { exitOf, type Lab, startLab } from './support/agent.ts'
 let lab: Lab
 let file: Record<string, unknown>
 beforeAll(async () => {
-  lab = await startLab(['unheard', 'never', 'once'])
+  lab = await startLab(['unheard', 'never', 'once', 'paused'])
   const args = { type: 'array', items: { type: 'string' } }
   const effect = { path: lab.script('effect', `echo "$SIGNALBOX_KEY" >> ${lab.place('effects')}/"$2"`), args }
   file = { uid: 1500, programs: { effect } }
@@ -58,6 +58,22 @@ it('work whose answer was lost goes to the next agent, though its step may not b
   agent.child.kill('SIGTERM')
   expect(await exitOf(agent)).toBe(0)
 }, 90_000)
+
+it('work that no agent began goes to no other one while its operation is paused', async () => {
+  const path = await start('paused', 15)
+  const lost = await take('paused')
+  const olga = lab.p.as('olga')
+  expect((await olga.post(`${path}/pause`, { reason: 'wait' })).status).toBeLessThan(300)
+  await age(path, 31)
+  await until(async () => (await lab.nodeOf(path)).state === 'ready', { timeout_ms: 60_000, what: 'the work is back' })
+  expect(await createReporter(lost)('started')).toMatchObject({ status: 409 })
+  expect((await olga.post(`${path}/resume`, { reason: 'wait' })).status).toBeLessThan(300)
+  const agent = lab.startAgent({ ...file, pools: ['paused'] })
+  const { attempts } = await lab.reaches(path, 'succeeded')
+  expect(attempts).toHaveLength(1)
+  expect(lab.linesOf('effects/paused')).toEqual([lost.key])
+  agent.child.kill('SIGTERM')
+}, 120_000)
 
 it('work that five agents took and none began has no effect, and says so', async () => {
   const path = await start('never', 3)

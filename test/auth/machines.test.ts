@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { eq } from 'drizzle-orm'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { noteEnding } from '../../apps/identity/machines/ending.ts'
+import { noteEnding, noteUnused } from '../../apps/identity/machines/ending.ts'
 import document from '../../apps/shared/contracts/openapi/public.json' with { type: 'json' }
 import { grants, machine_credentials, outbox, user_events } from '../../db/identity/tables.ts'
 import { auth_events } from '../../db/session/tables.ts'
@@ -248,6 +248,39 @@ describe('an API key', () => {
     const fact = await post(`/api/v1/admin/machines/${id}/credentials/${credential_id}/rotate`, { overlap_s: 604_800 })
     expect(fact.status).toBe(201)
     await noteEnding(at(6))
+    expect(await told()).toHaveLength(4)
+  })
+
+  it('is announced after 90 days without use, once until its next use, and marked in the list', async () => {
+    const { id, name } = await machine('auditor')
+    const { id: credential_id } = await keyOf(id, { expires_in_days: 365 })
+    const { db } = auth.identity_deps
+    const idle = (days: number, used: boolean) => {
+      const at = new Date(Date.now() - days * 86_400_000).toISOString()
+      const set = used ? { last_used_at: at } : { created_at: at }
+      return db.update(machine_credentials).set(set).where(eq(machine_credentials.id, credential_id))
+    }
+    const told = async () => {
+      await Promise.all([noteUnused(auth.identity_deps), noteUnused(auth.identity_deps)])
+      const rows = await db.select().from(user_events)
+      return rows.filter(({ action, reason }) => action === 'machine.credential_unused' && reason?.startsWith(name))
+    }
+    const listed = async () => {
+      const { body } = await get('/api/v1/admin/machines?page_size=500', ada)
+      const machines = body.items as { id: string; credentials: { unused: boolean }[] }[]
+      return machines.find((one) => one.id === id)?.credentials[0]?.unused
+    }
+    await idle(89, false)
+    expect([await told(), await listed()]).toEqual([[], false])
+    await idle(91, false)
+    expect((await told()).map(({ object }) => object).sort()).toEqual([`user:${owner_id}`, `user:${ada_id}`].sort())
+    expect([(await told()).length, await listed()]).toEqual([2, true])
+    await idle(0, true)
+    expect([(await told()).length, await listed()]).toEqual([2, false])
+    // Told long ago, used since, and idle again.
+    const unused_told_at = new Date(Date.now() - 200 * 86_400_000).toISOString()
+    await db.update(machine_credentials).set({ unused_told_at }).where(eq(machine_credentials.id, credential_id))
+    await idle(91, true)
     expect(await told()).toHaveLength(4)
   })
 

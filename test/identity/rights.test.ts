@@ -360,6 +360,13 @@ describe('RPC', () => {
     expect((await client().getUserByUsername({ username: 'ghost\u0000' })).user).toBeUndefined()
     expect((await client().getPrincipal({ userId: 'x' })).principal).toBeUndefined()
   })
+  it('says how messages to a person are written, once they have chosen', async () => {
+    const user = await p.newUser(ada)
+    const ask = (userId: string) => client('operations').getPreferences({ userId })
+    for (const id of ['x', user.user_id]) expect(await ask(id)).toMatchObject({ zone: '', language: '' })
+    await user.put('/v1/users/me/preferences', { body: { zone: 'Europe/Berlin', language: 'de', theme: 'dark' } })
+    expect(await ask(user.user_id)).toMatchObject({ zone: 'Europe/Berlin', language: 'de' })
+  })
   it('finds users by any spelling of their name, and gives their status', async () => {
     const user = await p.newUser(ada, [], 'Käthe.Grün')
     await ada.post(`/v1/admin/users/${user.user_id}/disable`, { reason: 'x' })

@@ -112,6 +112,43 @@ describe('an account event', () => {
     expect(told[0]?.to).toEqual(['eva@example.org'])
   })
 
+  it('is written in the language and the time zone of its person; one for a program is not', async () => {
+    await add('slack', `${hooks.url}/slack`)
+    await add('webhook', `${hooks.url}/program`)
+    const textOf = (path: string) =>
+      hooks.calls.flatMap((call) => (call.path.endsWith(path) ? [call.body] : [])).join('\n')
+    Object.assign(eva, { language: 'de', zone: 'Europe/Berlin' })
+    await happens()
+    await tell()
+    expect(textOf('/slack')).toContain('Ein neues Gerät hat sich in Ihrem Konto angemeldet.')
+    expect(textOf('/slack')).toContain('Zeit: 24.11.2026, 04:30 Europe/Berlin')
+    expect(textOf('/program')).toContain('Time: 2026-11-24 03:30 UTC')
+    // The zone of the device is unknown here; that of the quiet hours is known.
+    Object.assign(eva, { language: '', zone: 'local' })
+    const { body } = must(await p.as(eva).get(`${NOTIFY}/rules`), 200)
+    const quiet = { timezone: 'America/New_York', from: '00:00', to: '00:01' }
+    must(await p.as(eva).put(`${NOTIFY}/rules`, { ...body, quiet }), 200)
+    await happens(FACT, 'session.auth_events 2')
+    await tell()
+    expect(textOf('/slack')).toContain('Time: 2026-11-23 22:30 America/New_York')
+    // A notice of an account does not wait for identity.
+    p.identity.away = true
+    await happens(FACT, 'session.auth_events 3')
+    await tell().finally(() => (p.identity.away = false))
+    expect(textOf('/slack').match(/new device signed in/g)).toHaveLength(4)
+  })
+
+  it('says until when a credential works in the zone of its person', () => {
+    const fact = {
+      ...FACT,
+      event: 'key.ending' as const,
+      about: 'machine:ci, key deploy, until 2026-12-01T23:00:00.000Z',
+    }
+    const reader = { language: 'de', zone: 'Europe/Berlin' } as const
+    const { text } = securityMessage(fact, { console_url: CONSOLE, content: 'titles', reader })
+    expect(text).toContain('machine:ci, key deploy, bis 02.12.2026, 00:00 Europe/Berlin')
+  })
+
   it('reaches every administrator and no one else if it is about the installation', async () => {
     const ida = person(`ida${eva.name}`, ['admin'])
     Object.assign(p.people, { [ida.name]: ida })

@@ -98,6 +98,12 @@ describe('a security event of an account', () => {
     for (const { fact } of rows) expect(fact.about).toBe(reason)
   })
 
+  it('covers a credential that no one uses', async () => {
+    await byIdentity('machine.credential_unused', 'user:ada', 'done', 'machine:ci, key deploy')
+    await follow()
+    expect(await told()).toEqual(['ada key.unused'])
+  })
+
   it('covers a credential that someone who left has seen, for those who answer for its machine', async () => {
     const reason = 'machine:ci, key deploy; olga left'
     await byIdentity('machine.credential_seen', 'user:ada', 'done', reason)

@@ -38,7 +38,12 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
   name: 'external',
   refers: true,
   run: async (context) => {
-    const known = await newestExecution(deps.pool, context)
+    const newest = await newestExecution(deps.pool, context)
+    const withdrawn = context.resume === null && newest?.closed && !newest.begun
+    const known = withdrawn ? undefined : newest
+    // The claim found an agent that might still begin: whether another one may is asked with the next one.
+    if (context.repeated && known && !known.begun && (known.closed || (known.unbegun && !known.start_due)))
+      return waiting(1)
     // A worker may die between the end of a handover and that of its attempt.
     if (known?.closed && known.begun && !context.idempotent) return { ...unknown('The agent was lost.'), final: true }
     if (known?.closed && known.handovers >= HANDOVERS)

@@ -195,8 +195,10 @@ const show = async (context: Context, username: string, kind: string, made: (Mad
 
 const isLive = ({ revoked_at, expires_at }: Credential): boolean =>
   revoked_at === null && Date.parse(expires_at) > Date.now()
-const wordsOf = ({ id, kind, expires_at, last_used_at }: Credential): string =>
-  `${kind} ${short(id)} until ${minute(expires_at)}${last_used_at === null ? ', never used' : ''}`
+const wordsOf = ({ id, kind, expires_at, last_used_at, unused }: Credential): string => {
+  const used = unused ? ', not used for 90 days' : last_used_at === null ? ', never used' : ''
+  return `${kind} ${short(id)} until ${minute(expires_at)}${used}`
+}
 
 const pathOf = ({ id, username, credentials }: Machine, given: string): string => {
   const found = credentials.filter((one) => isLive(one) && given !== '' && one.id.endsWith(given))

@@ -63,7 +63,12 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
     },
     {
       name: words.columns.used,
-      cell: ({ last_used_at }) => (last_used_at ? <TimeText at={last_used_at} /> : tAdmin.never),
+      cell: ({ last_used_at, unused }) => (
+        <>
+          {last_used_at ? <TimeText at={last_used_at} /> : tAdmin.never}
+          {unused ? ` · ${words.unused}` : null}
+        </>
+      ),
     },
     {
       name: words.revoke,

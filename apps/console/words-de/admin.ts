@@ -142,6 +142,7 @@ export const tAdmin: typeof en.tAdmin = {
     revoke_one: (name: string) => `${name} widerrufen`,
     revoke_effect: 'Die Zugangsdaten und ihre Token enden sofort.',
     revoked: 'Widerrufen',
+    unused: 'seit 90 Tagen nicht benutzt',
   },
   change: {
     title: 'Änderungen',

@@ -140,6 +140,7 @@ export const tAdmin = {
     revoke_one: (name: string) => `Revoke ${name}`,
     revoke_effect: 'The credential and its tokens end at once.',
     revoked: 'Revoked',
+    unused: 'not used for 90 days',
   },
   change: {
     title: 'Changes',

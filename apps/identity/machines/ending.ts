@@ -1,7 +1,7 @@
 import { eq, inArray } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
-import { credentialsOf, lockEnding, markedForExpired } from '../../../db/identity/machines.ts'
-import { machine_credentials, users } from '../../../db/identity/tables.ts'
+import { credentialsOf, lockEnding, lockUnused, markedForExpired } from '../../../db/identity/machines.ts'
+import { type MachineCredentialRow, machine_credentials, users } from '../../../db/identity/tables.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { tellerOf } from '../users/leaving.ts'
@@ -23,16 +23,41 @@ export const noteEnding = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<n
     const now = deps.clock.now()
     const soon = await lockEnding(tx, now, new Date(now.getTime() + NOTICE_DAYS[0] * DAY_MS))
     const due = soon.filter((row) => row.told < noticesDue(row.expires_at, now))
-    if (due.length === 0) return 0
-    const ids = [...new Set(due.map(({ machine_id }) => machine_id))]
-    const machines = await tx.select().from(users).where(inArray(users.id, ids))
-    const tell = await tellerOf(deps, tx, ids, 'machine.credential_ending')
-    for (const { id, machine_id, name, kind, expires_at } of due) {
+    for (const { id, expires_at } of due)
       await updateRows(tx, { id }, machine_credentials, { told: noticesDue(expires_at, now) })
-      const machine = machines.find((one) => one.id === machine_id)?.username
-      await tell(machine_id, `${machine}, ${kind} ${name}, until ${new Date(expires_at).toISOString()}`)
-    }
+    await tellOf(deps, tx, due, 'machine.credential_ending')
     return due.length
+  })
+
+/** Tells the owners of these credentials and the administrators, by the name and the end of each. */
+const tellOf = async (deps: Uses<'keys'>, tx: Tx, rows: readonly MachineCredentialRow[], action: string) => {
+  if (rows.length === 0) return
+  const ids = [...new Set(rows.map(({ machine_id }) => machine_id))]
+  const machines = await tx.select().from(users).where(inArray(users.id, ids))
+  const tell = await tellerOf(deps, tx, ids, action)
+  for (const { machine_id, name, kind, expires_at } of rows) {
+    const machine = machines.find((one) => one.id === machine_id)?.username
+    await tell(machine_id, `${machine}, ${kind} ${name}, until ${new Date(expires_at).toISOString()}`)
+  }
+}
+
+/** After how many days without use its owners are told that a credential may be superfluous. */
+const UNUSED_DAYS = 90
+const unusedBefore = (now: Date) => new Date(now.getTime() - UNUSED_DAYS * DAY_MS)
+
+/** Whether it was last used, or made, that long ago. */
+export const isUnused = ({ last_used_at, created_at }: MachineCredentialRow, now: Date): boolean =>
+  new Date(last_used_at ?? created_at) <= unusedBefore(now)
+
+/** Records which valid credentials are not used, once until the next use of each. */
+export const noteUnused = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<number> =>
+  deps.db.transaction(async (tx) => {
+    const now = deps.clock.now()
+    const unused = await lockUnused(tx, now, unusedBefore(now))
+    for (const { id } of unused)
+      await updateRows(tx, { id }, machine_credentials, { unused_told_at: now.toISOString() })
+    await tellOf(deps, tx, unused, 'machine.credential_unused')
+    return unused.length
   })
 
 /** While a credential made by one administrator is valid, the machine gets no sensitive role under dual control. */

@@ -8,7 +8,7 @@ import type { By, Measure } from '../control/changes.ts'
 import { rolesChanged } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 import { lockFound } from '../users/change.ts'
-import { DAY_MS, noteShown, noticesDue } from './ending.ts'
+import { DAY_MS, isUnused, noteShown, noticesDue } from './ending.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
@@ -19,6 +19,7 @@ export const credentialView = (row: MachineCredentialRow) => ({
   revoked_at: isoOf(row.revoked_at),
   last_used_at: isoOf(row.last_used_at),
   last_address: row.last_address,
+  unused: isUnused(row, new Date()),
 })
 
 /** For the audit log: which rights it carries, and how long. */

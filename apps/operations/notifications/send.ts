@@ -33,7 +33,8 @@ import {
 } from './messages/decisions.ts'
 import { quietUntil } from './messages/quiet.ts'
 import { securityMessage } from './messages/security.ts'
-import { mayReach, viewOf } from './view.ts'
+import type { Reader } from './messages/words.ts'
+import { mayReach, readerOf, viewOf } from './view.ts'
 
 type SendDeps = Uses<'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
   channels: Channels
@@ -67,7 +68,7 @@ const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
       await deps.db.transaction((tx) => endDelivery(tx, delivery.delivery_id, 'obsolete'))
       return
     }
-    const message = await messageOf(deps, delivery)
+    const message = await messageOf(deps, delivery, await readerOf(deps, destination))
     if (message) await carry(deps, delivery, destination, message)
   } catch (err) {
     deps.telemetry.log.warn({ err, delivery_id: delivery.delivery_id }, 'a message could not be made')
@@ -142,11 +143,11 @@ const settle = (
   })
 
 /** Returns the message's current content; `undefined` if it is not sent now. */
-const messageOf = async (deps: SendDeps, delivery: Delivery): Promise<Message | undefined> => {
+const messageOf = async (deps: SendDeps, delivery: Delivery, reader: Reader): Promise<Message | undefined> => {
   const { console_url } = deps.channels
-  const style = { console_url, content: deps.config.NOTIFY__CONTENT }
-  if (delivery.purpose === 'code') return codeMessage(deps.notifyKeys.codeOf(delivery.destination_id), console_url)
-  if (delivery.purpose === 'test') return testMessage(console_url)
+  const style = { console_url, content: deps.config.NOTIFY__CONTENT, reader }
+  if (delivery.purpose === 'code') return codeMessage(deps.notifyKeys.codeOf(delivery.destination_id), style)
+  if (delivery.purpose === 'test') return testMessage(style)
   if (delivery.fact) return securityMessage(delivery.fact, style)
   if (delivery.decision) return outcomeOf(deps, delivery, delivery.decision, style)
   const now = deps.clock.now().getTime()

@@ -2,12 +2,13 @@ import { sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type { Queryable } from '../../../db/client.ts'
 import { type Delivery, listNotices } from '../../../db/operations/notifications/deliveries.ts'
-import type { Destination } from '../../../db/operations/notifications/destinations.ts'
+import { type Destination, getRules } from '../../../db/operations/notifications/destinations.ts'
 import { named, type View } from '../../../db/operations/notifications/waiting.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { type Caller, callerBy } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
+import { isTimezone } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutationOf } from '../command/mutate.ts'
@@ -15,6 +16,7 @@ import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/authority.ts'
 import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
 import { idsOf } from './messages/decisions.ts'
+import { ANYONE, type Reader } from './messages/words.ts'
 
 /** A mutation of rules or destinations of this owner. */
 export type Owned = Mutation & { owner: string }
@@ -31,6 +33,22 @@ export const ownedBy = (deps: Uses<'keys'>, req: FastifyRequest<{ Querystring: {
   ...mutationOf(deps, req as FastifyRequest),
   owner: ownerOf(req.caller, req.query.group),
 })
+
+/**
+ * How the reader at a destination is written to. A person's device may have the zone `local`, which no one else knows;
+ * then that of their quiet hours counts. No message waits for identity only to learn this.
+ */
+export const readerOf = async (
+  { db, trust }: Uses<'db' | 'trust'>,
+  { owner, kind }: Pick<Destination, 'owner' | 'kind'>,
+): Promise<Reader> => {
+  if (!owner.startsWith('user:') || kind === 'webhook') return ANYONE
+  const { zone, language } = await trust
+    .preferences(owner.slice('user:'.length))
+    .catch(() => ({ zone: '', language: '' }))
+  const known = zone === 'utc' ? 'UTC' : isTimezone(zone) ? zone : (await getRules(db, owner)).quiet?.timezone
+  return { language: language === 'de' ? 'de' : 'en', zone: known ?? 'UTC' }
+}
 
 /** Whether a message of this purpose and owner may go to a destination. */
 export const mayReach = (

@@ -17,6 +17,7 @@ const ACCOUNT: Record<string, SecurityFact['event']> = {
   'user.identity_unlinked': 'provider.unlinked',
   'machine.credential_ending': 'key.ending',
   'machine.credential_seen': 'key.seen',
+  'machine.credential_unused': 'key.unused',
 }
 
 /** A session's actions on its own account. */

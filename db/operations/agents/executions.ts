@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../../client.ts'
-import type { AttemptRef } from '../nodes/attempts.ts'
+import { type AttemptRef, BEGIN_BEFORE } from '../nodes/attempts.ts'
 
 /** How often an attempt that may be repeated is handed over at most. */
 export const HANDOVERS = 5
@@ -31,10 +31,6 @@ export type Execution = {
   look_after_s: number
 }
 
-/** An agent that asked for work begins it at once, so this much later it has not heard of it. */
-const BEGIN_S = 30
-const BEGIN_BEFORE = `heartbeat_at + interval '${BEGIN_S} s'`
-
 const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
   started_at is null and heartbeat_at is not null and least(${BEGIN_BEFORE}, start_before) <= clock_timestamp() as unbegun,
@@ -44,7 +40,7 @@ select fence, generation, pool, started_at is not null as started, closed_at is 
   extract(epoch from min(start_before) over () - clock_timestamp())::double precision as start_left_s,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, ${BEGIN_BEFORE}, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
-from operations.executions where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
+from operations.executions e where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
 
 type Row = Omit<Execution, 'fence'> & { fence: string }
 

@@ -24,6 +24,18 @@ export type AttemptEnd = {
   artifacts: readonly Artifact[]
 }
 
+/** An agent that asked for work begins it at once, so this much later it has not heard of it. */
+const BEGIN_S = 30
+/** SQL: the end of that time for a handover `e`. */
+export const BEGIN_BEFORE = `e.heartbeat_at + interval '${BEGIN_S} s'`
+
+/**
+ * SQL over all handovers `e` of an attempt `k`: none began the work, and the agent that has it never will. So its next
+ * start is a first one.
+ */
+export const AFRESH = `coalesce(bool_and(e.started_at is null and (k.phase = 'cancelled' or e.closed_at is not null
+    or coalesce(${BEGIN_BEFORE} <= clock_timestamp(), false))), false)`
+
 const LOGS = `
 chunk as (
   select min((l ->> 'seq')::int) as chunk, jsonb_agg(l order by (l ->> 'seq')::int) as lines, min((l ->> 'seq')::int) as first_seq,

@@ -2,6 +2,8 @@
 -- role: run or undo. locked: a statement before this one has locked the control row, and for an external pool its places.
 -- calendar: the digest of the calendar that was found to let the node start. places: those of each external pool.
 -- asked_at: when the catalog was asked about the target; it counts for 5 s, the wait for locks included.
+-- afresh: an agent has the work, none began it, and none will, so its next handover is asked like any first start.
+-- barred: the calendar was found to bar the start, or the target is not as planned.
 -- standing_s: how many seconds ago voters may have been proved. unproved: no one can prove them now.
 -- Gates are read, not locked: a command that opens one again holds the control row. So a node with gates needs the lock
 -- first, else the snapshot of this statement may be older than the lock; so does one whose pool is counted. Without the
@@ -18,19 +20,22 @@ gate as materialized (
 known as materialized (
   select a.* from node, operations.node_attempts a
   where a.operation_id = :operation_id and a.node_id = :node_id and a.role = :role and a.attempt = :attempt for no key update of a),
+handed as materialized (
+  select {afresh} as afresh
+  from known k join operations.executions e on e.operation_id = :operation_id and e.node_id = :node_id and e.role = :role and e.attempt = :attempt),
 outside as materialized (
   select coalesce(n.spec ->> 'pool', 'default') as pool, (:places::jsonb ->> coalesce(n.spec ->> 'pool', 'default'))::int as places
   from node n left join known k on true
   where coalesce(k.phase, 'cancelled') not in ('dispatched', 'running')
     and case :role when 'run' then n.spec ->> 'executor' else n.spec -> 'compensate' ->> 'executor' end = 'external'),
 verdict as materialized (
-  select n.spec, n.input_overrides, n.target_id, c.calendar, c.control = 'run' and n.hold_patch_id is null and not n.removed as wanted, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes,
+  select n.spec, n.input_overrides, n.target_id, c.calendar, c.control = 'run' and n.hold_patch_id is null and not n.removed as wanted, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes, h.afresh,
     k.phase in ('dispatched', 'running', 'cancelled') as repeated,
     case
       when k.phase is not null and k.phase not in ('dispatched', 'running', 'cancelled') then 'ended'
-      when k.phase in ('dispatched', 'running') and k.resume is not null then 'granted'
-      when not :locked and (n.gate_ids <> '{}' or exists (select from outside where places is not null)) then 'unlocked'
-      when k.phase in ('dispatched', 'running') and not case :role when 'run' then (n.spec ->> 'idempotent')::boolean
+      when k.phase in ('dispatched', 'running') and k.resume is not null and not h.afresh then 'granted'
+      when not :locked and (n.gate_ids <> '{}' or h.afresh or exists (select from outside where places is not null)) then 'unlocked'
+      when k.phase in ('dispatched', 'running') and not h.afresh and not case :role when 'run' then (n.spec ->> 'idempotent')::boolean
         else coalesce((n.spec -> 'compensate' ->> 'idempotent')::boolean, false) end then 'unknown'
       when case when :role = 'run' then c.control <> 'run' when c.control = 'cancel' then c.cancel_mode <> 'compensate'
         else n.state <> 'compensating' end then 'stopped'
@@ -40,7 +45,8 @@ verdict as materialized (
       when n.hold_patch_id is not null then 'held'
       when :role = 'run' and exists (select from gate where not passed) then 'gate_open'
       when c.lease_state <> 'held' then 'lease_lost'
-      when c.calendar is not null and :role = 'run' and coalesce(k.phase, 'cancelled') = 'cancelled'
+      when :barred then 'barred'
+      when c.calendar is not null and :role = 'run' and (h.afresh or coalesce(k.phase, 'cancelled') = 'cancelled')
         and md5(c.calendar::text) is distinct from :calendar::text then 'calendar'
       when (select places from outside) <= (select count(*) from operations.node_attempts o
         where o.executor = 'external' and coalesce(o.pool, 'default') = (select pool from outside)
@@ -49,7 +55,7 @@ verdict as materialized (
       when clock_timestamp() > :asked_at::timestamptz + interval '5 s' then 'recheck'
       when :role = 'run' and exists (select from gate where stale) then case when :unproved then 'unproved' else 'recheck' end
       else 'granted' end as verdict
-  from control c, node n left join known k on true),
+  from handed h, control c, node n left join known k on true),
 granted as (
   insert into operations.node_attempts as a (operation_id, node_id, role, attempt, generation, fence, fences, phase, executor, pool, key, deadline_at, gates)
   select :operation_id, :node_id, :role, :attempt, :generation, f.fence, array[f.fence::text], 'running',
@@ -60,7 +66,7 @@ granted as (
   from verdict, lateral (select nextval('operations.fence_seq') + coalesce((select epoch from operations.relay_state where name = 'restored'), 0) * (2 ^ 40)::bigint as fence) f where verdict = 'granted'
   on conflict (operation_id, node_id, role, attempt) do update
     set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp(),
-      gates = case when a.resume is null then excluded.gates else a.gates end
+      gates = case when a.resume is null or (select afresh from verdict) then excluded.gates else a.gates end
   returning a.fence, a.started_at),
 begun as (
   update operations.nodes n set state = 'running', attempt = greatest(n.attempt, :attempt), started_at = coalesce(v.started_at, clock_timestamp()),
@@ -77,22 +83,31 @@ served as (
   delete from operations.pool_waits w using verdict v, outside
   where v.verdict = 'granted' and w.operation_id = :operation_id and w.node_id = :node_id),
 closed as (
-  update operations.node_attempts a set ended_at = clock_timestamp(),
+  update operations.node_attempts a set ended_at = clock_timestamp(), resume = null,
     phase = case v.verdict when 'unknown' then 'outcome_unknown' else 'cancelled' end,
     error = jsonb_build_object('class', 'cancelled', 'retryable', false, 'message',
-      case v.verdict when 'unknown' then 'The worker was lost while it ran; whether it took effect is not known.'
-                     else 'The worker was lost while it ran; it goes on when the operation does.' end)
+      case when v.afresh then 'No agent began it. It starts when the operation lets it.'
+        when v.verdict = 'unknown' then 'The worker was lost while it ran; whether it took effect is not known.'
+        else 'The worker was lost while it ran; it goes on when the operation does.' end)
   from verdict v where v.repeated and v.verdict not in ('granted', 'unlocked', 'recheck', 'calendar', 'ended')
-    and a.operation_id = :operation_id and a.node_id = :node_id and a.role = :role and a.attempt = :attempt)
-select v.verdict, v.repeated, v.generation, v.phase, v.error, v.resume, coalesce(v.log_lines, 0) as log_lines, coalesce(v.log_bytes, 0) as log_bytes,
+    and a.operation_id = :operation_id and a.node_id = :node_id and a.role = :role and a.attempt = :attempt
+  returning v.afresh),
+-- The number of an attempt that no agent began is free again.
+freed as (
+  update operations.nodes n set attempt = :attempt - 1 from closed
+  where closed.afresh and :role = 'run' and n.operation_id = :operation_id and n.node_id = :node_id and n.attempt = :attempt),
+withdrawn as (
+  update operations.executions e set closed_at = clock_timestamp() from closed
+  where closed.afresh and e.operation_id = :operation_id and e.node_id = :node_id and e.role = :role and e.attempt = :attempt and e.closed_at is null)
+select v.verdict, v.repeated and not v.afresh as repeated, v.generation, v.phase, v.error, v.resume, coalesce(v.log_lines, 0) as log_lines, coalesce(v.log_bytes, 0) as log_bytes,
   extract(epoch from coalesce(g.started_at, v.started_at)) * 1000 as started_at, extract(epoch from v.ended_at) * 1000 as ended_at,
   extract(epoch from clock_timestamp()) * 1000 as now, g.fence,
   case when v.verdict = 'granted' then v.spec end as spec, case when v.verdict = 'granted' then v.input_overrides end as input_overrides,
-  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar', 'executor_busy', 'restored', 'unproved') then (select coalesce(max(seq), 0) from operations.operation_commands
+  case when v.verdict in ('stopped', 'superseded', 'held', 'gate_open', 'lease_lost', 'calendar', 'executor_busy', 'barred', 'restored', 'unproved') then (select coalesce(max(seq), 0) from operations.operation_commands
     where operation_id = :operation_id and status not in ('awaiting', 'withdrawn', 'superseded')) end as seq,
   case when v.verdict = 'executor_busy' then (select pool from outside) end as pool,
   case when v.verdict = 'gate_open' then (select jsonb_agg(jsonb_build_object('gate_id', gate_id, 'status', status, 'round', round)) from gate) end as gates,
-  case when v.verdict = 'recheck' or (v.verdict = 'unlocked' and v.wanted and :role = 'run' and not :unproved and not exists (select from gate where not passed))
+  case when v.verdict = 'recheck' or (v.verdict = 'unlocked' and v.wanted and :role = 'run' and not :barred and not :unproved and not exists (select from gate where not passed))
     then (select array_agg(gate_id order by gate_id) from gate where stale) end as stale,
   case when v.verdict = 'calendar' then jsonb_build_object('target_id', v.target_id, 'document', v.calendar, 'digest', md5(v.calendar::text),
     'passed', (select coalesce(jsonb_agg(policy ->> 'key'), '[]') from operations.gates

@@ -7,6 +7,7 @@ import type { Refusal } from '../../../workflows/operation/state/events.ts'
 import { keyedLock } from '../../locks.ts'
 import { named } from '../../rows.ts'
 import { standingDue } from '../gates/standing.ts'
+import { AFRESH } from './attempts.ts'
 
 /**
  * The claim: permission for an attempt to take effect (operations.md 1.5, reliability.md 4.5). It shares the control
@@ -20,7 +21,7 @@ export type ClaimInput = {
   generation: number
   attempt: number
 }
-export type RefusedBy = Exclude<Refusal['reason'], 'drifted'>
+export type RefusedBy = Refusal['reason']
 
 export type Claim =
   | {
@@ -35,6 +36,7 @@ export type Claim =
       now: number
       log_lines: number
       log_bytes: number
+      /** An earlier try of it may have begun; otherwise this is a first start, and the claim has asked for everything. */
       repeated: boolean
     }
   | {
@@ -45,7 +47,7 @@ export type Claim =
       seq: number
       generation: number
       gates: { gate_id: string; status: GateStatus; round: number }[]
-      /** For frozen, window_closed, executor_busy and unproved: the cause, and until when. */
+      /** For frozen, window_closed, executor_busy, drifted and unproved: the cause, and until when. */
       closure?: Closure
     }
   | {
@@ -64,10 +66,9 @@ export type Claim =
 
 /** The statement with numbered parameters, and their names in order. */
 const CLAIM = named(
-  readFileSync(new URL('./claim.sql', import.meta.url), 'utf8').replace(
-    '{standing_due}',
-    standingDue('g', ':standing_s::double precision', 'clock.now'),
-  ),
+  readFileSync(new URL('./claim.sql', import.meta.url), 'utf8')
+    .replace('{standing_due}', standingDue('g', ':standing_s::double precision', 'clock.now'))
+    .replace('{afresh}', AFRESH),
 )
 
 const PLAIN = named(
@@ -86,7 +87,8 @@ type Row = {
     | 'recheck'
     | 'calendar'
     | 'restored'
-    | Exclude<RefusedBy, 'frozen' | 'window_closed'>
+    | 'barred'
+    | Exclude<RefusedBy, Bar['reason']>
   repeated: boolean | null
   generation: number
   phase: string
@@ -112,19 +114,25 @@ type Row = {
  * effect is already done. Otherwise the attempt is closed here as unknown. An unknown operation or node is superseded.
  */
 export const claimAttempt = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim> => {
-  const plain = terms.proved ? undefined : await askPlain(pool, input, terms)
-  if (plain?.verdict === 'granted') return claimOf(plain)
-  if (plain?.stale && terms.away === undefined) return claimOf({ ...plain, verdict: 'recheck' })
+  const plain = terms.proved || terms.bar ? undefined : await askPlain(pool, input, terms)
+  if (plain?.verdict === 'granted') return claimOf(plain, terms)
+  if (plain?.stale && terms.away === undefined) return claimOf({ ...plain, verdict: 'recheck' }, terms)
   let row = await (terms.proved || plain ? claimBehindLocks(pool, input, null, terms) : ask(pool, input, terms, null))
+  let { bar } = terms
   // Only if the calendar may apply: it is evaluated here, and the claim verifies that it is still the current one.
   while (row?.calendar) {
     const { document, target_id, passed, digest } = row.calendar
     const closure = closureOf(document, target_id, passed, Number(row.now))
-    if (closure) return { ...refusalOf(row, closure.kind === 'freeze' ? 'frozen' : 'window_closed'), closure }
-    row = await ask(pool, input, terms, digest)
+    if (closure) bar = { reason: closure.kind === 'freeze' ? 'frozen' : 'window_closed', closure }
+    // An attempt that an agent has is closed by the claim itself.
+    if (bar && row.phase !== 'running') return { ...refusalOf(row, bar.reason), closure: bar.closure }
+    row = await ask(pool, input, { ...terms, bar }, digest)
   }
-  return claimOf(row, terms.away)
+  return claimOf(row, { ...terms, bar })
 }
+
+/** A reason against the start that is found outside the claim. */
+export type Bar = { reason: 'frozen' | 'window_closed' | 'drifted'; closure: Closure }
 
 export type Terms = {
   /** How many attempts of each external pool may be open at once; further ones are refused and wait (places.ts). */
@@ -135,6 +143,8 @@ export type Terms = {
   standing_s?: number
   /** When the catalog was asked about its target, by Postgres' clock. */
   asked_at?: string
+  /** A claim that is refused for no other reason waits for this. */
+  bar?: Bar | undefined
   /** The service that does not answer: a claim whose voters would need proof is refused. */
   away?: string | undefined
 }
@@ -162,7 +172,7 @@ const askPlain = async (
 /** The claim of a node without gates; `undefined` if the full claim is needed. */
 export const claimPlain = async (pool: pg.Pool, input: ClaimInput, terms: Terms = {}): Promise<Claim | undefined> => {
   const row = await askPlain(pool, input, terms)
-  return row?.verdict === 'granted' ? claimOf(row) : undefined
+  return row?.verdict === 'granted' ? claimOf(row, terms) : undefined
 }
 
 const ask = async (
@@ -181,7 +191,7 @@ const claim = async (
   input: ClaimInput,
   locked: boolean,
   calendar: string | null,
-  { places = {}, standing_s = STANDING_S, asked_at, away }: Terms,
+  { places = {}, standing_s = STANDING_S, asked_at, bar, away }: Terms,
 ): Promise<Row | undefined> => {
   const { operation_id, node_id, role, attempt, generation } = input
   const values = CLAIM.values({
@@ -195,6 +205,7 @@ const claim = async (
     places,
     standing_s,
     asked_at: asked_at ?? null,
+    barred: bar !== undefined,
     unproved: away !== undefined,
   })
   const { rows } = await db.query<Row>({ name: 'claim', text: CLAIM.text, values })
@@ -239,7 +250,7 @@ const claimBehindLocks = async (
   }
 }
 
-const claimOf = (row: Row | undefined, away = ''): Claim => {
+const claimOf = (row: Row | undefined, { away = '', bar }: Terms): Claim => {
   if (!row) return { verdict: 'refused', reason: 'superseded', repeated: false, seq: 0, generation: 0, gates: [] }
   const times = { started_at: Number(row.started_at), ended_at: Number(row.ended_at) }
   switch (row.verdict) {
@@ -263,8 +274,10 @@ const claimOf = (row: Row | undefined, away = ''): Claim => {
       const closure: Closure = { kind: 'identity', id: away, until: Number(row.now) + PROVE_AGAIN_MS }
       return { ...refusalOf(row, 'unproved'), closure }
     }
+    case 'barred':
     case 'unlocked':
     case 'calendar':
+      if (bar && row.verdict === 'barred') return { ...refusalOf(row, bar.reason), closure: bar.closure }
       throw new Error(`a repeated claim was answered with: ${row.verdict}`)
     case 'restored': {
       // Closed like a freeze that a person lifts; the node asks again without a notification.

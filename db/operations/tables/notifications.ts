@@ -59,7 +59,7 @@ export type SecurityFact = {
   at: string
   ip_address?: string
   user_agent?: string
-  /** Of `key.ending` and `key.seen`: which credential of which machine, until when it works or who left. The emergency account; the network. */
+  /** Of events of a key: which credential of which machine, until when it works or who left. The emergency account; the network. */
   about?: string
   /** The day's limit is reached: further ones of this kind are only in the audit log. */
   last?: true

@@ -12,9 +12,10 @@ const { vars, people } = JSON.parse(process.env.NOTIFIER ?? '') as {
   vars: Record<string, string>
   people: Record<string, Person>
 }
-const identity = identityOf(people) as never
+const identity = identityOf(people)
 const trust = {
-  principals: createPrincipals({ identityClient: identity, ttl_ms: 50, outage: 'internal_error' }),
+  principals: createPrincipals({ identityClient: identity as never, ttl_ms: 50, outage: 'internal_error' }),
+  preferences: (userId: string) => identity.getPreferences({ userId }),
   isActive: async () => true,
 } as unknown as Trust
 const telemetry = createTelemetry('operations')

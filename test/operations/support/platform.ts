@@ -53,6 +53,9 @@ export type Person = {
   /** Of single roles, in place of `scope`. */
   scopes?: Record<string, Scope>
   disabled?: boolean
+  /** How messages to the person are written. */
+  zone?: string
+  language?: string
   /** How the person has signed in; by password by default. */
   amr?: string[]
   /** Set for a machine: its credential's permissions, and who answers for it. */
@@ -146,6 +149,11 @@ export const identityOf = (people: Record<string, Person>) => {
       if (this.away) throw new ConnectError('away', RpcCode.Unavailable)
       const found = all().find(({ id }) => id === userId)
       return found ? { principal: principalOf(found) } : {}
+    },
+    async getPreferences({ userId }: { userId: string }) {
+      if (this.away) throw new ConnectError('away', RpcCode.Unavailable)
+      const { zone = '', language = '' } = all().find(({ id }) => id === userId) ?? {}
+      return { zone, language }
     },
     async listPrincipals({ role, groupKey }: { role?: string; groupKey?: string }) {
       if (this.away) throw new ConnectError('away', RpcCode.Unavailable)
@@ -257,6 +265,7 @@ export const startPlatform = async ({
     isActive: async (_user_id, session_id) => !ended.has(session_id),
     approvers: createApprovers(identity as never),
     administrators: createAdministrators(identity as never),
+    preferences: (userId) => identity.getPreferences({ userId }),
     hasMembers: createHasMembers(identity as never),
     registry: loadRegistry(services.registry_file),
     evidence_key,

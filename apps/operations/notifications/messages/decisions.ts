@@ -1,12 +1,15 @@
 import type { Decided, Waiting } from '../../../../db/operations/notifications/waiting.ts'
 import type { MessageItem } from '../../../shared/contracts/notifications/messages.ts'
 import type { NotifyEvent, SecurityEvent } from '../../../shared/contracts/notifications/notifications.ts'
+import { ANYONE, type Reader, timeFor, wordsFor } from './words.ts'
 
 /** A message before its channel shapes it: plain words and one link each, no markup. */
 export type Message = {
   /** The type that a webhook is given if the message is about an account, or a test. */
   type: 'test' | SecurityEvent | undefined
   subject: string
+  /** The reader's, for words that the channel adds. */
+  language: Reader['language']
   /** The outcome of its one decision or hold: it replaces the notification about it. */
   outcome?: string
   items: MessageItem[]
@@ -45,85 +48,84 @@ const linkOf = (console_url: string, { operation_id, object, round }: Told): str
   return patch_id === null ? page : `${page}/patches/${patch_id}`
 }
 
-export type Style = { console_url: string; content: 'titles' | 'minimal' }
+export type Style = { console_url: string; content: 'titles' | 'minimal'; reader?: Reader }
 
 /** One message for all of these, without tokens or secrets: only ids, links, and words that readers may see. */
-export const decisionsMessage = (told: readonly Told[], { console_url, content }: Style): Message => {
+export const decisionsMessage = (told: readonly Told[], style: Style): Message => {
+  const { console_url, content, reader = ANYONE } = style
+  const words = wordsFor(reader)
   const items = told.map((one): MessageItem => {
     const { event, operation_id, round, escalation, title, question, risk_level, deadline_at } = one
-    const words = { title: line(title), question: question && line(question), risk: risk_level, deadline_at }
+    const said = { title: line(title), question: question && line(question), risk: risk_level, deadline_at }
     return {
       ...{ event, operation_id, ...idsOf(one.object), round, escalation },
-      ...(content === 'titles' && { words }),
+      ...(content === 'titles' && { words: said }),
       link: linkOf(console_url, one),
     }
   })
-  const subject = subjectOf(items)
+  const subject = subjectOf(items, words)
   const all = `${console_url}${items.every(isStop) ? '/operations' : '/inbox?for=me'}`
-  const shown = items.slice(0, SHOWN).map(wordsOf)
-  const rest = items.length > SHOWN ? [`And ${items.length - SHOWN} more: ${all}`] : []
+  const shown = items.slice(0, SHOWN).map((item) => wordsOf(item, reader))
+  const rest = items.length > SHOWN ? [words.more(items.length - SHOWN, all)] : []
   return {
     type: undefined,
     subject,
+    language: reader.language,
     items,
     text: [subject, ...shown, ...rest].join('\n\n'),
     link: items.length === 1 ? (items[0]?.link ?? '') : all,
   }
 }
 
-const subjectOf = (items: readonly MessageItem[]): string => {
+const subjectOf = (items: readonly MessageItem[], words: ReturnType<typeof wordsFor>): string => {
   const stops = items.filter(isStop)
   const [stop] = stops
   const asked = items.length - stops.length
-  const decisions = asked === 1 ? 'A decision is waiting for you.' : `${asked} decisions are waiting for you.`
-  const one = stop?.event === 'operation.held' ? 'A failure holds up an operation.' : 'An operation failed.'
-  const stopped = stops.length === 1 ? one : `${stops.length} operations failed or are held up by a failure.`
-  return [...(asked > 0 ? [decisions] : []), ...(stop ? [stopped] : [])].join(' ')
+  const one = stop?.event === 'operation.held' ? words.held : words.failed
+  const stopped = stops.length === 1 ? one : words.stops(stops.length)
+  return [...(asked > 0 ? [words.decisions(asked)] : []), ...(stop ? [stopped] : [])].join(' ')
 }
-
-const VERDICTS: Record<string, string> = { approved: 'Approved', rejected: 'Rejected', expired: 'Expired' }
 
 /** Says that a decision or a hold is over, and why; without words for a reader who may no longer read it. */
-export const outcomeMessage = (decided: Decided, { console_url, content }: Style, readable: boolean): Message => {
-  const { items, link } = decisionsMessage([decided], { console_url, content: readable ? content : 'minimal' })
-  const over = isStop(decided) ? 'An operation is no longer held up.' : 'A decision is no longer waiting for you.'
-  const verdict = VERDICTS[decided.status]
-  const by = verdict && decided.decided_by?.kind === 'user' ? ` by ${line(decided.decided_by.name)}` : ''
+export const outcomeMessage = (decided: Decided, style: Style, readable: boolean): Message => {
+  const { content, reader = ANYONE } = style
+  const words = wordsFor(reader)
+  const message = decisionsMessage([decided], { ...style, content: readable ? content : 'minimal' })
+  const over = isStop(decided) ? words.no_longer_held : words.no_longer_waiting
+  const verdict = words.verdicts[decided.status]
+  const by = verdict && decided.decided_by?.kind === 'user' ? words.by(line(decided.decided_by.name)) : ''
   const outcome = verdict && readable && content === 'titles' ? `${verdict}${by}.` : over
-  return { type: undefined, subject: outcome, outcome, items, text: outcome, link }
-}
-
-const ABOUT: Record<NotifyEvent, string> = {
-  'gate.waiting': '',
-  'gate.reopened': ' (asked again)',
-  'gate.escalated': ' (escalated)',
-  'patch.waiting': ' (a patch)',
-  'operation.held': ' (held up by a failure)',
-  'operation.failed': ' (failed)',
+  return { ...message, subject: outcome, outcome, text: outcome }
 }
 
 /** Its title and its event in words; `undefined` in minimal messages. */
-export const headOf = ({ event, words }: MessageItem): string | undefined => words && `${words.title}${ABOUT[event]}`
+export const headOf = ({ event, words }: MessageItem, language: Reader['language']): string | undefined =>
+  words && `${words.title}${wordsFor({ language }).about[event]}`
 
-const wordsOf = (item: MessageItem): string => {
+const wordsOf = (item: MessageItem, reader: Reader): string => {
   const { words, link } = item
+  const ours = wordsFor(reader)
   if (!words) return link
   const { question, risk, deadline_at } = words
-  const until = deadline_at ? `, until ${deadline_at.slice(0, 16).replace('T', ' ')} UTC` : ''
-  return [headOf(item), ...(question ? [question] : []), `Risk: ${risk}${until}`, link].join('\n')
+  const until = deadline_at ? ours.until(timeFor(reader, deadline_at)) : ''
+  return [headOf(item, reader.language), ...(question ? [question] : []), `${ours.risk(risk)}${until}`, link].join('\n')
 }
 
 /** A message that asks for no decision. */
-export const plain = (subject: string, text: string, link: string, type: Message['type'] = 'test'): Message => ({
-  ...{ type, subject, items: [], text, link },
-})
+export const plain = (
+  subject: string,
+  text: string,
+  link: string,
+  { language }: Reader,
+  type: Message['type'] = 'test',
+): Message => ({ type, subject, language, items: [], text, link })
 
-export const codeMessage = (code: string, console_url: string): Message =>
-  plain(
-    'Confirm this address',
-    `Someone asked Signalbox to notify this address when a decision is waiting for them. If it was you, confirm the address with this code:\n\n${code}\n\nIf not, ignore this message: no further one follows.`,
-    console_url,
-  )
+export const codeMessage = (code: string, { console_url, reader = ANYONE }: Style): Message => {
+  const words = wordsFor(reader)
+  return plain(words.code_subject, words.code(code), console_url, reader)
+}
 
-export const testMessage = (console_url: string): Message =>
-  plain('A test', `This is a test: Signalbox can reach you at this address.\n\n${console_url}`, console_url)
+export const testMessage = ({ console_url, reader = ANYONE }: Style): Message => {
+  const words = wordsFor(reader)
+  return plain(words.test_subject, words.test(console_url), console_url, reader)
+}

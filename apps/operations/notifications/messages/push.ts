@@ -1,4 +1,5 @@
 import type { Message } from './decisions.ts'
+import { wordsFor } from './words.ts'
 
 /** A device's notification. It replaces one with its tag, which a gate's rounds share. `silent`: without a sound. */
 export type PushPayload = { tag: string; title: string; body: string; url: string; silent: boolean }
@@ -18,7 +19,7 @@ export const pushOf = (message: Message): { topic: string; urgent: boolean; payl
   }
   const { operation_id, gate_id, patch_id, round, words } = item
   const tag = `${operation_id}/${gate_id ?? patch_id ?? 'operation'}`
-  const about = words ? [words.title, ...(outcome ? [] : [`Risk: ${words.risk}`])].join(' · ') : ''
+  const about = words ? [words.title, ...(outcome ? [] : [wordsFor(message).risk(words.risk)])].join(' · ') : ''
   return {
     topic: `${tag}/${round}`,
     urgent: URGENT.has(words?.risk ?? ''),

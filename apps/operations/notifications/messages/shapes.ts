@@ -1,16 +1,18 @@
 import type { MessageItem, WebhookMessage } from '../../../shared/contracts/notifications/messages.ts'
 import type { DestinationKind } from '../../../shared/contracts/notifications/notifications.ts'
 import { headOf, isStop, type Message } from './decisions.ts'
+import { wordsFor } from './words.ts'
 
 export type Webhook = Exclude<DestinationKind, 'email' | 'push'>
 
 /** Returns the body of a message for each kind of webhook. No format reads markup from a title. */
 export const bodyOf = (kind: Webhook, message: Message, at: string): string => JSON.stringify(SHAPES[kind](message, at))
 
-const titleOf = (item: MessageItem): string => {
+const titleOf = (item: MessageItem, language: Message['language']): string => {
   const { words } = item
-  if (!words) return isStop(item) ? 'An operation' : 'A decision'
-  return [headOf(item), words.question, `Risk: ${words.risk}`].filter(Boolean).join(' · ')
+  const ours = wordsFor({ language })
+  if (!words) return isStop(item) ? ours.operation : ours.decision
+  return [headOf(item, language), words.question, ours.risk(words.risk)].filter(Boolean).join(' · ')
 }
 
 /** Slack treats only these three as the start of markup. */
@@ -26,20 +28,20 @@ const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
     timestamp: at,
     data: { subject, ...(details && { details }), link, items },
   }),
-  slack: ({ subject, details, items, link }) => ({
+  slack: ({ subject, language, details, items, link }) => ({
     text: escaped(subject),
     unfurl_links: false,
     blocks: [
       { type: 'header', text: { type: 'plain_text', text: subject } },
       ...(details ? [{ type: 'section', text: { type: 'plain_text', text: details } }] : []),
       ...items.slice(0, SLACK_ITEMS).flatMap((item) => [
-        { type: 'section', text: { type: 'plain_text', text: titleOf(item) } },
-        { type: 'context', elements: [{ type: 'mrkdwn', text: `<${item.link}|Open>` }] },
+        { type: 'section', text: { type: 'plain_text', text: titleOf(item, language) } },
+        { type: 'context', elements: [{ type: 'mrkdwn', text: `<${item.link}|${wordsFor({ language }).open}>` }] },
       ]),
       { type: 'context', elements: [{ type: 'mrkdwn', text: `<${link}|Signalbox>` }] },
     ],
   }),
-  teams: ({ subject, details, items, link }) => ({
+  teams: ({ subject, language, details, items, link }) => ({
     type: 'message',
     attachments: [
       {
@@ -54,9 +56,11 @@ const SHAPES: Record<Webhook, (message: Message, at: string) => object> = {
             ...(details?.split('\n') ?? []).map((line) => richText(line, {})),
             ...items
               .slice(0, TEAMS_ITEMS)
-              .map((item) => richText(titleOf(item), { selectAction: { type: 'Action.OpenUrl', url: item.link } })),
+              .map((item) =>
+                richText(titleOf(item, language), { selectAction: { type: 'Action.OpenUrl', url: item.link } }),
+              ),
           ],
-          actions: [{ type: 'Action.OpenUrl', title: 'Open', url: link }],
+          actions: [{ type: 'Action.OpenUrl', title: wordsFor({ language }).open, url: link }],
         },
       },
     ],

@@ -109,6 +109,10 @@ export const CredentialView = Type.Object({
   revoked_at: nullable(time()),
   last_used_at: nullable(time()),
   last_address: nullable(text('203.0.113.7')),
+  unused: Type.Boolean({
+    description: 'Not used for 90 days, nor made since. Its owners were told.',
+    examples: [false],
+  }),
 })
 const Person = Type.Object({ id: id(), username: text('olga'), status: Type.Enum(['ACTIVE', 'DISABLED', 'DELETED']) })
 export const MachineView = Type.Object({

@@ -34,6 +34,7 @@ export const SECURITY_EVENTS = [
   'destination.removed',
   'key.ending',
   'key.seen',
+  'key.unused',
   'break_glass.used',
   'spray.suspected',
 ] as const

@@ -1,0 +1,1 @@
+ALTER TABLE "identity"."machine_credentials" ADD COLUMN IF NOT EXISTS "unused_told_at" timestamp with time zone;
