@@ -6,7 +6,7 @@ import { dim } from './terminal/output.ts'
 export type Line = { command: Command; args: string[]; values: Values }
 
 const EXIT_CODES =
-  'Exit codes: 0 done, 1 error, 2 usage, 3 timed out, 4 waiting for a person, 5 failed, 6 canceled, 7 refused, 8 there would be changes, 9 sign in, 130 Ctrl-C.'
+  'Exit codes: 0 done, 1 error, 2 usage, 3 timed out, 4 waiting for a person, 5 failed, 6 canceled, 7 refused, 8 changes pending (plan show --exit-code, import --dry-run), 9 sign in, 130 Ctrl-C.'
 
 /** The subject of each noun, for the first page of the help. */
 const NOUNS: Record<string, string> = {
