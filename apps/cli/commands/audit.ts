@@ -12,9 +12,10 @@ const SOURCES: Record<string, string> = {
   users: '/api/v1/admin/user-events',
   'sign-ins': '/api/v1/admin/auth-events',
 }
-type Row = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome' | 'reason' | 'request_id'> & {
-  details?: Record<string, unknown> | null
-}
+type Row = Pick<
+  Static<typeof AuditView>,
+  'at' | 'actor' | 'action' | 'object' | 'outcome' | 'reason' | 'request_id'
+> & { details?: Record<string, unknown> | null }
 
 const FILTERS = {
   source: { type: 'string', choices: Object.keys(SOURCES), about: 'the log to read' },

@@ -42,8 +42,7 @@ export const ResourcesPage = () => {
   const set = (change: Partial<typeof find>, replace = false) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace })
   const columns = useMemo(
-    () =>
-      sortable(sort, (next) => void navigate({ search: (before) => ({ ...before, sort: next ?? '' }) })),
+    () => sortable(sort, (next) => void navigate({ search: (before) => ({ ...before, sort: next ?? '' }) })),
     [sort, navigate],
   )
   return (
