@@ -92,6 +92,8 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
     // A one-word command may also have verbs: `agent`, `agent conformance`.
     if (verb === undefined) nouns.set(noun, leaf.helpCommand(false))
     leaf.action(() => {
+      const empty = leaf.registeredArguments.find((one, at) => !one.variadic && leaf.args[at] === '')
+      if (empty) throw usageError(`${empty.name()} is empty.`, `See: signalbox ${command.name} --help`)
       found = { command, args: leaf.args, values: valuesOf(leaf) }
     })
   }
@@ -110,6 +112,9 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
       throw usageError(`"${argv[0]}" needs one of the commands above.`, `Try: signalbox ${first}`)
     }
     const path = commandOf(commands, [...argv])?.name ?? (nouns.has(argv[0] ?? '') ? argv[0] : undefined)
+    // Commander would guess --jsonl.
+    const json = error.code === 'commander.unknownOption' && /'--(json|yaml)'/.exec(error.message)?.[1]
+    if (json) throw usageError(`Unknown option '--${json}'. Did you mean -o ${json}?`)
     throw usageError(sentenceOf(error.message), `See: signalbox ${path === undefined ? '' : `${path} `}--help`)
   }
   return found ?? 'shown'
