@@ -1753,7 +1753,7 @@ export interface paths {
         };
         /**
          * Read the graph around resources
-         * @description Traverses breadth first from root_id (or from the resources that a filter selects). truncated and frontier name every cut; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on
+         * @description Traverses breadth first from root_id (or from the resources that a filter selects). truncated and frontier name every cut; an entry of the frontier is continued by its page_token. A continuation knows the first graph and its own way, not the other continuations: skip nodes and edges that you have. If truncated.edges is true, raise max_edges or list the relationships of a node. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on
          */
         get: operations["traverseResources"];
         put?: never;
@@ -1895,7 +1895,7 @@ export interface paths {
         put?: never;
         /**
          * Change many resources
-         * @description Creates, updates, relates or retires up to 1,000 items, each with the checks and rights of the single route. Items succeed or fail alone, or with atomic all together. relate and retire need mode=record_only. A repeat with the same key returns the first answer of finished items and retries the others. Not in the specification.
+         * @description Creates, updates, relates or retires up to 1,000 items, each with the checks and rights of the single route. Items succeed or fail alone, or with atomic all together. relate and retire need mode=record_only. A repeat with the same key returns the first answer of finished items and retries the others; other items under that key are 422. Not in the specification.
          */
         post: operations["changeResources"];
         delete?: never;
@@ -4371,6 +4371,9 @@ export interface components {
             outcome: string;
             reason: string | null;
             request_id: string | null;
+            details: {
+                [key: string]: unknown;
+            } | null;
         };
         Evidence: {
             records: components["schemas"]["EvidenceRecordView"][];
@@ -11345,7 +11348,7 @@ export interface operations {
             query: {
                 page_size: number;
                 page_token?: string;
-                /** @description Only events about this user. */
+                /** @description Only events about this user, also those of their grants and memberships. */
                 user_id?: string;
                 /** @description An action, such as user.disabled. */
                 type?: string;

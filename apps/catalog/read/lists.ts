@@ -192,6 +192,7 @@ export const parseSort = (text: string | undefined): Sort => {
   const sort = names.map((name) => {
     const descending = name.startsWith('-')
     const key = descending ? name.slice(1) : name
+    if (key === '') throw invalid('sort', 'has an empty key')
     if (!isSortKey(key)) throw invalid('sort', `does not know ${key}`)
     return { key, descending }
   })
