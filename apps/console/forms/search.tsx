@@ -20,7 +20,7 @@ export const SearchField = ({ label, value, choices, search }: SearchFieldProps)
   const [text, setText] = useState(value)
   /** What the address holds or was last told: when it catches up, what was typed since stays. */
   const sent = useRef(value)
-  /** Whether the address holds a part of what is being typed: Back leads to before the first letter. */
+  /** Whether the address holds an earlier part of the text: Back then leads to before its first letter. */
   const typing = useRef(false)
   const send = () => {
     if (text.trim() === sent.current.trim()) return
