@@ -366,6 +366,15 @@ describe('bulk', () => {
     expect(results(await bulk([one, two], { key })).map(({ replayed }) => replayed)).toEqual([true, true])
   })
 
+  it.each([false, true])('keeps the change of a single item, atomic: %s', async (atomic) => {
+    const id = `s-${randomUUID()}`
+    await c.as('ada').record(service(id))
+    const change = { resource_id: id, expected_version: 1, patch: { labels: { a: 'b' } } }
+    expect(results(await bulk([{ op: 'update', change }], {}, atomic))).toMatchObject([{ status: 200 }])
+    const { version, labels } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+    expect({ version, labels }).toEqual({ version: 2, labels: { a: 'b' } })
+  })
+
   it('leaves the key of a refused atomic request free', async () => {
     const key = randomUUID()
     const id = `f-${randomUUID()}`

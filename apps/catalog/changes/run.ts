@@ -26,7 +26,8 @@ type How = { refused?: (error: AppError, at: number) => void; check?: () => void
  */
 const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check = () => {}, whole }: How) => {
   const { types } = deps.registry
-  const [only] = set.length === 1 ? set : []
+  // Last writes of a command made alone go out with its own answer, so a request has none.
+  const [only] = set.length === 1 && !whole ? set : []
   const of = new Map(set.map((asked) => [asked.command, asked]))
   const makeAll: MakeAll = async (tx, fresh, held, last) => {
     if (fresh[0] === whole && whole) return [KEPT, ...(await makeAll(tx, fresh.slice(1), held, last))]
