@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm'
 import {
   type AnyPgColumn,
   bigint,
@@ -139,6 +139,8 @@ const logOf = (table: AuditTable): string => {
 export type AuditFilter = {
   /** The user whom it concerns. */
   user_id?: string | undefined
+  /** Whether rows whose details name the user concern them too, such as a grant. */
+  named?: boolean
   /** Who did it, and to what, as stored in the rows. */
   actor?: string | undefined
   object?: string | undefined
@@ -152,11 +154,11 @@ export type AuditFilter = {
 
 /** The condition for one page of an audit log under that filter, newest first. */
 export const auditMatches = (
-  table: Record<'id' | 'at' | 'actor' | 'action' | 'object', AnyPgColumn>,
-  { user_id, actor, object, type, from, to, before }: AuditFilter,
+  table: Record<'id' | 'at' | 'actor' | 'action' | 'object' | 'body', AnyPgColumn>,
+  { user_id, named, actor, object, type, from, to, before }: AuditFilter,
 ): SQL | undefined =>
   and(
-    user_id ? eq(table.object, `user:${user_id}`) : undefined,
+    user_id ? or(eq(table.object, `user:${user_id}`), named ? isNamed(table.body, user_id) : undefined) : undefined,
     actor ? eq(table.actor, actor) : undefined,
     object ? eq(table.object, object) : undefined,
     type ? eq(table.action, type) : undefined,
@@ -164,6 +166,10 @@ export const auditMatches = (
     to ? lt(table.at, to) : undefined,
     before ? lt(table.id, BigInt(before)) : undefined,
   )
+
+/** Bodies are canonical JSON, so a member has one spelling. Other texts in a body hold no plain quotes. */
+const isNamed = (body: AnyPgColumn, user_id: string): SQL =>
+  sql`(strpos(${body}, ${`"subject_id":"${user_id}"`}) > 0 or strpos(${body}, ${`"user_id":"${user_id}"`}) > 0)`
 
 /** Those rows, newest first. */
 export const listAudit = (db: Queryable, table: AuditTable, filter: AuditFilter, limit: number) =>

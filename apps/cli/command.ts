@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
-import { type ExitCode, usageError } from './errors.ts'
+import { type ExitCode, missing, usageError } from './errors.ts'
 import type { Api } from './session/api.ts'
 import type { Credentials } from './session/credentials.ts'
 import type { Output } from './terminal/output.ts'
@@ -137,10 +137,7 @@ export const wholeId = async <T>(
 export const idAmong = (ids: readonly string[], given: string): string => {
   const found = ids.filter((id) => id.endsWith(given))
   if (found.length === 1 && found[0]) return found[0]
-  throw usageError(
-    found.length === 0
-      ? `No id ends with ${JSON.stringify(given)}.`
-      : `${found.length} ids end with ${JSON.stringify(given)}.`,
-    'Lists print whole ids with -o id.',
-  )
+  const remedy = 'Lists print whole ids with -o id.'
+  if (found.length === 0) throw missing(`No id ends with ${JSON.stringify(given)}.`, remedy)
+  throw usageError(`${found.length} ids end with ${JSON.stringify(given)}.`, remedy)
 }

@@ -42,6 +42,9 @@ export class CliError extends Error {
 export const failure = (exit: ExitCode, fault: string, remedy = ''): CliError =>
   Object.assign(new CliError(exit, `${fault} ${remedy}`.trimEnd()), { fault, remedy })
 
+/** No object has the given name: ends like a 404 of the API. */
+export const missing = (fault: string, remedy?: string): CliError => failure(EXIT.error, fault, remedy)
+
 /** A command line that cannot be carried out. */
 export const usageError = (fault: string, remedy?: string): CliError => failure(EXIT.usage, fault, remedy)
 

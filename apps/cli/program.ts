@@ -6,7 +6,7 @@ import { dim } from './terminal/output.ts'
 export type Line = { command: Command; args: string[]; values: Values }
 
 const EXIT_CODES =
-  'Exit codes: 0 done, 1 error, 2 usage, 3 timed out, 4 waiting for a person, 5 failed, 6 canceled, 7 refused, 8 there would be changes, 9 sign in, 130 Ctrl-C.'
+  'Exit codes: 0 done, 1 error, 2 usage, 3 timed out, 4 waiting for a person, 5 failed, 6 canceled, 7 refused, 8 changes pending (plan show --exit-code, import --dry-run), 9 sign in, 130 Ctrl-C.'
 
 /** The subject of each noun, for the first page of the help. */
 const NOUNS: Record<string, string> = {
@@ -92,6 +92,8 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
     // A one-word command may also have verbs: `agent`, `agent conformance`.
     if (verb === undefined) nouns.set(noun, leaf.helpCommand(false))
     leaf.action(() => {
+      const empty = leaf.registeredArguments.find((one, at) => !one.variadic && leaf.args[at] === '')
+      if (empty) throw usageError(`${empty.name()} is empty.`, `See: signalbox ${command.name} --help`)
       found = { command, args: leaf.args, values: valuesOf(leaf) }
     })
   }
@@ -110,6 +112,9 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
       throw usageError(`"${argv[0]}" needs one of the commands above.`, `Try: signalbox ${first}`)
     }
     const path = commandOf(commands, [...argv])?.name ?? (nouns.has(argv[0] ?? '') ? argv[0] : undefined)
+    // Commander would guess --jsonl.
+    const json = error.code === 'commander.unknownOption' && /'--(json|yaml)'/.exec(error.message)?.[1]
+    if (json) throw usageError(`Unknown option '--${json}'. Did you mean -o ${json}?`)
     throw usageError(sentenceOf(error.message), `See: signalbox ${path === undefined ? '' : `${path} `}--help`)
   }
   return found ?? 'shown'

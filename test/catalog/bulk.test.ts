@@ -316,7 +316,8 @@ describe('bulk', () => {
     const blocked = { code: 'blocked_by_dependents' }
     expect(results(await bulk(end(a, b, d))).map(({ body }) => body)).toMatchObject([blocked, blocked, blocked])
     expect(await bulk(end(a, b), {}, true)).toMatchObject({ status: 422, body: { ...blocked, index: 0 } })
-    expect(await c.traces()).toEqual(before)
+    // The key of the request that was answered.
+    expect(await c.traces()).toEqual({ ...before, command_log: String(Number(before.command_log) + 1) })
     const done = results(await bulk(end(a, b, d), {}, true))
     expect(done.map(({ status, body }) => [status, body.version])).toEqual([
       [200, 3],
@@ -348,11 +349,38 @@ describe('bulk', () => {
       [201, true],
       [200, false],
     ])
-    const other = results(await bulk([create(service(`r-${randomUUID()}`)), items[1] as Item], { key }))
-    expect(other[0]).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
-    expect(other[1]).toMatchObject({ status: 200, replayed: true })
-    const managed = results(await bulk(items, { key, query: `${FACTS}&manager=ci` }))
-    expect(managed[0]).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
+  })
+
+  it('refuses other items under a used key', async () => {
+    const [one, two, three] = ['1', '2', '3'].map((n) => create(service(`k${n}-${randomUUID()}`))) as [Item, Item, Item]
+    const key = randomUUID()
+    expect(results(await bulk([one, two], { key })).map(({ status }) => status)).toEqual([201, 201])
+    const before = await c.traces()
+    const reused = { status: 422, body: { code: 'idempotency_key_reused' } }
+    expect(await bulk([one], { key })).toMatchObject(reused)
+    expect(await bulk([one, two, three], { key })).toMatchObject(reused)
+    expect(await bulk([one, three], { key }, true)).toMatchObject(reused)
+    expect(await bulk([one, two], { key }, true)).toMatchObject(reused)
+    expect(await bulk([one, two], { key, query: `${FACTS}&manager=ci` })).toMatchObject(reused)
+    expect(await c.traces()).toEqual(before)
+    expect(results(await bulk([one, two], { key })).map(({ replayed }) => replayed)).toEqual([true, true])
+  })
+
+  it.each([false, true])('keeps the change of a single item, atomic: %s', async (atomic) => {
+    const id = `s-${randomUUID()}`
+    await c.as('ada').record(service(id))
+    const change = { resource_id: id, expected_version: 1, patch: { labels: { a: 'b' } } }
+    expect(results(await bulk([{ op: 'update', change }], {}, atomic))).toMatchObject([{ status: 200 }])
+    const { version, labels } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+    expect({ version, labels }).toEqual({ version: 2, labels: { a: 'b' } })
+  })
+
+  it('leaves the key of a refused atomic request free', async () => {
+    const key = randomUUID()
+    const id = `f-${randomUUID()}`
+    expect(await bulk([create(service(id, { owner: 7 }))], { key }, true)).toMatchObject({ status: 400 })
+    expect(await bulk([create(service(id, { type_key: 'no.type' }))], { key }, true)).toMatchObject({ status: 422 })
+    expect(results(await bulk([create(service(id))], { key }, true))).toMatchObject([{ status: 201 }])
   })
 
   it('has one winner of each version when bulk and single writes race', async () => {

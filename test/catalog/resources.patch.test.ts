@@ -141,6 +141,17 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
 })
 
 it('names a string that is too long, with its limit', async () => {
+  const large = await patch('any', [{ op: 'add', path: '/labels/a', value: 'b' }], '?expected_version=9007199254740993')
+  expect(large).toMatchObject({ status: 400, body: { violations: [{ pointer: '/querystring/expected_version' }] } })
+  const named = await c
+    .as('olga')
+    .post('/v1/resources', { type_key: 'infra.generic', name: 'n', labels: { 'a b': 'c' } })
+  const [fault, ...others] = named.body.violations as { pointer: string; message: string }[]
+  expect(fault).toMatchObject({ pointer: '/labels/a b', message: expect.stringContaining('is not a valid name here') })
+  expect(others).toEqual([])
+  const most = { provider: 'p', kind: 'k', attributes: { a: 'x'.repeat(65_536) } }
+  const fits = { type_key: 'infra.generic', name: 'longest', desired_state: most }
+  expect((await c.as('olga').post('/v1/resources', fits)).status).toBeLessThan(300)
   const desired_state = { provider: 'p', kind: 'k', attributes: { 'a/b': ['short', 'x'.repeat(70_000)] } }
   const reply = await c.as('olga').post('/v1/resources', { type_key: 'infra.generic', name: 'long', desired_state })
   expect(reply).toMatchObject({

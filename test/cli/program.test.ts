@@ -21,7 +21,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 type Ran = { code: number | null; out: string; err: string }
 const signalbox = (...args: string[]): Promise<Ran> => spawned(args)
-const spawned = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
+const spawned = (args: string[], env: Record<string, string> = {}, input = ''): Promise<Ran> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, [...CLI, ...args], {
       cwd: home,
@@ -37,7 +37,7 @@ const spawned = (args: string[], env: Record<string, string> = {}): Promise<Ran>
     child.stdout.on('data', (chunk: Buffer) => (ran.out += chunk))
     child.stderr.on('data', (chunk: Buffer) => (ran.err += chunk))
     child.on('close', (code) => resolve({ ...ran, code }))
-    child.stdin.end()
+    child.stdin.end(input)
   })
 
 /** Every command of the client, by noun. */
@@ -124,6 +124,11 @@ describe('a line that is wrong', () => {
     ['a context without an address', ['context', 'set', 'mars'], '--url takes an address such as'],
     ['help for no command', ['help', 'op', 'lst'], 'There is no command "op lst". See: signalbox --help'],
     ['a path that is none', ['api', 'GET', 'v1/me'], 'PATH begins with /'],
+    ['a method that is none', ['api', 'FOO', '/v1/me'], 'METHOD is one of GET, HEAD,'],
+    ['a context with an empty address', ['context', 'set', 'mars', '--url', ''], 'signalbox.example.com.'],
+    ['no password in stdin', ['login', 'eva', '--password-stdin'], 'stdin has no password in its first line.'],
+    ['an empty id', ['resource', 'show', ''], 'RESOURCE is empty.'],
+    ['a format as an option', ['op', 'list', '--json'], "Unknown option '--json'. Did you mean -o json?"],
     ['a body for a read', ['api', 'GET', '/v1/me', '-d', '-'], 'GET requests take no --data.'],
     [
       'a context whose name is a path',
@@ -211,7 +216,7 @@ describe('a newcomer', () => {
   it('learns that the address belongs to another service', async () => {
     await listening(200, 'text/html', '<html></html>', async (url) => {
       expect(await inbox('--url', url)).toMatchObject({ code: 1, err: expect.stringContaining('is a web page.') })
-      const login = await signalbox('login', 'eva', '--url', url, '--password-stdin')
+      const login = await spawned(['login', 'eva', '--url', url, '--password-stdin'], {}, 'a password')
       expect(login).toMatchObject({ code: 1, err: expect.stringMatching(/^http.*\n$/) })
     })
     for (const type of ['text/plain', 'application/json'])
@@ -221,7 +226,7 @@ describe('a newcomer', () => {
           err: expect.stringContaining('answered 404 without an explanation. It may not be a Signalbox server.'),
         }
         expect(await inbox('--url', url)).toMatchObject(told)
-        expect(await signalbox('login', 'eva', '--url', url, '--password-stdin')).toMatchObject(told)
+        expect(await spawned(['login', 'eva', '--url', url, '--password-stdin'], {}, 'a password')).toMatchObject(told)
       })
   })
 
@@ -361,6 +366,8 @@ describe('--select', () => {
     expect((await signalbox('context', 'list', '--select', '$[name="other"].url')).out).toBe('http://127.0.0.1:2\n')
     expect(JSON.parse((await signalbox('context', 'list', '--select', 'name')).out)).toContain('other')
     expect((await signalbox('context', 'list', '--select', 'absent')).out).toBe('')
+    const lines = (await signalbox('context', 'list', '--jsonl', '--select', '[name]')).out.trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toContain('other')
   })
 
   it('without an expression prints everything', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { actionWords, actorOf, readable } from '../../apps/console/queries/audit.ts'
+import { actionWords, actorOf, detailsOf, readable } from '../../apps/console/queries/audit.ts'
 
 it('shows names for known ids of people, and the ends of all other ids', () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
@@ -7,6 +7,8 @@ it('shows names for known ids of people, and the ends of all other ids', () => {
   expect(readable(`user:${olga}`, names)).toBe('user:olga')
   expect(readable('gate:01a202a5-366a-756a-87e5-357aa020d966/cutover', names)).toBe('gate:20d966/cutover')
   expect(readable('resource:eu1-web-01', names)).toBe('resource:eu1-web-01')
+  const grant = { subject_type: 'user', subject_id: olga, role: 'operator', scope: {}, expires_at: null }
+  expect(detailsOf(grant, names)).toBe('subject_type: user, subject_id: olga, role: operator')
 })
 
 it("queries each log by the person's id that it knows, whether a name or an id was typed", () => {

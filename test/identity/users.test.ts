@@ -358,6 +358,14 @@ describe('the audit log', () => {
     ])
     const viewer = await p.newUser(ada, ['viewer'])
     await viewer.post('/v1/admin/users', { username: 'x' })
+    const subject = { subject_type: 'user', subject_id: viewer.user_id, role: 'operator' }
+    const { id } = (await ada.post('/v1/admin/grants', subject)).body as { id: string }
+    expect((await ada.delete(`/v1/admin/grants/${id}`)).status).toBe(204)
+    const about = (await ada.get(`/v1/admin/user-events?user_id=${viewer.user_id}&page_size=2`)).body
+    expect(about.items).toMatchObject([
+      { action: 'grant.deleted', object: `grant:${id}`, details: subject },
+      { action: 'grant.created', object: `grant:${id}`, details: subject },
+    ])
     await ada.post(`/v1/admin/users/${ada.user_id}/disable`, reason)
     const denied = (await ada.get('/v1/admin/user-events?type=request.denied&page_size=2')).body.items as {
       actor: string

@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import { fingerprintOf } from '../../../db/command/keys.ts'
-import type { BulkItem, BulkOp, BulkRequest } from '../../shared/contracts/imports/bulk.ts'
+import type { BulkOp, BulkRequest } from '../../shared/contracts/imports/bulk.ts'
 import { AppError } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid } from '../../shared/http/problems.ts'
@@ -16,7 +16,8 @@ export type CheckShape = (op: BulkOp, change: unknown) => ErrorObject[] | undefi
 
 /**
  * Many changes in one request (catalog.md 7.4, "Bulk"). Each is refused or made as if it had come alone. Its key is
- * derived from the request's key: a repeat returns the first answer for items already made and retries the rest.
+ * derived from the request's key: a repeat returns the first answer for items already made and retries the rest. The
+ * request's key fits one content: another list of items under it is refused as a whole.
  * `atomic`: all, or none and the first refusal.
  */
 export const bulkResources = async (
@@ -34,7 +35,7 @@ export const bulkResources = async (
     try {
       const errors = check(item.op, item.change)
       if (errors) throw invalid(errors, 'body', CATALOG_CODES)
-      const command = commandAt(deps, write, key, index, item)
+      const command = partOf(deps, write, `${key} ${index}`, { item })
       const { wish, make } = prepare(deps, item, { ...write, together })
       const command_id = tried ? NO_COMMAND : command.command_id
       ready.push({ command, wish, index, work: (tx, stamp) => make(tx, causing(write, command_id, stamp)) })
@@ -44,7 +45,8 @@ export const bulkResources = async (
       outcomes[index] = error
     }
   }
-  const how = { atomic, ends_at: write.ends_at, atItem }
+  const whole = partOf(deps, write, `${key} all`, { atomic, items })
+  const how = { atomic, ends_at: write.ends_at, atItem, whole }
   await (tried ? tryItems : runItems)(deps, ready, outcomes, how)
   const denied = outcomes.filter(
     (outcome): outcome is AppError => outcome instanceof AppError && outcome.status === 403,
@@ -54,16 +56,16 @@ export const bulkResources = async (
 
 const atItem = refusedAt('change')
 
-/** The command of one item, named by the request's key and the item's index. */
-const commandAt = ({ keys }: CatalogDeps, write: Write, key: string, index: number, item: BulkItem): Command => {
+/** A command that is part of this request: one of its items, or the request itself, whose key fits one content only. */
+const partOf = ({ keys }: CatalogDeps, write: Write, idempotency_key: string, content: object): Command => {
   const scope = `user:${write.caller.user_id} ${write.route}`
   const { mode, reason, manager, force } = write.query
   const how = { mode: mode ?? null, reason: reason ?? null, ...(manager && { manager }), ...(force && { force }) }
   return {
-    command_id: publicCommandId(scope, `${key} ${index}`),
+    command_id: publicCommandId(scope, idempotency_key),
     scope,
-    idempotency_key: `${key} ${index}`,
-    fingerprint: fingerprintOf(keys.fingerprint, { ...how, item }),
+    idempotency_key,
+    fingerprint: fingerprintOf(keys.fingerprint, { ...how, ...content }),
     kind: 'public',
   }
 }

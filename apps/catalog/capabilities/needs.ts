@@ -39,7 +39,7 @@ export const needing = (deps: CatalogDeps, query: Narrowing, { access }: Reader)
   const { types } = deps.registry
   const { capability_key, region_id, unsatisfied_only } = query
   if (capability_key !== undefined && !types.hasCapability(capability_key)) throw notFound('capability', capability_key)
-  const roots = valuesOf(query.root_id)
+  const roots = valuesOf(query.root_id, 'root_id')
   if (roots && roots.length > MAX_ROOTS) throw invalid('root_id', `has more than ${MAX_ROOTS} ids`)
   const requiring = types.all
     .filter(({ requires }) =>

@@ -35,7 +35,7 @@ import { FIT, FIT_DEGRADED, requirementsOf, wishOf } from './requirements.ts'
 const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
 
 const statusesOf = (given: readonly string[] | undefined): readonly ProviderStatus[] | undefined => {
-  const statuses = valuesOf(given)
+  const statuses = valuesOf(given, 'status')
   const unknown = statuses?.find((status) => !(PROVIDER_STATUSES as readonly string[]).includes(status))
   if (unknown) throw invalid('status', `does not know ${unknown}; it can be ${PROVIDER_STATUSES.join(', ')}`)
   return statuses as ProviderStatus[] | undefined

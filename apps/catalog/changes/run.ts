@@ -18,14 +18,19 @@ export type ChangeDeps = CommandDeps & Uses<'registry'>
 export const runChange = async (deps: ChangeDeps, asked: Asked): Promise<Answer> =>
   answerOf(deps, await runSet(deps, [asked], {}))
 
-type How = { refused?: (error: AppError, at: number) => void; check?: () => void }
+type How = { refused?: (error: AppError, at: number) => void; check?: () => void; whole?: Command | undefined }
 
-/** Runs commands in one transaction. A single one is rolled back when refused; several are refused one by one. */
-const runSet = (deps: ChangeDeps, set: readonly Asked[], { refused, check = () => {} }: How) => {
+/**
+ * Runs commands in one transaction. A single one is rolled back when refused; several are refused one by one. `whole`:
+ * the request that they are parts of, which is claimed and kept with them; if it is refused, so are all.
+ */
+const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check = () => {}, whole }: How) => {
   const { types } = deps.registry
-  const [only] = set.length === 1 ? set : []
+  // Last writes of a command made alone go out with its own answer, so a request has none.
+  const [only] = set.length === 1 && !whole ? set : []
   const of = new Map(set.map((asked) => [asked.command, asked]))
   const makeAll: MakeAll = async (tx, fresh, held, last) => {
+    if (fresh[0] === whole && whole) return [KEPT, ...(await makeAll(tx, fresh.slice(1), held, last))]
     const stamp = stampOf(deps)
     const changes = fresh.flatMap((command) => {
       const { wish, work } = of.get(command) as Asked
@@ -41,37 +46,51 @@ const runSet = (deps: ChangeDeps, set: readonly Asked[], { refused, check = () =
     return made
   }
   const alone = only && isAlone(only.wish) ? only.wish.resource_id : undefined
-  return runCommands(deps, pluck(set, 'command'), makeAll, { alone, ...(refused && { refused }) })
+  const before = whole ? [whole] : []
+  const outcomes = await runCommands(deps, [...before, ...pluck(set, 'command')], makeAll, {
+    alone,
+    ...(refused && { refused: (error, at) => refused(error, at - before.length) }),
+  })
+  return outcomes.slice(before.length)
 }
+
+/** The answer that a request is kept with; its own answer is made of those of its items. */
+const KEPT = { status: 200, body: {} }
 
 /** How many items one transaction makes, so that its locks are not held for long. */
 const CHUNK = 200
 
 export type Item = Asked & { index: number }
 export type Outcome = Pick<Answer, 'status' | 'body' | 'replayed'> | AppError
-type Batch = { atomic: boolean; ends_at: number; atItem: AtItem }
+type Batch = { atomic: boolean; ends_at: number; atItem: AtItem; whole?: Command }
 type AtItem = (error: AppError, index: number) => AppError
 
 /**
  * Makes the items of a request, each refused or made as if it had come alone. `atomic`: all in one transaction, or none
- * and the first refusal. Outcomes keep the index of their item.
+ * and the first refusal. Outcomes keep the index of their item. `whole`: the request itself, kept with the first items;
+ * its refusal refuses everything.
  */
 export const runItems = async (
   deps: ChangeDeps,
   items: readonly Item[],
   outcomes: Outcome[],
-  { atomic, ends_at, atItem }: Batch,
+  { atomic, ends_at, atItem, whole }: Batch,
 ): Promise<void> => {
   const check = () => refuseLate(ends_at)
+  let reused: AppError | undefined
   const size = atomic ? Math.max(1, items.length) : CHUNK
   for (let from = 0; from < items.length; from += size) {
     const part = items.slice(from, from + size)
     const indexOf = (at: number) => part[at]?.index ?? at
     const refused = (error: AppError, at: number) => {
+      if (at < 0) reused = error
+      if (reused) throw reused
       if (atomic) throw atItem(error, indexOf(at))
     }
-    const made = await runSet(deps, part, { refused, check }).catch((error): AppError[] => {
-      if (part.length > 1 || !(error instanceof AppError) || error.status >= 500 || error.options.retryable) throw error
+    const how = { refused, check, whole: from === 0 ? whole : undefined }
+    const made = await runSet(deps, part, how).catch((error): AppError[] => {
+      const own = part.length === 1 && error !== reused && error instanceof AppError
+      if (!own || error.status >= 500 || error.options.retryable) throw error
       refused(error, 0)
       return [error]
     })

@@ -42,10 +42,11 @@ export const openPage = (deps: Uses<'config' | 'pages'>, asked: Asked, list: obj
 
 const COUNT_CAP = 10_000
 
-/** The values of a parameter that may be repeated or contain commas. */
-export const valuesOf = (given: readonly string[] | undefined): string[] | undefined => {
+/** The values of a parameter that may be repeated or contain commas. Throws 400 for an empty one: it is not "all". */
+export const valuesOf = (given: readonly string[] | undefined, name: string): string[] | undefined => {
   const values = given?.flatMap((text) => text.split(',')).filter((text) => text !== '')
-  return values && values.length > 0 ? values : undefined
+  if (values?.length === 0) throw invalid(name, 'is empty: name a value, or leave it out')
+  return values
 }
 
 /** 400 for an invalid query parameter. */
@@ -78,7 +79,7 @@ export type Included = ReadonlySet<(typeof INCLUDABLE)[number]>
 
 /** The parts named by `include`; 400 for an unknown one. */
 export const includedOf = (given: readonly string[] | undefined): Included => {
-  const names = valuesOf(given) ?? []
+  const names = valuesOf(given, 'include') ?? []
   const unknown = names.find((name) => !(INCLUDABLE as readonly string[]).includes(name))
   if (unknown) throw invalid('include', `does not know ${unknown}; it can be ${INCLUDABLE.join(', ')}`)
   return new Set(names as (typeof INCLUDABLE)[number][])
@@ -87,7 +88,7 @@ export const includedOf = (given: readonly string[] | undefined): Included => {
 const MEMBERS = Object.keys(ResourceItem.properties)
 const STATES = ['annotations', 'desired_state', 'observed_state', 'conditions']
 export const fieldsOf = (given: readonly string[] | undefined): Fields | undefined =>
-  parseFields(valuesOf(given), MEMBERS)
+  parseFields(valuesOf(given, 'fields'), MEMBERS)
 
 /** One page of resources by all structural parameters and the filter, forward or backward (catalog.md 7.1). */
 export const listPage = async (
@@ -191,6 +192,7 @@ export const parseSort = (text: string | undefined): Sort => {
   const sort = names.map((name) => {
     const descending = name.startsWith('-')
     const key = descending ? name.slice(1) : name
+    if (key === '') throw invalid('sort', 'has an empty key')
     if (!isSortKey(key)) throw invalid('sort', `does not know ${key}`)
     return { key, descending }
   })
@@ -208,21 +210,21 @@ export const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
   const add = <T>(value: T | undefined, condition: (value: T) => SQL) => {
     if (value !== undefined) where.push(condition(value))
   }
-  const lifecycle = valuesOf(query.lifecycle_status)
+  const lifecycle = valuesOf(query.lifecycle_status, 'lifecycle_status')
   const terminal = new Set(types.all.flatMap((type) => type.lifecycle.terminal))
   if (!query.include_retired && !lifecycle?.some((state) => terminal.has(state))) where.push(conditions.open)
-  const ids = valuesOf(query.ids)
+  const ids = valuesOf(query.ids, 'ids')
   if (ids && ids.length > 200) throw invalid('ids', 'has more than 200 ids')
   add(ids, conditions.ids)
-  add(valuesOf(query.type_key), (keys) => conditions.types(types.idsOf(keys)))
+  add(valuesOf(query.type_key, 'type_key'), (keys) => conditions.types(types.idsOf(keys)))
   for (const level of LEVEL_PARAMETERS) add(query[level], (id) => conditions.below(id, [...types.levelIds[level]]))
   add(query.layer_kind, (kind) => conditions.layerKind(kind, [...types.levelIds.layer_id]))
   add(query.parent_id, conditions.parent)
   add(lifecycle, conditions.lifecycle)
-  add(valuesOf(query.health_status), conditions.health)
+  add(valuesOf(query.health_status, 'health_status'), conditions.health)
   add(query.drift, conditions.drift)
   add(query.stale_since, conditions.changedBefore)
-  for (const label of valuesOf(query.label) ?? []) {
+  for (const label of valuesOf(query.label, 'label') ?? []) {
     const [key = '', ...value] = label.split('=')
     where.push(conditions.label(key, label.includes('=') ? value.join('=') : undefined))
   }

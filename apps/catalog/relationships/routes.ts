@@ -32,8 +32,8 @@ export const relationshipsRoutes = routes<CatalogDeps, { side: Side }>('catalog'
       const at = await pastTime(deps, query.at, deps.config.history_d)
       refuseBefore(row, at)
       const list = { route: 'relationships', resource_id: row.resource_id, direction, ...query }
-      const relationship_types = valuesOf(query.relationship_types)
-      const peer_types = valuesOf(query.peer_types)
+      const relationship_types = valuesOf(query.relationship_types, 'relationship_types')
+      const peer_types = valuesOf(query.peer_types, 'peer_types')
       const where = [
         accessSql(reader.access, types.topologyIds, 'n'),
         ...(direction && direction !== 'both' ? [edgeConditions.direction(direction)] : []),

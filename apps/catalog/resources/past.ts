@@ -50,7 +50,7 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
   const list = { route: 'resources', at, ...filters }
   const { place, size, turn } = openPage(deps, query, list, reader)
   const sort = parseSort(query.sort).map(({ key, descending }) => ({ key, descending: descending !== place.back }))
-  const [ids, type_keys] = [valuesOf(query.ids), valuesOf(query.type_key)]
+  const [ids, type_keys] = [valuesOf(query.ids, 'ids'), valuesOf(query.type_key, 'type_key')]
   const where = [
     accessSql(reader.access, types.topologyIds),
     sql`r.created_at <= ${at}::timestamptz`,

@@ -21,7 +21,7 @@ const ROUTES: (Omit<GraphRequest, 'query'> & {
     route: 'graphs/resources',
     summary: 'Read the graph around resources',
     description:
-      'Traverses breadth first from root_id (or from the resources that a filter selects). truncated and frontier name every cut; an entry of the frontier is continued by its page_token. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on',
+      'Traverses breadth first from root_id (or from the resources that a filter selects). truncated and frontier name every cut; an entry of the frontier is continued by its page_token. A continuation knows the first graph and its own way, not the other continuations: skip nodes and edges that you have. If truncated.edges is true, raise max_edges or list the relationships of a node. Example: ?root_id=eu1-web-01&depth=2&relationship_types=depends_on',
   },
   {
     path: '/v1/graphs/topology',

@@ -49,7 +49,7 @@ export const traverse = async (
 }
 
 const wantsHealth = ({ include, at }: GraphQuery): boolean => {
-  const names = valuesOf(include) ?? []
+  const names = valuesOf(include, 'include') ?? []
   const unknown = names.find((name) => name !== 'health')
   if (unknown !== undefined) throw refused('include', `does not know ${unknown}; it can be health`)
   if (names.length > 0 && at !== undefined)
@@ -115,10 +115,10 @@ const pastOf = async (deps: CatalogDeps, { at, page_token, min_change, max_lag_m
 }
 
 const reachOf = (types: Types, { query, relationship_types: fixed }: GraphRequest, reader: Reader): Reach => {
-  const asked = valuesOf(query.relationship_types)
+  const asked = valuesOf(query.relationship_types, 'relationship_types')
   const stray = fixed && asked?.find((key) => !fixed.includes(key))
   if (stray) throw refused('relationship_types', `does not know ${stray} here; it can be ${fixed.join(', ')}`)
-  const node_types = valuesOf(query.node_types)
+  const node_types = valuesOf(query.node_types, 'node_types')
   const unknown = node_types?.find((key) => types.newest(key) === undefined)
   if (unknown) throw refused('node_types', `does not know ${unknown}`)
   const reltype_ids = (asked ?? fixed)?.map((key) => {
@@ -143,7 +143,7 @@ const rootIds = async (
   reader: Reader,
   max_nodes: number,
 ): Promise<string[]> => {
-  const ids = [...new Set(valuesOf(query.root_id) ?? [])]
+  const ids = [...new Set(valuesOf(query.root_id, 'root_id') ?? [])]
   if (ids.length > 0 && query.filter !== undefined)
     throw refused('filter', 'cannot be combined with root_id: send one of them')
   if (ids.length > Math.min(MAX_ROOTS, max_nodes)) throw tooManyRoots(Math.min(MAX_ROOTS, max_nodes))

@@ -3,7 +3,7 @@ import type { AuditView } from '../../shared/contracts/audit.ts'
 import { type Command, type Context, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
-import { second, word, zoned } from '../terminal/output.ts'
+import { type Column, second, word, zoned } from '../terminal/output.ts'
 
 /** The endpoint of each audit log. The logs of sign-ins and users have fewer columns. */
 const SOURCES: Record<string, string> = {
@@ -12,7 +12,10 @@ const SOURCES: Record<string, string> = {
   users: '/api/v1/admin/user-events',
   'sign-ins': '/api/v1/admin/auth-events',
 }
-type Row = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome' | 'reason' | 'request_id'>
+type Row = Pick<
+  Static<typeof AuditView>,
+  'at' | 'actor' | 'action' | 'object' | 'outcome' | 'reason' | 'request_id'
+> & { details?: Record<string, unknown> | null }
 
 const FILTERS = {
   source: { type: 'string', choices: Object.keys(SOURCES), about: 'the log to read' },
@@ -31,12 +34,13 @@ export const auditCommands: Command[] = [
     examples: ['audit list --actor user:eva', 'audit list --source sign-ins --from 2026-11-01T00:00:00Z'],
     options: FILTERS,
     run: async ({ api, out, all }, _, values) => {
-      const { path, query } = sourceOf(values)
+      const { source, path, query } = sourceOf(values)
       out.list(await api.list<Row>(path, query, all), ({ request_id }) => request_id ?? '', [
         [zoned('when'), ({ at }) => second(at)],
         ['who', ({ actor }) => actor],
         ['did', ({ action }) => action],
         ['to', ({ object }) => object],
+        ...(source === 'users' ? ([['details', detailsOf]] satisfies Column<Row>[]) : []),
         ['outcome', ({ outcome }) => word(outcome)],
         ['reason', ({ reason }) => reason],
         ['request', ({ request_id }) => request_id],
@@ -51,6 +55,11 @@ export const auditCommands: Command[] = [
     run: exportRows,
   },
 ]
+
+const detailsOf = ({ details }: Row): string =>
+  Object.entries(details ?? {})
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ')
 
 /** Writes rows as they arrive, so a log of any length takes the memory of one page. */
 async function exportRows({ api, out }: Context, _: string[], values: Values): Promise<void> {
@@ -76,7 +85,7 @@ const sourceOf = (values: Values) => {
   )
   if (path.includes('/admin/')) {
     if (object !== undefined) throw usageError(`${source} cannot be filtered by --object.`)
-    return { path, query: { user_id: actor?.replace(/^user:/, ''), type: action, from, to } }
+    return { source, path, query: { user_id: actor?.replace(/^user:/, ''), type: action, from, to } }
   }
-  return { path, query: { actor, action, object, from, to } }
+  return { source, path, query: { actor, action, object, from, to } }
 }

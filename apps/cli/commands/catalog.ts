@@ -4,6 +4,7 @@ import type { CapabilityDefinition } from '../../shared/contracts/catalog/capabi
 import type { ResourceType } from '../../shared/contracts/catalog/types.ts'
 import type { TopologyGraph, TopologyList } from '../../shared/contracts/topology/topology.ts'
 import { type Command, text } from '../command.ts'
+import { missing } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { word } from '../terminal/output.ts'
 
@@ -60,12 +61,12 @@ export const catalogCommands: Command[] = [
     takes: '[REGION]',
     about: 'Shows the places as a tree, of all regions or of one.',
     examples: ['topology show', 'topology show eu1'],
-    run: async ({ api, out }, [region_id]) =>
-      out.one(
-        await api.get<TopologyGraph>(withQuery('/api/v1/topology/graph', { region_id })),
-        ({ nodes }) => nodes.map(({ resource_id }) => resource_id).join('\n'),
-        (graph) => treeLines(graph, region_id),
-      ),
+    run: async ({ api, out }, [region_id]) => {
+      const graph = await api.get<TopologyGraph>(withQuery('/api/v1/topology/graph', { region_id }))
+      if (region_id !== undefined && graph.nodes.length === 0)
+        throw missing(`No region is called ${JSON.stringify(region_id)}.`, 'See: signalbox topology list')
+      out.one(graph, ({ nodes }) => nodes.map(({ resource_id }) => resource_id).join('\n'), treeLines)
+    },
   },
   {
     name: 'capability list',
@@ -102,7 +103,7 @@ const countsOf = (counts: Record<string, number>): string =>
     .join(', ')
 
 /** Each place under its container; an edge of containment points from the content to the container. */
-const treeLines = ({ nodes, edges, truncated }: TopologyGraph, region_id: string | undefined): string[] => {
+const treeLines = ({ nodes, edges, truncated }: TopologyGraph): string[] => {
   const contained = edges.filter(({ type_key }) => type_key === 'contained_in')
   const parents = new Map(contained.map(({ from, to }) => [from, to]))
   const known = new Set(nodes.map(({ resource_id }) => resource_id))
@@ -112,11 +113,10 @@ const treeLines = ({ nodes, edges, truncated }: TopologyGraph, region_id: string
   })
   const linesOf = (parent: string, depth: number): string[] =>
     (below.get(parent) ?? []).flatMap(({ resource_id, type_key, health_status, counts }) => [
-      `${'  '.repeat(depth)}${resource_id}   ${type_key.split('.').at(-1)}   ${word(health_status)}   ${counts.resources} resources`,
+      `${'  '.repeat(depth)}${resource_id}   ${type_key.split('.').at(-1)}   ${word(health_status)}   ${counts.resources} resource${counts.resources === 1 ? '' : 's'}`,
       ...linesOf(resource_id, depth + 1),
     ])
   const lines = linesOf('', 0)
-  if (lines.length === 0)
-    return [region_id === undefined ? 'No places yet.' : `No region ${region_id}. See: signalbox topology list`]
+  if (lines.length === 0) return ['No places yet.']
   return truncated.nodes ? [...lines, '… there are more: name a REGION'] : lines
 }

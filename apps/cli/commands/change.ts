@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { ChangeView, EnrolmentHalf, Pending as PendingReply } from '../../shared/contracts/identity/changes.ts'
 import { type Command, type Context, wholeId } from '../command.ts'
-import { usageError } from '../errors.ts'
+import { missing } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
 
@@ -51,7 +51,7 @@ const find = async (context: Context, given: string): Promise<Change> => {
   const changes = await context.api.list<Change>(PATH, { page_size: '500' }, true)
   const found = changes.find((change) => change.id === id)
   if (found) return found
-  throw usageError(`There is no change ${JSON.stringify(given)}.`)
+  throw missing(`There is no change ${JSON.stringify(given)}.`)
 }
 
 const showHalf = async ({ api, out }: Context, id: string): Promise<void> =>

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import { isPrivateKey } from '../../shared/contracts/identity/jwk.ts'
 import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
-import { usageError } from '../errors.ts'
+import { missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word } from '../terminal/output.ts'
 import { isPending, type Pending, tellControl, waiting } from './change.ts'
@@ -214,5 +214,5 @@ const machineNamed = async ({ api }: Context, given: string): Promise<Machine> =
     ({ id, username }) => id === given || username === `machine:${given.replace(/^machine:/, '')}`,
   )
   if (found) return found
-  throw usageError(`No machine is called ${JSON.stringify(given)}.`)
+  throw missing(`No machine is called ${JSON.stringify(given)}.`)
 }

@@ -8,7 +8,7 @@ import type {
   Validated,
   VersionItem,
 } from '../../shared/contracts/catalog/resources.ts'
-import { type Command, type Context, needed, readDocument, text } from '../command.ts'
+import { type Command, type Context, needed, readDocument, text, whole } from '../command.ts'
 import { withQuery } from '../session/api.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
 
@@ -88,6 +88,7 @@ export const resourceCommands: Command[] = [
       const reason = force ? needed(values, 'reason') : text(values, 'reason')
       const patch = readDocument(needed(values, 'file'))
       const version = text(values, 'version')
+      if (version !== undefined) whole(version, 'version')
       const how = { force: String(force), reason, validate_only: context.dry_run ? 'true' : undefined }
       const if_match = version === undefined ? (await api.send('GET', path)).headers.get('etag') : `"${version}"`
       const { body } = await api.send<Written>('PATCH', withQuery(path, how), patch, {

@@ -59,6 +59,8 @@ const signIn = async ({ api, out }: Context, given: string | undefined, values: 
 }
 
 /** The signed-in person, and access to every endpoint that has no command. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+
 export const sessionCommands: Command[] = [
   {
     name: 'login',
@@ -120,6 +122,8 @@ export const sessionCommands: Command[] = [
     },
     run: async ({ api, out }, [method = 'GET', path = ''], values) => {
       const file = text(values, 'data')
+      if (!METHODS.includes(method.toUpperCase()))
+        throw usageError(`METHOD is one of ${METHODS.join(', ')}, not ${method}.`, 'See: signalbox api --help')
       if (!path.startsWith('/'))
         throw usageError('PATH begins with /, such as /v1/operations.', 'See: signalbox api --help')
       if (file !== undefined && /^(get|head)$/i.test(method))

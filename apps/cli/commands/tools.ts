@@ -2,7 +2,7 @@ import type { IntentRow } from '../../shared/contracts/operations/intents.ts'
 import type { OperationSummary } from '../../shared/contracts/operations/operations.ts'
 import { paint } from '../../shared/data/print.ts'
 import type { Command, Context } from '../command.ts'
-import { CliError, EXIT, usageError } from '../errors.ts'
+import { CliError, EXIT, missing, usageError } from '../errors.ts'
 import { openBrowser } from '../session/browser.ts'
 import { examine } from '../session/doctor.ts'
 import { SHELLS, wordsAfter } from '../terminal/completion.ts'
@@ -89,5 +89,5 @@ const pathOf = async ({ api }: Context, given: string): Promise<string> => {
     )
     if (there) return page
   }
-  throw usageError(`No operation, plan, intent or resource has the id ${JSON.stringify(given)}, or you may not see it.`)
+  throw missing(`No operation, plan, intent or resource has the id ${JSON.stringify(given)}, or you may not see it.`)
 }

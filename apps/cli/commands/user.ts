@@ -3,7 +3,7 @@ import type { ProviderViews } from '../../shared/contracts/identity/providers.ts
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
-import { usageError } from '../errors.ts'
+import { missing } from '../errors.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
@@ -195,5 +195,5 @@ export const find = async ({ api }: Context, given: string): Promise<User> => {
   const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
   const found = users.find(({ id, username }) => id === given || username === given)
   if (found) return found
-  throw usageError(`No account is called ${JSON.stringify(given)}.`)
+  throw missing(`No account is called ${JSON.stringify(given)}.`)
 }

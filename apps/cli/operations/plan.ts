@@ -2,7 +2,7 @@ import type { IntentRow, IntentView } from '../../shared/contracts/operations/in
 import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { type Command, type Context, isWholeId, needed, readDocument, text, wholeId } from '../command.ts'
-import { EXIT, usageError } from '../errors.ts'
+import { EXIT, missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { affectedLines } from './affected.ts'
@@ -18,7 +18,7 @@ const planId = async (context: Context, given: string): Promise<string> => {
     [latest_plan_id, intent_id].some((id) => id?.endsWith(given)),
   )
   const plan_id = found?.latest_plan_id ?? (isWholeId(given) ? given : undefined)
-  if (plan_id === undefined) throw usageError(`No plan or intent has an id that ends with ${JSON.stringify(given)}.`)
+  if (plan_id === undefined) throw missing(`No plan or intent has an id that ends with ${JSON.stringify(given)}.`)
   return plan_id
 }
 

@@ -54,7 +54,8 @@ const trimmed = (url: string): string => url.replace(/\/+$/, '')
 const checkedUrl = (given: string): string => {
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (url && ['http:', 'https:'].includes(url.protocol)) return trimmed(given)
-  throw usageError(`--url takes an address such as https://signalbox.example.com, not ${given}.`)
+  const not = given === '' ? '' : `, not ${given}`
+  throw usageError(`--url takes an address such as https://signalbox.example.com${not}.`)
 }
 
 export const contextCommands: Command[] = [

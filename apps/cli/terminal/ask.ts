@@ -44,7 +44,9 @@ export const readPassword = async (from_stdin: boolean): Promise<string> => {
   if (from_stdin) {
     const chunks: Buffer[] = []
     for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-    return Buffer.concat(chunks).toString('utf8').split(/\r?\n/)[0] ?? ''
+    const [password = ''] = Buffer.concat(chunks).toString('utf8').split(/\r?\n/)
+    if (password === '') throw usageError('stdin has no password in its first line.')
+    return password
   }
   if (!asking()) throw usageError('The password is missing.', 'Pipe it in with --password-stdin.')
   const lines = createInterface({

@@ -24,7 +24,8 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
       .then((found) => {
         if (found === undefined) return
         if (typeof found === 'string') print(found)
-        else if (format === 'yaml') data(found)
+        else if (format === 'yaml' && !jsonl) data(found)
+        else if (jsonl && Array.isArray(found)) for (const item of found) print(JSON.stringify(item))
         else print(JSON.stringify(found, null, jsonl ? undefined : 2))
       })
     return true

@@ -25,7 +25,7 @@ export const UsersPage = () => {
       <SearchField
         label={tAdmin.user.search}
         value={q}
-        search={(text) => void navigate({ to: '/admin/users', search: { q: text }, replace: true })}
+        search={(text, replace) => void navigate({ to: '/admin/users', search: { q: text }, replace })}
       />
       <ListTable list={list} empty={tAdmin.user.empty} caption={tAdmin.user.title} columns={COLUMNS} keyOf="id" />
       {dialog}

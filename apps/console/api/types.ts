@@ -120,9 +120,10 @@ export type { NeedsGraph }
 export type Gap = Extract<NeedsGraph['nodes'][number], { kind: 'requirement' }>
 export type Need = Capabilities['required'][number]
 
-/** A row of any log; rows of users and sign-ins have no roles. */
+/** A row of any log; rows of sign-ins have no roles, and only those of users have details. */
 export type AuditRow = Pick<Static<typeof AuditView>, 'at' | 'actor' | 'action' | 'object' | 'outcome'> & {
   roles?: string[]
   reason: string | null
   request_id: string | null
+  details?: Record<string, unknown> | null
 }

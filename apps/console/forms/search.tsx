@@ -3,8 +3,16 @@ import { useEffect, useId, useRef, useState } from 'react'
 
 const REST_MS = 300
 
-/** `search` must keep the rest of the address as it is when it is called, which may be after other changes. */
-type SearchFieldProps = { label: string; value: string; choices?: string[]; search: (text: string) => void }
+/**
+ * `search` must keep the rest of the address as it is when it is called, which may be after other changes. `replace`:
+ * the address has an earlier part of the same text, which Back must skip.
+ */
+type SearchFieldProps = {
+  label: string
+  value: string
+  choices?: string[]
+  search: (text: string, replace: boolean) => void
+}
 
 /** A search field that becomes part of the URL after a moment of rest, or at once with Enter. */
 export const SearchField = ({ label, value, choices, search }: SearchFieldProps) => {
@@ -12,13 +20,20 @@ export const SearchField = ({ label, value, choices, search }: SearchFieldProps)
   const [text, setText] = useState(value)
   /** What the address holds or was last told: when it catches up, what was typed since stays. */
   const sent = useRef(value)
+  /** Whether the address holds an earlier part of the text: Back then leads to before its first letter. */
+  const typing = useRef(false)
   const send = () => {
     if (text.trim() === sent.current.trim()) return
     sent.current = text.trim()
-    search(sent.current)
+    search(sent.current, typing.current)
+    typing.current = true
+  }
+  const end = () => {
+    typing.current = false
   }
   useEffect(() => {
     if (value === sent.current) return
+    typing.current = false
     sent.current = value
     setText(value)
   }, [value])
@@ -44,7 +59,12 @@ export const SearchField = ({ label, value, choices, search }: SearchFieldProps)
         placeholder={label}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => event.key === 'Enter' && send()}
+        onBlur={end}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return
+          send()
+          end()
+        }}
         list={choices && `${id}-choices`}
       />
       {choices ? (

@@ -23,7 +23,7 @@ export const OperationActivityPage = () => {
       empty={tOperation.activity.empty}
       choices={tOperation.activity.who}
       chosen={who}
-      choose={(choice) => void navigate({ search: { who: choice }, replace: true, resetScroll: false })}
+      choose={(choice) => void navigate({ search: { who: choice }, resetScroll: false })}
       timeline={timeline}
       operation_id={operation_id}
       events={events}

@@ -31,7 +31,7 @@ export const IntentsPage = () => {
             label={tPlan.intent.filter}
             choices={{ mine: tPlan.intent.mine, all: tPlan.intent.all }}
             chosen={whose}
-            choose={(choice) => void navigate({ search: { whose: choice }, replace: true })}
+            choose={(choice) => void navigate({ search: { whose: choice } })}
           />
           <NewLink />
         </div>

@@ -41,15 +41,15 @@ export const OperationNodesPage = () => {
   if (list.isError) return <Failure error={list.error} retry={() => void list.refetch()} />
   const counts = Map.groupBy(all, ({ look }) => look.word)
   const rows = all.filter((shown) => (state === undefined || shown.look.word === state) && holds(shown, q))
-  const show = (change: { state?: string; q?: string }) =>
+  const show = (change: { state?: string; q?: string }, replace = false) =>
     void navigate({
       search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
-      replace: true,
+      replace,
     })
   const table = { caption: tOperation.nodes.caption, columns: COLUMNS, rows, keyOf: ({ row }: Shown) => row.node_id }
   return (
     <>
-      <SearchField label={tOperation.graph.find} value={q} search={(text) => show({ q: text })} />
+      <SearchField label={tOperation.graph.find} value={q} search={(text, replace) => show({ q: text }, replace)} />
       <div className="flex flex-wrap items-center justify-between gap-3">
         <Filter
           label={tOperation.nodes.filter}

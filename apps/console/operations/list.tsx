@@ -50,7 +50,7 @@ export const OperationsPage = () => {
         <SearchField
           label={tOperation.operations.search}
           value={q}
-          search={(text) => void navigate({ search: (before) => ({ ...before, q: text }), replace: true })}
+          search={(text, replace) => void navigate({ search: (before) => ({ ...before, q: text }), replace })}
         />
       </div>
       <EndedInRow tab={tab} q={q} {...span} />

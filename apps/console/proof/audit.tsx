@@ -9,6 +9,7 @@ import {
   actionWords,
   actorOf,
   auditQuery,
+  detailsOf,
   isOfUsers,
   namesQuery,
   readAudit,
@@ -37,8 +38,10 @@ export const AuditPage = () => {
   const list = useInfiniteQuery(auditQuery(source, asked))
   const rows = rowsOf(list)
   const filtered = Object.values(find).some((value) => value !== '')
-  const set = (name: keyof AuditFind) => (value: string) =>
-    void navigate({ search: (before) => ({ ...before, [name]: value }), replace: true })
+  const set =
+    (name: keyof AuditFind) =>
+    (value: string, replace = false) =>
+      void navigate({ search: (before) => ({ ...before, [name]: value }), replace })
   const clear = (
     <Link to="/audit" search={{ source, ...NOTHING }} className="button quiet">
       {tAudit.audit.clear}
@@ -119,6 +122,7 @@ const FIELDS: Fields<AuditRow> = {
   outcome: ({ outcome }) => outcome,
   reason: ({ reason }) => reason,
   request_id: ({ request_id }) => request_id,
+  details: ({ details }) => details,
 }
 
 type At = AuditFind & { source: Source }
@@ -153,7 +157,12 @@ const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>
   {
     name: tAudit.audit.columns.object,
     className: 'wrap-anywhere',
-    cell: ({ object }) => <span title={object}>{readable(object, names)}</span>,
+    cell: ({ object, details }) => (
+      <>
+        <span title={object}>{readable(object, names)}</span>
+        {details ? <div className="text-muted">{detailsOf(details, names)}</div> : null}
+      </>
+    ),
   },
   { name: tAudit.audit.columns.outcome, cell: ({ outcome }) => tAudit.audit.outcomes[outcome] ?? outcome },
   {

@@ -73,6 +73,13 @@ const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 export const readable = (text: string, names: ReadonlyMap<string, string>): string =>
   text.replace(UUID, (id) => names.get(id) ?? id.slice(-6))
 
+/** The details of a row, such as whose grant it was and which role it gave. */
+export const detailsOf = (details: Record<string, unknown>, names: ReadonlyMap<string, string>): string =>
+  Object.entries(details)
+    .filter(([, value]) => value !== null && JSON.stringify(value) !== '{}')
+    .map(([name, value]) => `${name}: ${readable(typeof value === 'string' ? value : JSON.stringify(value), names)}`)
+    .join(', ')
+
 /** Converts a typed name to the form in which its log identifies the person; any other text stays unchanged. */
 export const actorOf = (source: Source, typed: string, names: ReadonlyMap<string, string>): string => {
   const name = typed.replace(/^user:/, '')

@@ -127,9 +127,8 @@ export const resourceOperationsQuery = (resource_id: string) =>
 export const capabilitiesQuery = (resource_id: string) =>
   queryOf(['resource-capabilities', resource_id], '/v1/resources/{resource_id}/capabilities', { path: { resource_id } })
 
-/** A field and an operator: the catalog's own filter language. */
-const FILTER =
-  /(^|[\s(-])(resource_id|type_key|name|display_name|owner|parent_id|lifecycle_status|health_status|layer_kind|drift|provides|(created|updated)_(at|by)|version|(scope|labels|desired_state|observed_state)\.[^\s=<>:!]+)\s*(=|!=|<|>|:)/
+/** A field and an operator. A mistyped field too: the catalog then names the fault. Addresses are words. */
+const FILTER = /(^|[\s(])-?(?![\da-f]+:)[a-z_]+(\.[^\s=<>:!]+)*\s*(=|!=|<|>|:(?!\/\/))/i
 
 /** Whether a text is words to search for rather than a filter. */
 export const isWords = (q: string): boolean => q !== '' && !FILTER.test(q)

@@ -39,11 +39,10 @@ export const ResourcesPage = () => {
   useTopic('resources')
   const { sort, ...filters } = find
   const filtered = Object.values(filters).some((value) => value !== '' && value !== undefined)
-  const set = (change: Partial<typeof find>) =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
+  const set = (change: Partial<typeof find>, replace = false) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace })
   const columns = useMemo(
-    () =>
-      sortable(sort, (next) => void navigate({ search: (before) => ({ ...before, sort: next ?? '' }), replace: true })),
+    () => sortable(sort, (next) => void navigate({ search: (before) => ({ ...before, sort: next ?? '' }) })),
     [sort, navigate],
   )
   return (
@@ -51,7 +50,7 @@ export const ResourcesPage = () => {
       <Heading title={tCatalog.resources.title}>{tCatalog.resources.title}</Heading>
       <Behind replies={[words ? found.data : list.data?.pages[0]]} />
       <div className="flex flex-wrap items-center gap-3">
-        <SearchField label={tCatalog.resources.search} value={find.q} search={(q) => set({ q })} />
+        <SearchField label={tCatalog.resources.search} value={find.q} search={(q, replace) => set({ q }, replace)} />
         <Filters find={find} set={set} />
         {filtered ? CLEAR : null}
       </div>

@@ -10,7 +10,12 @@ import type { ReadDeps } from '../deps.ts'
 
 const EventsQuery = Type.Object({
   ...PageQuery.properties,
-  user_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only events about this user.' })),
+  user_id: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description: 'Only events about this user, also those of their grants and memberships.',
+    }),
+  ),
   type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as user.disabled.' })),
   from: Type.Optional(Type.String({ format: 'date-time' })),
   to: Type.Optional(Type.String({ format: 'date-time' })),
@@ -31,7 +36,7 @@ export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
       const { page_size, page_token, ...filter } = req.query
       const list = { route: 'user-events', ...filter }
       const [before] = pages.after(page_token, list) ?? []
-      const rows = await listAudit(deps.db, user_events, { ...filter, before }, page_size + 1)
+      const rows = await listAudit(deps.db, user_events, { ...filter, named: true, before }, page_size + 1)
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },
@@ -41,4 +46,5 @@ export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
 const viewOf = (row: typeof user_events.$inferSelect) => ({
   at: new Date(row.at).toISOString(),
   ...pick(row, 'actor', 'roles', 'action', 'object', 'outcome', 'reason', 'request_id'),
+  details: (JSON.parse(row.body) as { details?: Record<string, unknown> }).details ?? null,
 })

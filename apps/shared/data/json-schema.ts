@@ -118,13 +118,15 @@ export const compileSchema = (schema: unknown, { defaults = false } = {}): Schem
 const violationsOf = (validate: ValidateFunction): Violation[] => (validate.errors ?? []).map(violationOf)
 
 export const violationOf = (error: ErrorObject): Violation => {
-  const member = error.params.additionalProperty ?? error.params.missingProperty
+  const member = error.params.additionalProperty ?? error.params.missingProperty ?? error.propertyName
   const token = member === undefined ? '' : `/${String(member).replaceAll('~', '~0').replaceAll('/', '~1')}`
   return { pointer: `${error.instancePath}${token}`, code: error.keyword, message: messageOf(error) }
 }
 
 const SEEN = 'must be one visible line, without control or invisible characters'
-const messageOf = ({ keyword, params, message = 'is not valid' }: ErrorObject): string => {
+const messageOf = ({ keyword, params, propertyName, message = 'is not valid' }: ErrorObject): string => {
+  if (propertyName !== undefined) return `is not a valid name here: it ${message}`
+  if (keyword === 'format' && params.format === 'date-time') return 'must be a time such as 2026-01-31T12:00:00Z'
   if (keyword === 'additionalProperties') return 'is not a known member'
   if (keyword === 'enum') return `${message}: ${(params.allowedValues as unknown[]).join(', ')}`
   return keyword === 'pattern' && OURS.includes(params.pattern) ? SEEN : message

@@ -33,7 +33,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     if (char === 0x22) {
       const start = at
       at = endOfString(text, at)
-      if (at - start > limits.string_bytes) throw tooLong(text, limits.string_bytes)
+      if (at - start - 1 > limits.string_bytes) throw tooLong(text, limits.string_bytes)
       const open = members.at(-1)
       if (expectKey && open) {
         expectKey = false

@@ -106,8 +106,9 @@ const isTaken = (req: FastifyRequest): boolean => {
 }
 
 export const otherMediaType = ({ media_type }: Pick<Codes, 'media_type'>, req: FastifyRequest) => {
-  const given = JSON.stringify(req.headers['content-type'] ?? '')
-  return new AppError('validation_error', media_type, `The content type ${given} is not accepted here.`, {
+  const given = req.headers['content-type']
+  const detail = given ? `The content type ${JSON.stringify(given)} is not accepted here.` : 'Content-Type is missing.'
+  return new AppError('validation_error', media_type, detail, {
     status: 415,
     hint: `Send ${typesOf(req).join(' or ')} in UTF-8.`,
   })

@@ -95,19 +95,19 @@ const ofItsKind = (errors: readonly ErrorObject[]): ErrorObject[] => {
     if (others.length === branches.size) continue
     for (const error of [union, ...others.flat()]) dropped.add(error)
   }
-  return errors.filter((error) => !dropped.has(error))
+  // The fault of a name is said by the error before.
+  return errors.filter((error) => !dropped.has(error) && error.keyword !== 'propertyNames')
 }
 
 /** Returns the refusal of a value that does not fit its schema, with a pointer to every violation. */
 export const invalid = (all: ErrorObject[], context: string, codes: EdgeCodes): AppError => {
   const errors = ofItsKind(all)
   const violations = errors.map((error): Violation => {
-    const member = error.params.additionalProperty ?? error.params.missingProperty
-    const pointer = `${context === 'body' ? '' : `/${context}`}${error.instancePath}${member === undefined ? '' : `/${String(member)}`}`
+    const { pointer, code, message } = violationOf(error)
     return {
-      pointer,
-      code: error.keyword,
-      message: error.keyword === 'additionalProperties' ? 'is not a known field' : violationOf(error).message,
+      pointer: `${context === 'body' ? '' : `/${context}`}${pointer}`,
+      code,
+      message: code === 'additionalProperties' ? 'is not a known field' : message,
     }
   })
   const code = errors.every((error) => error.keyword === 'additionalProperties')

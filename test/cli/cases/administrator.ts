@@ -18,7 +18,7 @@ describe('an administrator', () => {
       expect(await act(verb, '--reason', 'a test', '--yes')).toMatchObject({ code: 0, err: `nadia is ${verb}d.\n` })
     expect(await act('unlock')).toMatchObject({ code: 0 })
     const nobody = await signalbox('ada', ['user', 'unlock', 'nobody-at-all'])
-    expect(nobody).toMatchObject({ code: 2, err: expect.stringContaining('No account is called') })
+    expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('No account is called') })
     expect((await signalbox('ada', ['user', 'list', '--q', 'nadia'])).out).toMatch(/nadia +ACTIVE +viewer/)
 
     const logs = ['operations', 'catalog', 'users', 'sign-ins'].map((source) =>

@@ -27,8 +27,8 @@ describe('the catalog', () => {
     const tree = await signalbox('ada', ['topology', 'show', 'imp'])
     expect(tree.out).toMatch(/^imp {3}region .*\n {2}imp-a {3}datacenter {3}\w+ {3}\d+ resources\n/)
     expect(await signalbox('ada', ['topology', 'show', 'atlantis'])).toMatchObject({
-      code: 0,
-      out: expect.stringContaining('No region atlantis.'),
+      code: 1,
+      err: expect.stringContaining('No region is called "atlantis".'),
     })
     // A link between regions is no containment.
     const near = { resource_id: 'imp-near', type_key: 'topology.region', name: 'imp-near', desired_state: {} }

@@ -73,7 +73,7 @@ describe('looking closer', () => {
     )
     const plan = { url: `${stack.gateway_url}/plans/${intent?.latest_plan_id}` }
     expect(json(await signalbox('olga', ['open', intent?.intent_id ?? '', '-o', 'json']))).toEqual(plan)
-    expect(await signalbox('olga', ['open', 'no-such-thing'])).toMatchObject({ code: 2 })
+    expect(await signalbox('olga', ['open', 'no-such-thing'])).toMatchObject({ code: 1 })
 
     const browser = join(home, 'browser.sh')
     writeFileSync(browser, `#!/bin/sh\necho "$1" > ${join(home, 'opened')}\n`)

@@ -43,7 +43,7 @@ export const ResourceUpdateCommand = Closed(
   {
     ...CommandBase,
     operation_id: Uuid,
-    expected_version: Type.Integer({ minimum: 0 }),
+    expected_version: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     changes: Closed({
       lifecycle_status: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
       health_status: Type.Optional(Health),
@@ -62,7 +62,7 @@ export const CapabilitiesCommand = Closed(
   {
     ...CommandBase,
     operation_id: Type.Optional(Uuid),
-    expected_version: Type.Integer({ minimum: 0 }),
+    expected_version: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     mode: Type.Optional(Type.Enum(['merge', 'replace'], { description: 'replace withdraws what is not listed.' })),
     provided_capability_changes: Type.Array(CapabilityChange, { maxItems: 100 }),
     evidence_refs: Type.Optional(Type.Array(EvidenceRef, { maxItems: 50 })),
@@ -85,7 +85,7 @@ export const HealthObservation = Closed(
   {
     ...CommandBase,
     operation_id: Type.Optional(Uuid),
-    expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
+    expected_version: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     source: Type.String({ pattern: '^[a-z0-9._-]{1,64}$' }),
     check_key: Type.String({ pattern: '^[a-z0-9._-]{1,64}$' }),
     status: Health,

@@ -262,7 +262,7 @@ export const WriteQuery = Closed({
     Type.Enum(['record_only'], { description: 'Records facts about existing resources; permission catalog:record.' }),
   ),
   validate_only: Type.Optional(Type.Boolean({ description: 'Runs all checks and stores nothing.' })),
-  expected_version: Type.Optional(Type.Integer({ minimum: 0 })),
+  expected_version: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   reason: Type.Optional(Type.String({ maxLength: 2000 })),
   manager: Type.Optional(
     text('site-config', {

@@ -140,4 +140,9 @@ export const EventView = Type.Object({
   outcome: text('done'),
   reason: nullable(Type.String()),
   request_id: nullable(Type.String()),
+  details: nullable(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The change in words: for a grant, its subject, role and scope. No secrets.',
+    }),
+  ),
 })

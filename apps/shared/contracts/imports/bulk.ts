@@ -17,6 +17,7 @@ const existing = {
   resource_id: ResourceId,
   expected_version: Type.Integer({
     minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
     description: 'The version that the change was decided on; that of a resource created in this request is 1.',
   }),
 }
