@@ -11,7 +11,7 @@ export const clientTypes = async (document: string): Promise<string> => {
   const parsed = JSON.parse(text, (_name, value) =>
     value?.in === 'header' && value.name === 'idempotency-key' ? { ...value, required: false } : jsonAlone(value),
   )
-  return HEAD + astToString(await openapiTS(parsed))
+  return HEAD + astToString(await openapiTS(parsed, { defaultNonNullable: false }))
 }
 
 const jsonAlone = (value: { content?: Record<string, unknown>; description?: unknown } | null): unknown => {
