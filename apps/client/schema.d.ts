@@ -1267,7 +1267,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description Creates a second key with the same rights; the first one works until the overlap ends.
+         * @description Creates a second key with the same rights, and as long a life unless another is asked for; the first one works until the overlap ends.
          */
         post: operations["rotateMachineKey"];
         delete?: never;
@@ -1288,7 +1288,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a credential of a machine
-         * @description Ends a credential and its tokens at once.
+         * @description Ends a credential and its tokens; 202 while its tokens are still being ended.
          */
         delete: operations["revokeMachineCredential"];
         options?: never;
@@ -4331,6 +4331,10 @@ export interface components {
             };
             allowed_actions: components["schemas"]["AllowedActionSchema"][];
         };
+        EndingCredential: {
+            /** @constant */
+            sessions: "pending";
+        };
         EngineRef: {
             namespace: string;
             workflow_id: string;
@@ -4787,6 +4791,7 @@ export interface components {
             datacenter_id?: string;
             layer_id?: string;
             segment_id?: string;
+            /** @description A type such as fleet.host, or fleet.* for all below it. Leave it out for all types. */
             type_key?: string;
         };
         GrantView: {
@@ -5707,7 +5712,7 @@ export interface components {
             /** @description The networks it may be used from; none: anywhere. */
             networks?: string[];
             /** @default 90 */
-            expires_in_days: number;
+            expires_in_days?: number;
             jwk?: components["schemas"]["Jwk"];
             trust?: components["schemas"]["Trust"];
         };
@@ -7313,9 +7318,9 @@ export interface components {
         RoleName: "viewer" | "planner" | "operator" | "approver" | "engineer" | "admin" | "auditor" | "controller";
         Rotation: {
             /** @default 86400 */
-            overlap_s: number;
-            /** @default 90 */
-            expires_in_days: number;
+            overlap_s?: number;
+            /** @description By default as many as the first key was given. */
+            expires_in_days?: number;
         };
         RulesBody: {
             /** @description The events that are sent at all. */
@@ -7354,7 +7359,7 @@ export interface components {
              * @default plan
              * @enum {unknown}
              */
-            proceed: "plan" | "start";
+            proceed?: "plan" | "start";
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -7452,7 +7457,7 @@ export interface components {
              * @description How long messages are signed with the previous secret too; 0: no longer.
              * @default 86400
              */
-            overlap_s: number;
+            overlap_s?: number;
             /** @description Check and show the effect; nothing is stored. Answers 200 or the real refusal. */
             dry_run?: boolean;
         };
@@ -8170,6 +8175,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -8652,11 +8658,11 @@ export interface operations {
     };
     startProviderSignIn: {
         parameters: {
-            query: {
+            query?: {
                 /** @description A path of the console. */
                 return_to?: string;
                 /** @description trial: signs no one in; an administrator reads what a sign-in would do. */
-                purpose: "sign_in" | "trial";
+                purpose?: "sign_in" | "trial";
                 /** @description Of a native app. */
                 redirect_uri?: string;
                 /** @description PKCE, S256. */
@@ -8825,7 +8831,10 @@ export interface operations {
     };
     listSessions: {
         parameters: {
-            query?: never;
+            query?: {
+                page_size?: number;
+                page_token?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -9446,7 +9455,10 @@ export interface operations {
     };
     listUserSessions: {
         parameters: {
-            query?: never;
+            query?: {
+                page_size?: number;
+                page_token?: string;
+            };
             header?: never;
             path: {
                 user_id: string;
@@ -9561,8 +9573,8 @@ export interface operations {
     };
     listAuthEvents: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 page_token?: string;
                 /** @description The user the event is about. */
                 user_id?: string;
@@ -9960,8 +9972,8 @@ export interface operations {
     };
     listUsers: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 page_token?: string;
                 status?: "ACTIVE" | "DISABLED" | "DELETED";
                 q?: string;
@@ -10387,8 +10399,8 @@ export interface operations {
     };
     listGroups: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 page_token?: string;
             };
             header?: never;
@@ -10655,8 +10667,8 @@ export interface operations {
     };
     listGrants: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 page_token?: string;
             };
             header?: never;
@@ -10860,8 +10872,8 @@ export interface operations {
     };
     listChanges: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 page_token?: string;
                 status?: components["schemas"]["ChangeState"];
             };
@@ -11067,8 +11079,8 @@ export interface operations {
     };
     listMachines: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 page_token?: string;
             };
             header?: never;
@@ -11314,6 +11326,17 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Accepted, and not yet carried out. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "idempotency-replayed": components["headers"]["idempotency-replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndingCredential"];
+                };
+            };
             /** @description Done, without a body. */
             204: {
                 headers: {
@@ -11342,8 +11365,8 @@ export interface operations {
     };
     listUserEvents: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 page_token?: string;
                 /** @description Only events about this user. */
                 user_id?: string;
@@ -13244,8 +13267,8 @@ export interface operations {
     };
     listCatalogAudit: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 /** @description From the previous reply. */
                 page_token?: string;
                 /** @description Who: `user:<uuid>` or `svc:<name>`. */
@@ -15297,8 +15320,8 @@ export interface operations {
     };
     listOperationAudit: {
         parameters: {
-            query: {
-                page_size: number;
+            query?: {
+                page_size?: number;
                 /** @description From the previous reply. */
                 page_token?: string;
                 /** @description Who: `user:<uuid>` or `svc:<name>`. */
