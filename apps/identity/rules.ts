@@ -28,7 +28,11 @@ type WantedGrant = { role: string; scope?: object; expires_at?: string }
 /** A grant that could never apply is a mistake. */
 export const refuseGrant = ({ role, scope = {}, expires_at }: WantedGrant, now: Date, at = '') => {
   if (UNSCOPED_ROLES.has(role as Role) && Object.keys(scope).length > 0)
-    return new AppError('validation_error', 'scope_not_allowed', `The role ${role} applies everywhere and takes no scope.`)
+    return new AppError(
+      'validation_error',
+      'scope_not_allowed',
+      `The role ${role} applies everywhere and takes no scope.`,
+    )
   return expires_at !== undefined && Date.parse(expires_at) <= now.getTime()
     ? wrongAt(`${at}/expires_at`, 'is in the past', {
         status: 422,

@@ -25,7 +25,10 @@ const grant = (subject_id: string, role: string, more: object = {}) =>
   ada.post('/v1/admin/grants', { subject_type: 'user', subject_id, role, ...more })
 /** Lets a grant end that was just made. */
 const end = ({ body }: Awaited<ReturnType<typeof grant>>) =>
-  p.deps.db.update(grants).set({ expires_at: new Date().toISOString() }).where(eq(grants.id, String(body.id)))
+  p.deps.db
+    .update(grants)
+    .set({ expires_at: new Date().toISOString() })
+    .where(eq(grants.id, String(body.id)))
 const newGroup = async () => {
   const group_key = `g-${randomUUID().slice(0, 8)}`
   expect((await ada.post('/v1/admin/groups', { group_key, name: 'A group' })).status).toBe(201)

@@ -195,7 +195,8 @@ const rotationOf = (path: string, { id, name, created_at, expires_at }: Credenti
   }),
 })
 
-const daysBetween = (from: string, to: string) => Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000))
+const daysBetween = (from: string, to: string) =>
+  Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000))
 
 const revocationOf = (path: string, { id, name }: Credential): Act => ({
   title: words.revoke_one(name),

@@ -76,7 +76,7 @@ const openSetup = ({ keks, clock }: Deps, user_id: string, text: string): Setup 
 
 /**
  * Makes a setup the person's authenticator app, replacing the previous one, once a code proves that the app has it. The
- * same one again changes nothing; one that is older than the app, or whose app was removed, has expired.
+ * same one again has no effect; one that is older than the app, or whose app was removed, has expired.
  */
 export const setTotp = async (deps: Deps, { userId, setup: text, code }: SetTotpRequest) => {
   const user_id = personOf(userId)
