@@ -28,7 +28,7 @@ const make = async () => {
     value?.in === 'header' && value.name === 'idempotency-key' ? { ...value, required: false } : jsonAlone(value),
   )
   const whole = `${FILE}.${process.pid}`
-  writeFileSync(whole, HEAD + astToString(await openapiTS(parsed)))
+  writeFileSync(whole, HEAD + astToString(await openapiTS(parsed, { defaultNonNullable: false })))
   renameSync(whole, FILE)
 }
 

@@ -23,10 +23,23 @@ export const refuseSelfGrant = (requester: string, accounts: readonly string[]) 
     ? denied('self_grant', 'You cannot give rights to yourself or to a group you are in.', 'Ask another administrator.')
     : undefined
 
-export const refuseScope = (role: string, scope: object | undefined) =>
-  UNSCOPED_ROLES.has(role as Role) && scope && Object.keys(scope).length > 0
-    ? new AppError('validation_error', 'scope_not_allowed', `The role ${role} applies everywhere and takes no scope.`)
+type WantedGrant = { role: string; scope?: object; expires_at?: string }
+
+/** A grant that could never apply is a mistake. */
+export const refuseGrant = ({ role, scope = {}, expires_at }: WantedGrant, now: Date, at = '') => {
+  if (UNSCOPED_ROLES.has(role as Role) && Object.keys(scope).length > 0)
+    return new AppError(
+      'validation_error',
+      'scope_not_allowed',
+      `The role ${role} applies everywhere and takes no scope.`,
+    )
+  return expires_at !== undefined && Date.parse(expires_at) <= now.getTime()
+    ? wrongAt(`${at}/expires_at`, 'is in the past', {
+        status: 422,
+        hint: 'Send a time in the future, or leave it out for a grant that does not end.',
+      })
     : undefined
+}
 
 /** A machine holds no role that decides or administers, not even by a group; a person holds no control-plane role. */
 export const refuseRolesOf = (accounts: readonly Pick<UserRow, 'username' | 'kind'>[], roles: readonly string[]) => {

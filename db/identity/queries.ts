@@ -194,14 +194,16 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .where(eq(group_members.group_key, group_key))
     .then((rows) => rows.map((row) => row.user_id))
 
-/** One event, or all about the status of a user. */
-export type Cause = { event_id: string } | { user_id: string }
+/** One event, all about the status of a user, or the end of a machine's credential. */
+export type Cause = { event_id: string } | { user_id: string } | { credential_id: string }
 /** Whether the relay has yet to end the sessions, which it does before it publishes the event. */
 export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> => {
   const these =
     'event_id' in of
       ? eq(outbox.event_id, of.event_id)
-      : and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id))
+      : 'user_id' in of
+        ? and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id))
+        : sql`${outbox.payload} ->> 'credential_id' = ${of.credential_id}`
   const waiting = and(these, isNull(outbox.published_at), isNull(outbox.js_seq))
   return (await db.select({ id: outbox.event_id }).from(outbox).where(waiting)).length > 0
 }

@@ -311,23 +311,39 @@ describe('an API key', () => {
     expect((await byKey(String(next.body.key))).status).toBe(200)
   })
 
-  it('is refused everywhere within a second of its revocation, and so is its token', async () => {
+  it('rotates for as long as the key before was given, unless another length is asked for', async () => {
+    const { id } = await machine('auditor')
+    const old = await keyOf(id, { expires_in_days: 1 })
+    const rotate = (body: object) => post(`/api/v1/admin/machines/${id}/credentials/${old.id}/rotate`, body)
+    const days = ({ body }: { body: Record<string, unknown> }) => {
+      const { created_at, expires_at } = body.credential as { created_at: string; expires_at: string }
+      return Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 86_400_000)
+    }
+    expect(days(await rotate({}))).toBe(1)
+    expect(days(await rotate({ expires_in_days: 7 }))).toBe(7)
+  })
+
+  it('rotates without an overlap: the tokens of the first key end', async () => {
+    const { id } = await machine('auditor')
+    const old = await keyOf(id)
+    const token = bearer((await byKey(old.key)).body.access_token)
+    expect((await get('/api/v1/admin/users', token)).status).toBe(200)
+    await post(`/api/v1/admin/machines/${id}/credentials/${old.id}/rotate`, { overlap_s: 0 })
+    await until(async () => (await get('/api/v1/admin/users', token)).status === 401)
+  })
+
+  it('is refused everywhere once its revocation is answered, and so is its token', async () => {
     const { id } = await machine('auditor')
     const { id: credential_id, key } = await keyOf(id)
     const token = bearer((await byKey(key)).body.access_token)
     expect((await get('/api/v1/admin/users', token)).status).toBe(200)
     const url = `${gateway.url}/api/v1/admin/machines/${id}/credentials/${credential_id}`
     const gone = await send(url, { method: 'DELETE', headers: { ...ada, 'idempotency-key': randomUUID() } })
-    const since = performance.now()
     expect(gone.status).toBe(204)
-    await until(async () => (await get('/api/v1/admin/users', token)).status === 401, {
-      timeout_ms: 3000,
-      every_ms: 20,
-    })
-    expect(performance.now() - since).toBeLessThan(1000)
+    expect((await get('/api/v1/admin/users', token)).status).toBe(401)
     await expectRefused(byKey(key), 'invalid_client', 'revoked')
     const events = await auth.identity_deps.db.select().from(outbox)
-    expect(events.filter(({ type }) => type === 'auth.user.credential_revoked.v1')).toHaveLength(1)
+    expect(events.filter(({ payload }) => payload.credential_id === credential_id)).toHaveLength(1)
   })
 
   it('gives no token once its machine is disabled or has no active owner', async () => {

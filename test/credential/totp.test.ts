@@ -196,6 +196,23 @@ describe('a set-up', () => {
     expect(await one.session.getTotp({ userId: user_id })).not.toHaveProperty('totp')
   })
 
+  it('that is spent takes a right code, and brings back no app that was removed or replaced', async () => {
+    const eva = await person()
+    now = new Date(now.getTime() - 9 * MINUTE_MS)
+    const again = async (code: string, { setup } = eva) =>
+      (await two.session.setTotp({ userId: eva.user_id, setup, code })).refused
+    expect(await again(wrongOf(eva.secret))).toBe('totp_invalid')
+    expect(await again(codeAt(eva.secret, now))).toBe('')
+    const next = await begin(eva.user_id)
+    expect(await again(codeAt(next.secret, now), { ...eva, ...next })).toBe('')
+    expect(await again(codeAt(eva.secret, now))).toBe('challenge_expired')
+    await one.session.removeTotp({ userId: eva.user_id })
+    expect(await again(codeAt(next.secret, now), { ...eva, ...next })).toBe('challenge_expired')
+    expect(await one.session.getTotp({ userId: eva.user_id })).not.toHaveProperty('totp')
+    const fresh = await begin(eva.user_id)
+    expect(await again(codeAt(fresh.secret, now), { ...eva, ...fresh })).toBe('')
+  })
+
   it('replaces the previous app, whose codes then no longer count', async () => {
     const eva = await person()
     const next = await begin(eva.user_id)

@@ -9,7 +9,7 @@ import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { Identity, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { appendAuditTo } from '../../db/audit.ts'
-import { outbox, user_events } from '../../db/identity/tables.ts'
+import { grants, outbox, user_events } from '../../db/identity/tables.ts'
 import { counted } from '../session/support/auth.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
@@ -23,6 +23,12 @@ afterAll(() => p.stop())
 
 const grant = (subject_id: string, role: string, more: object = {}) =>
   ada.post('/v1/admin/grants', { subject_type: 'user', subject_id, role, ...more })
+/** Lets a grant end that was just made. */
+const end = ({ body }: Awaited<ReturnType<typeof grant>>) =>
+  p.deps.db
+    .update(grants)
+    .set({ expires_at: new Date().toISOString() })
+    .where(eq(grants.id, String(body.id)))
 const newGroup = async () => {
   const group_key = `g-${randomUUID().slice(0, 8)}`
   expect((await ada.post('/v1/admin/groups', { group_key, name: 'A group' })).status).toBe(201)
@@ -166,8 +172,20 @@ describe('grants', () => {
   it('end at their time', async () => {
     const user = await p.newUser(ada)
     await grant(user.user_id, 'auditor', { expires_at: new Date(Date.now() + 3600_000).toISOString() })
-    await grant(user.user_id, 'viewer', { expires_at: new Date(Date.now() - 1000).toISOString() })
+    await end(await grant(user.user_id, 'viewer'))
     expect(await rolesOf(user)).toEqual(['auditor'])
+  })
+  it('are refused if they could never apply', async () => {
+    const user = await p.newUser(ada)
+    const past = { expires_at: new Date(Date.now() - 1000).toISOString() }
+    const wrong = { status: 422, code: 'schema_violation', hint: expect.stringContaining('in the future') }
+    expect((await grant(user.user_id, 'viewer', past)).body).toMatchObject(wrong)
+    const created = await ada.post('/v1/admin/users', { username: 'late', grants: [{ role: 'viewer', ...past }] })
+    expect(created.body).toMatchObject({ ...wrong, violations: [{ pointer: '/grants/0/expires_at' }] })
+    for (const type_key of ['*', '*.host', 'fleet.*.host', 'fleet', 'fleet.'])
+      expect([type_key, (await grant(user.user_id, 'viewer', { scope: { type_key } })).status]).toEqual([type_key, 400])
+    for (const type_key of ['fleet.*', 'fleet.host'])
+      expect((await grant(user.user_id, 'operator', { scope: { type_key } })).status).toBe(201)
   })
   it('are refused if doubled, for an unknown subject, with a scope on an unscoped role, and for oneself', async () => {
     const user = await p.newUser(ada)
@@ -187,9 +205,7 @@ describe('grants', () => {
   })
   it('can be granted again once they have ended', async () => {
     const user = await p.newUser(ada)
-    expect(
-      (await grant(user.user_id, 'viewer', { expires_at: new Date(Date.now() - 1000).toISOString() })).status,
-    ).toBe(201)
+    await end(await grant(user.user_id, 'viewer'))
     expect((await grant(user.user_id, 'viewer')).status).toBe(201)
     expect((await grant(user.user_id, 'viewer')).body.code).toBe('grant_exists')
     expect(await rolesOf(user)).toEqual(['viewer'])
@@ -376,7 +392,7 @@ describe('RPC', () => {
   })
   it('gives principals with scoped and inherited grants, and none to users who are not ACTIVE', async () => {
     const { rows } = await p.deps.db.execute<{ id: string }>(
-      `select u.id from identity.users u join identity.grants g on g.subject_id = u.id::text and g.scope <> '{}' where u.status = 'ACTIVE' limit 1`,
+      `select u.id from identity.users u join identity.grants g on g.subject_id = u.id::text and g.scope ? 'region_id' where u.status = 'ACTIVE' limit 1`,
     )
     const { principal } = await client('operations').getPrincipal({ userId: rows[0]?.id ?? '' })
     if (!principal) throw new Error('a principal was expected')

@@ -75,6 +75,23 @@ describe('own sessions', () => {
     expect(JSON.stringify(body)).not.toContain('hash')
   })
 
+  it('are listed page by page, each once', async () => {
+    for (let more = 0; more < 3; more += 1) await login('eva')
+    const read = async (query = '') => (await call('GET', `/v1/sessions${query}`, me.access_token)).body
+    const idsIn = ({ items }: Answer['body']) => (items as { id: string }[]).map(({ id }) => id)
+    const whole = await read()
+    expect(whole.next_page_token).toBeNull()
+    const seen: string[] = []
+    for (let token: unknown = ''; token !== null; ) {
+      const page = await read(`?page_size=2${token ? `&page_token=${token}` : ''}`)
+      expect(idsIn(page).length).toBeLessThanOrEqual(2)
+      seen.push(...idsIn(page))
+      token = page.next_page_token
+    }
+    expect(seen.length).toBeGreaterThan(3)
+    expect(seen).toEqual(idsIn(whole))
+  })
+
   it('are listed while they last: one whose provider allowed less than 30 days ends before its record does', async () => {
     const { access_token } = (await login('eva')).body
     const { session_id, sub } = claims(access_token)

@@ -184,23 +184,30 @@ const newTrust = ({ username }: MachineRow, path: string, permissions: string[])
   }),
 })
 
-const rotationOf = (path: string, { id, name }: Credential): Act => ({
+const rotationOf = (path: string, { id, name, created_at, expires_at }: Credential): Act => ({
   title: words.rotate_one(name),
   button: words.rotate,
   effect: words.rotate_effect,
   path: `${path}/credentials/${id}/rotate`,
   shown: words.key_shown,
-  fields: [{ name: 'overlap', label: words.overlap, kind: 'number', value: '24' }, DAYS],
+  fields: [
+    { name: 'overlap', label: words.overlap, kind: 'number', value: '24' },
+    { ...DAYS, value: String(daysBetween(created_at, expires_at)) },
+  ],
   body: (typed) => ({
     overlap_s: Number(typedIn(typed, 'overlap')) * 3600,
     expires_in_days: Number(typedIn(typed, 'days')),
   }),
 })
 
+const daysBetween = (from: string, to: string) =>
+  Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000))
+
 const revocationOf = (path: string, { id, name }: Credential): Act => ({
   title: words.revoke_one(name),
   button: words.revoke,
   effect: words.revoke_effect,
+  accepted: tAdmin.user.sessions_pending,
   danger: true,
   method: 'DELETE',
   path: `${path}/credentials/${id}`,

@@ -74,14 +74,15 @@ const openSetup = ({ keks, clock }: Deps, user_id: string, text: string): Setup 
   }
 }
 
-/** Makes a setup the person's authenticator app, replacing the previous one, once a code proves that the app has it. */
+/**
+ * Makes a setup the person's authenticator app, replacing the previous one, once a code proves that the app has it. The
+ * same one again has no effect; one that is older than the app, or whose app was removed, has expired.
+ */
 export const setTotp = async (deps: Deps, { userId, setup: text, code }: SetTotpRequest) => {
   const user_id = personOf(userId)
   const setup = openSetup(deps, user_id, text)
   if (!setup) return { refused: 'challenge_expired' }
   const { id } = setup
-  const had = await getTotp(deps.db, user_id)
-  if (had?.id === id) return { totp: message(had) }
   const secret = Buffer.from(setup.secret, 'hex')
   const now = deps.clock.now()
   const last_step = stepOf(secret, code, now)
@@ -89,7 +90,8 @@ export const setTotp = async (deps: Deps, { userId, setup: text, code }: SetTotp
   const [{ kek_id, key }] = deps.keks
   const row = { user_id, id, last_step, kek_id, secret: seal(key, aboutRow({ user_id, id }), secret) }
   const saved = await saveTotp(deps.db, { ...row, created_at: now.toISOString() })
-  return { totp: message(saved ?? { created_at: now.toISOString(), last_used_at: null }) }
+  const had = saved ?? (await getTotp(deps.db, user_id))
+  return had?.id === id ? { totp: message(had) } : { refused: 'challenge_expired' }
 }
 
 /**

@@ -8,7 +8,7 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { type By, type Measure, roleSensitivity } from '../control/changes.ts'
 import { lockGroup } from '../groups/measures.ts'
 import { rolesChanged } from '../mutations.ts'
-import { refuseRolesOf, refuseScope, refuseSelfGrant, throwIf } from '../rules.ts'
+import { refuseGrant, refuseRolesOf, refuseSelfGrant, throwIf } from '../rules.ts'
 import { findLivingUser } from '../users/change.ts'
 
 export const viewOf = ({ id, subject_type, subject_id, role, scope, expires_at }: GrantRow) => ({
@@ -44,7 +44,7 @@ export const grantMeasure: Measure<'grant.create'> = async ({ deps, tx, req, req
   const { subject_type, subject_id, role, scope = {}, expires_at } = wanted
   const toUser = subject_type === 'user'
   throwIf(refuseSelfGrant(requester, toUser ? [subject_id] : []))
-  throwIf(refuseScope(role, scope))
+  throwIf(refuseGrant(wanted, deps.clock.now()))
   if (!toUser) await lockGroup(tx, subject_id)
   const accounts = toUser ? [(await findLivingUser(tx, subject_id)).id] : await membersOf(tx, subject_id)
   throwIf(refuseRolesOf(await usersByIds(tx, accounts), [role]))

@@ -13,9 +13,9 @@ import { isNetwork } from '../../shared/web/networks.ts'
 import { perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { announce, changeOnce, ENDED_CREDENTIAL } from '../mutations.ts'
+import { announce, changeOnce, ENDED_CREDENTIAL, marked } from '../mutations.ts'
 import { throwIf } from '../rules.ts'
-import { noteShown } from './ending.ts'
+import { DAY_MS, noteShown } from './ending.ts'
 import { makeKey } from './key-format.ts'
 import { credentialMeasure, credentialView, detailsOf, lockMachine } from './measures.ts'
 
@@ -71,6 +71,7 @@ export const rotateKey = async (
   const old = known.find(({ id, kind }) => id === credential_id && kind === 'key')
   if (!old) throw notFound('key', credential_id, 'not_found')
   const { name, permissions, scope, networks } = old
+  const had_ms = Date.parse(old.expires_at) - Date.parse(old.created_at)
   return make(deps, req, {
     machine_id,
     kind: 'key',
@@ -78,7 +79,7 @@ export const rotateKey = async (
     permissions,
     scope: scope as CredentialRequest['scope'],
     networks,
-    expires_in_days,
+    expires_in_days: expires_in_days ?? Math.max(1, Math.round(had_ms / DAY_MS)),
     jwk: null,
     trust: null,
     replaces: { credential_id, overlap_s },
@@ -175,8 +176,21 @@ const refuseTrust = ({ issuers }: IdentityDeps, { issuer, claims }: NonNullable<
     : invalid('schema_violation', 'The trust accepts jobs of unprotected branches.', 'Send ref_protected as "true".')
 }
 
-/** DELETE …/credentials/{credential_id}: takes effect at once, by one administrator. The event ends its tokens. */
-export const revokeCredential = (
+/**
+ * DELETE …/credentials/{credential_id}, by one administrator. Waits until the relay has ended its tokens (204), for at most
+ * 2 s (202).
+ */
+export const revokeCredential = async (
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  of: { machine_id: string; credential_id: string },
+) => {
+  const stored = await endCredential(deps, req, of)
+  if (await marked(deps, { credential_id: of.credential_id })) return stored
+  return { ...stored, status: 202, body: Buffer.from(JSON.stringify({ sessions: 'pending' })) }
+}
+
+const endCredential = (
   deps: IdentityDeps,
   req: FastifyRequest,
   { machine_id, credential_id }: { machine_id: string; credential_id: string },

@@ -5,7 +5,7 @@ import { type MachineCredentialRow, machine_credentials } from '../../../db/iden
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import type { By, Measure } from '../control/changes.ts'
-import { rolesChanged } from '../mutations.ts'
+import { announce, ENDED_CREDENTIAL, rolesChanged } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 import { lockFound } from '../users/change.ts'
 import { DAY_MS, isUnused, noteShown, noticesDue } from './ending.ts'
@@ -82,6 +82,8 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ deps, t
           // Its end is intended, so no notice is needed.
           told: 99,
         })
+        const ended = { user_id: machine.id, credential_id: old.id }
+        if (overlap_s === 0) await announce(tx, req, ENDED_CREDENTIAL, ended)
       }
       await noteShown(tx, machine.id, new Date())
       // The people behind the machine have changed.

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { PendingCredential } from '../../shared/contracts/identity/changes.ts'
 import {
+  EndingCredential,
   Machines,
   MachineView,
   MadeCredential,
@@ -88,7 +89,8 @@ export const machineCredentialsRoutes = routes<IdentityDeps>('machines', (app, {
     ...command,
     operationId: 'rotateMachineKey',
     summary: 'Rotate an API key',
-    description: 'Creates a second key with the same rights; the first one works until the overlap ends.',
+    description:
+      'Creates a second key with the same rights, and as long a life unless another is asked for; the first one works until the overlap ends.',
     params: CredentialParams,
     body: Rotation,
     response,
@@ -103,9 +105,9 @@ export const machineCredentialsRoutes = routes<IdentityDeps>('machines', (app, {
     ...command,
     operationId: 'revokeMachineCredential',
     summary: 'Revoke a credential of a machine',
-    description: 'Ends a credential and its tokens at once.',
+    description: 'Ends a credential and its tokens; 202 while its tokens are still being ended.',
     params: CredentialParams,
-    response: { 204: Type.Null() },
+    response: { 202: EndingCredential, 204: Type.Null() },
     preHandler: allow('identity:admin', { kind: 'S' }),
     handler: async (req, reply) => sendStored(reply, await revokeCredential(deps, req, req.params)),
   })

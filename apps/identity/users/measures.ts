@@ -15,14 +15,15 @@ import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
 
 /** A new account: two administrators give its link, whatever its roles. */
 export const createMeasure: Measure<'user.create'> = async ({ deps, tx }, wanted) => {
-  const name = refuseNewUser(wanted)
+  const now = deps.clock.now()
+  const name = refuseNewUser(wanted, now)
   throwIf(refuseClosedLogin(deps.config.break_glass, name))
   if (await getUserByFolded(tx, foldUsername(name))) throw usernameTaken(wanted.username)
   return {
     sensitive: true,
     accounts: [],
     apply: async (by: By) => {
-      const user = await insertUser(tx, wanted, by)
+      const user = await insertUser(tx, wanted, by, now)
       const detail = await detailOf(tx, user)
       return {
         status: 201,

@@ -5,7 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { By } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
-import { refuseMixedScripts, refuseRolesOf, refuseScope, refuseUsername, throwIf } from '../rules.ts'
+import { refuseGrant, refuseMixedScripts, refuseRolesOf, refuseUsername, throwIf } from '../rules.ts'
 
 export type NewUser = {
   username: string
@@ -17,9 +17,9 @@ export const usernameTaken = (username: string) =>
     hint: 'Choose another name; names of deleted users are never used again.',
   })
 
-/** The name in its stored form. Throws if the name, a role or a scope is not acceptable. */
-export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser): string => {
-  for (const grant of wanted) throwIf(refuseScope(grant.role, grant.scope))
+/** The name in its stored form. Throws if the name or a grant is not acceptable. */
+export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser, now: Date): string => {
+  for (const [index, grant] of wanted.entries()) throwIf(refuseGrant(grant, now, `/grants/${index}`))
   const name = username.normalize('NFKC')
   throwIf(refuseUsername(name) ?? refuseMixedScripts(name))
   const roles = wanted.map(({ role }) => role)
@@ -28,8 +28,8 @@ export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser): strin
 }
 
 /** Creates a user with its grants. The folded form of the name must be free, including among deleted users. */
-export const insertUser = async (tx: Tx, wanted: NewUser, by: By): Promise<UserRow> => {
-  const name = refuseNewUser(wanted)
+export const insertUser = async (tx: Tx, wanted: NewUser, by: By, now = new Date()): Promise<UserRow> => {
+  const name = refuseNewUser(wanted, now)
   const [user] = await tx
     .insert(users)
     .values({ id: uuidv7(), username: name, folded: foldUsername(name), ...handedOut(by) })

@@ -11,7 +11,7 @@ import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from './commands.ts'
 import { actorOf, type By, endOwnSession, endUserSessions } from './end.ts'
-import { byUser, listOf } from './routes.ts'
+import { byUser, listOf, SessionsQuery } from './routes.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
 const UserSessionParams = Type.Object({
@@ -57,10 +57,12 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
     summary: 'List the sessions of a user',
     description: 'The sessions of a user, newest first.',
     params: UserParams,
+    querystring: SessionsQuery,
     response: { 200: SessionList },
     handler: async (req) => {
-      await findUser(deps, req.params.user_id, String(req.id))
-      return listOf(deps, req.params.user_id, req.caller.session_id)
+      const { user_id } = req.params
+      await findUser(deps, user_id, String(req.id))
+      return listOf(deps, { user_id, current: req.caller.session_id }, req.query)
     },
   })
 

@@ -2,10 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/shapes.ts'
+import { rowsFrom } from '../../shared/http/pages.ts'
 import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
+import type { SessionRecord } from '../store/store.ts'
 import { commandOf, runOnce } from './commands.ts'
 import { endOwnSession, endUserSessions, isOver, viewOf } from './end.ts'
 
@@ -15,12 +18,29 @@ const Revoked = Type.Object({ revoked: Type.Integer() })
 export const byUser = (req: FastifyRequest) =>
   ({ actor_type: 'user', actor_id: req.caller.user_id, request_id: String(req.id) }) as const
 
-/** All sessions of a user that last fit on one page: there are at most SESSION__CAP__PER_USER. */
-export const listOf = async (deps: SessionDeps, user_id: string, current?: string) => ({
-  items: (await deps.store.list(user_id)).flatMap((one) => (isOver(deps, one) ? [] : [viewOf(one, current)])),
-  next_page_token: null,
-  as_of: deps.clock.now().toISOString(),
+/** A user has at most SESSION__CAP__PER_USER, so without a size one page holds them all. */
+export const SessionsQuery = Type.Object({
+  ...PageQuery.properties,
+  page_size: Type.Integer({ minimum: 1, maximum: 500, default: 100 }),
 })
+
+/** The sessions of a user that have not ended, newest first. */
+export const listOf = async (
+  deps: SessionDeps,
+  { user_id, current }: { user_id: string; current?: string | undefined },
+  { page_size, page_token }: Type.Static<typeof SessionsQuery>,
+) => {
+  const list = { route: 'sessions', user_id }
+  const live = (await deps.store.list(user_id)).filter((one) => !isOver(deps, one))
+  const rows = rowsFrom(live, deps.pages.place(page_token, list), page_size, isAfter)
+  const { items, next_page_token } = deps.pages.cut(rows, page_size, list, keyOf)
+  return { items: items.map((one) => viewOf(one, current)), next_page_token, as_of: deps.clock.now().toISOString() }
+}
+
+const keyOf = ({ created_at, session_id }: SessionRecord) => [String(created_at), session_id]
+/** Positive if the session comes after this key. */
+const isAfter = ({ created_at, session_id }: SessionRecord, [at, id]: (string | null)[]) =>
+  Number(at) - created_at || (session_id < String(id) ? 1 : -1)
 
 /** A person must have signed in recently to end their other sessions (ASVS 7.5.2). An administrator may at any time. */
 const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRequest): void => {
@@ -35,10 +55,9 @@ export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) =>
     operationId: 'listSessions',
     summary: 'List your sessions',
     description: 'The sessions of the caller, newest first.',
+    querystring: SessionsQuery,
     response: { 200: SessionList },
-    handler: async (req) => {
-      return listOf(deps, req.caller.user_id, req.caller.session_id)
-    },
+    handler: ({ caller: { user_id, session_id }, query }) => listOf(deps, { user_id, current: session_id }, query),
   })
 
   app.delete('/v1/sessions/:session_id', {

@@ -50,7 +50,7 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
     ...common,
     operationId: 'createToken',
     summary: 'Sign in or renew tokens',
-    'x-errors': [401, 403],
+    'x-errors': [401, 403, 409],
     description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
     querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
     body: TokenBody,

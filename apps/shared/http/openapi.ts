@@ -111,10 +111,19 @@ const withoutRefusals = ({ body, response = {}, ...schema }: DocumentedSchema) =
   })
 
 type Patterned = { patternProperties?: Record<string, unknown>; propertyNames?: object }
+type Members = { properties?: Record<string, { default?: unknown }>; required?: unknown }
+/** A member with a default may be left out. */
+const requireOnly = (schema: Members | null): void => {
+  const { properties, required } = schema ?? {}
+  if (!schema || !properties || !Array.isArray(required)) return
+  schema.required = required.filter((name: string) => properties[name]?.default === undefined)
+}
+
 /** Returns a schema as plain JSON, and a record by its names and values: generators do not know `patternProperties`. */
 export const spelled = <T extends object>(schema: T): T =>
-  JSON.parse(JSON.stringify(schema), (name, value: Patterned | null) => {
+  JSON.parse(JSON.stringify(schema), (name, value: (Patterned & Members) | null) => {
     if (name.startsWith('~')) return undefined
+    requireOnly(value)
     const [record, another] = Object.entries(value?.patternProperties ?? {})
     if (!value || !record || another) return value
     const { patternProperties: _spelled, ...rest } = value

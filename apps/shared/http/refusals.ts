@@ -43,7 +43,7 @@ const SENT: Record<number, readonly [category: Category, code: Code, detail: str
   422: ['validation_error', 'idempotency_key_reused', 'This Idempotency-Key belongs to another request.'],
   428: ['version_conflict', 'precondition_required', 'If-Match is missing.'],
   429: ['rate_limited', 'rate_limited', 'Too many requests.'],
-  431: ['validation_error', 'headers_too_large', 'The request is not valid HTTP.'],
+  431: ['validation_error', 'headers_too_large', 'The path and headers of the request are too long.'],
   500: ['internal_error', 'unexpected', 'Something went wrong on our side.'],
   502: ['unavailable', 'upstream_failed', 'The catalog service could not be reached.'],
   503: ['unavailable', 'overloaded', 'The service is overloaded.'],

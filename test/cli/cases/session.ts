@@ -18,6 +18,15 @@ describe('signing in', () => {
     })
   })
 
+  it('ends another session by the end of its id', async () => {
+    await login('ada')
+    const ids = async () => (await signalbox('ada', ['session', 'list', '-o', 'id'])).out.trim().split('\n')
+    const [first = ''] = await ids()
+    await login('ada')
+    expect(await signalbox('ada', ['session', 'revoke', first.slice(-8)])).toMatchObject({ code: 0 })
+    expect(await ids()).not.toContain(first)
+  })
+
   it('names the fault: a wrong password, command or option, an unencrypted address, an absent server', async () => {
     const wrong = await signalbox('nobody', ['login', 'olga', '--password-stdin'], 'not the password\n')
     expect(wrong).toMatchObject({ code: 9, err: expect.stringContaining('invalid_credentials') })

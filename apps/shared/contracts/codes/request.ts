@@ -138,7 +138,11 @@ export const REQUEST = {
       'The deployer sets NOTIFY__ENABLED, a mail server, or NOTIFY__PUSH__KEY_FILE.',
       422,
     ],
-    address_refused: ['The address may not be called.', 'Use https outside, or ask the deployer to allow it.', 422],
+    address_refused: [
+      'The address may not be called.',
+      'Use the public https address of the receiver, or ask the deployer to allow this one.',
+      422,
+    ],
     code_wrong: ['The code is wrong or too old.', 'Enter that of the newest mail, or add the address again.', 422],
     too_many_targets: ['The intent selects too many targets.', 'Split the intent.', 422],
     unknown_procedure: ['There is no such procedure.', 'List the procedures at /api/v1/procedures.', 422],

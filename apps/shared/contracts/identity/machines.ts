@@ -90,7 +90,9 @@ export const NewCredential = Closed(
 export const Rotation = Closed(
   {
     overlap_s: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
-    expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
+    expires_in_days: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 365, description: 'By default as many as the first key was given.' }),
+    ),
   },
   { examples: [{ overlap_s: 3600, expires_in_days: 90 }] },
 )
@@ -130,6 +132,8 @@ export const Machines = pageOf(MachineView)
 export const ShownKey = Type.Optional(
   text('sbk_…', { description: 'The API key, shown only once: a repeated request does not return it.' }),
 )
+/** An ended credential whose tokens are still being ended. */
+export const EndingCredential = Type.Object({ sessions: Type.Literal('pending') })
 export const MadeCredential = Type.Object({ credential: CredentialView, key: ShownKey })
 
 /** The request of the change `machine.credential`. It holds only the hash of a key. */

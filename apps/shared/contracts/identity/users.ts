@@ -20,7 +20,13 @@ export const GrantScope = Closed(
     datacenter_id: Type.Optional(place(128)),
     layer_id: Type.Optional(place(128)),
     segment_id: Type.Optional(place(128)),
-    type_key: Type.Optional(place(64)),
+    type_key: Type.Optional(
+      Type.String({
+        pattern: '^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)*\\.([a-z][a-z0-9_]*|\\*)$',
+        maxLength: 64,
+        description: 'A type such as fleet.host, or fleet.* for all below it. Leave it out for all types.',
+      }),
+    ),
   },
   { description: 'Where a grant applies: all given fields must match; none given means everywhere.' },
 )
