@@ -536,6 +536,34 @@ describe('gates', () => {
     expect((await engine.ends(operation_id)).status).toBe('cancelled')
   })
 
+  it('hold their nodes if the policy says so; a retry of one opens the gate again', async () => {
+    const operation_id = await engine.start({
+      nodes: [call('a'), call('b')],
+      gates: [gate('go', ['a', 'b'], { deadline_s: 1, on_reject: 'hold' })],
+    })
+    await until(async () => (await engine.read.gate(operation_id, 'go')).status === 'expired')
+    expect(await engine.read.states(operation_id)).toEqual({ a: 'gated', b: 'gated' })
+    const own = sql`operation_id = ${operation_id}`
+    await engine.command(
+      operation_id,
+      'retry_node',
+      { node_id: 'a', scope: 'node', generations: { a: 2 }, gates: { go: { status: 'armed', round: 2 } } },
+      async (tx) => {
+        await tx.update(nodes).set({ generation: 2, state: 'pending' }).where(sql`${own} and node_id = 'a'`)
+        await tx
+          .update(gates)
+          .set({ status: 'armed', round: 2, policy: sql`policy || '{"deadline_s": 600}'` as never })
+          .where(own)
+      },
+    )
+    await until(async () => (await engine.read.gate(operation_id, 'go')).status === 'waiting')
+    expect(target.calls).toEqual([])
+    await engine.command(operation_id, 'gate_decided', { gate_id: 'go', round: 2, status: 'approved', digest: '' }, (tx) =>
+      tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(own),
+    )
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+  })
+
   it('follow their policy on silence: it approves only low risk, or keeps waiting', async () => {
     const start = (on_timeout: 'approve' | 'hold', risk_level: 'low' | 'high') =>
       engine.start({ nodes: [call('a')], gates: [gate('go', ['a'], { deadline_s: 1, on_timeout })], risk_level })
