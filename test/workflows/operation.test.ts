@@ -130,6 +130,12 @@ describe('nodes', () => {
     ).rows
     const row = (await engine.pool.query('select * from operations.operations where operation_id = $1', [operation_id]))
       .rows[0]
+    const times = await engine.pool.query(
+      `select started_at <= (select min(n.started_at) from operations.nodes n where n.operation_id = o.operation_id) as begins_first,
+         ended_at <= updated_at as ends_last from operations.operations o where operation_id = $1`,
+      [operation_id],
+    )
+    expect(times.rows).toEqual([{ begins_first: true, ends_last: true }])
     const chain = records.map((record) => ({ ...record, seq: Number(record.seq) }))
     expect(brokenLink(row.plan_hash, chain, { seq: Number(row.evidence_seq), hash: row.evidence_hash })).toBeUndefined()
     expect(end).toMatchObject({ evidence_head: { seq: Number(row.evidence_seq), hash: row.evidence_hash } })
