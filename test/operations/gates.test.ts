@@ -40,6 +40,14 @@ describe('a gate', () => {
     expect(headers.get('etag')).toMatch(/^"\d+-\d+"$/)
   })
 
+  it('names the wrong group of a vote that would count without it', async () => {
+    const { path, seen } = await waitingGate()
+    const voted = await p.as('eva').post(`${path}/approve`, { ...seen, as_group: 'dbas' })
+    expect(voted).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+    expect(voted.body.detail).toBe('"dbas" is not a group of yours that this gate asks for: leave out as_group.')
+    must(await p.as('eva').post(`${path}/approve`, { ...seen, as_group: 'netops' }), 200)
+  })
+
   it('that was rejected and holds its node is opened again by a retry of that node', async () => {
     const { operation_id, path, seen } = await waitingGate({ on_reject: 'hold' })
     await p.query(`update operations.nodes set state = 'gated' where operation_id = $1 and node_id = 'behind'`, [
