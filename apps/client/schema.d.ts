@@ -2747,7 +2747,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a schedule
-         * @description No further run begins; running operations continue.
+         * @description No further run begins by itself; running operations continue, and its owner may still run it.
          */
         post: operations["pauseSchedule"];
         delete?: never;
@@ -3355,7 +3355,7 @@ export interface paths {
         put?: never;
         /**
          * Reject a gate
-         * @description The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.
+         * @description The gate's policy (`on_reject`) decides the effect: its nodes fail; or they are held, and a retry of one opens the gate again; or the operation is cancelled.
          */
         post: operations["rejectGate"];
         delete?: never;
@@ -15163,9 +15163,12 @@ export interface operations {
                 /** @description The attempt of the node (default) or of its compensation. */
                 role?: "run" | "undo";
                 stream?: string;
-                level?: string;
+                level?: "debug" | "info" | "warn" | "error";
+                /** @description Only lines after this one. */
                 after_seq?: number;
+                /** @description Only lines before this one, the last ones first to fill the page. */
                 before_seq?: number;
+                /** @description The page is filled from the end. */
                 tail?: boolean;
                 limit?: number;
                 /** @description Plain text, any case. */

@@ -565,7 +565,10 @@ describe('nodes and logs', () => {
     expect(await read('after_seq=998&tail=true&limit=5')).toMatchObject({ first_seq: 999, last_seq: 1000 })
     expect(await read('after_seq=303&before_seq=301')).toMatchObject({ lines: [] })
     expect((await read('after_seq=51&level=error&tail=true&before_seq=150')).lines).toMatchObject([{ seq: 101 }])
-    expect(await p.as('vic').get(`${path}?level=foo`)).toMatchObject({ status: 400, body: { code: 'schema_violation' } })
+    expect(await p.as('vic').get(`${path}?level=foo`)).toMatchObject({
+      status: 400,
+      body: { code: 'schema_violation' },
+    })
     expect((await read('level=error&limit=3')).lines.map(({ seq }: { seq: number }) => seq)).toEqual([1, 51, 101])
     expect((await read('level=error&tail=true&limit=2')).lines.map(({ seq }: { seq: number }) => seq)).toEqual([
       901, 951,

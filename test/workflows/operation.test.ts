@@ -564,8 +564,11 @@ describe('gates', () => {
     )
     await until(async () => (await engine.read.gate(operation_id, 'go')).status === 'waiting')
     expect(target.calls).toEqual([])
-    await engine.command(operation_id, 'gate_decided', { gate_id: 'go', round: 2, status: 'approved', digest: '' }, (tx) =>
-      tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(own),
+    await engine.command(
+      operation_id,
+      'gate_decided',
+      { gate_id: 'go', round: 2, status: 'approved', digest: '' },
+      (tx) => tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(own),
     )
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
   })

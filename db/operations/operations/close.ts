@@ -83,7 +83,11 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
       },
     ],
     // The head is stated after the chain is complete, so that a truncated chain is detected.
-    last: (evidence_head) => ({ ...said, type: 'operation.ended', data: { status, end_reason, versions, evidence_head } }),
+    last: (evidence_head) => ({
+      ...said,
+      type: 'operation.ended',
+      data: { status, end_reason, versions, evidence_head },
+    }),
     set: { engine_status: status, end_reason, ended_at: head.at, blocked_on: [], open_gates: 0 },
   })
   return evidence_head
