@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createDriftWatch } from '../../apps/operations/upkeep/drift.ts'
+import { passOverFreezes } from '../../apps/operations/calendar/over.ts'
+import { createDriftWatch, rethrow } from '../../apps/operations/upkeep/drift.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
@@ -53,6 +54,45 @@ describe('a freeze that a person makes', () => {
     expect(audit.map(({ action }) => action)).toEqual(['freeze.put', 'freeze.withdraw'])
     expect(audit.every(({ actor }) => String(actor).startsWith('user:'))).toBe(true)
     await running.release()
+  })
+
+  it('passes the gates that asked about it once it is ended, or its time is over', async () => {
+    const pass = () => passOverFreezes(p.deps, rethrow)
+    const overs = {
+      ended: () => p.as('eva').post(end('ended'), {}),
+      past: () =>
+        p.query(
+          `update operations.calendar_entries set entry = jsonb_set(entry, '{to}', to_jsonb(now() - interval '1 s')) where freeze_id = 'past'`,
+        ),
+    }
+    for (const [freeze_id, over] of Object.entries(overs)) {
+      must(await p.as('olga').post('/v1/freezes', freeze(freeze_id)), 201)
+      const running = await operationOn(p, 'rack')
+      const { operation_id } = running
+      const [{ gate_id }] = (await p.query('select gate_id from operations.gates where operation_id = $1', [
+        operation_id,
+      ])) as [{ gate_id: string }]
+      await p.openGate(operation_id, gate_id)
+      const read = async () => must(await p.as('vic').get(`/v1/operations/${operation_id}/gates/${gate_id}`), 200).body
+      expect([await pass(), (await read()).status]).toEqual([0, 'waiting'])
+      await over()
+      // The sweeper of this platform may be faster.
+      await pass()
+      expect(await read()).toMatchObject({ status: 'approved', decided: { by: { kind: 'system' } }, votes: [] })
+      expect(must(await p.as('vic').get(`/v1/operations/${operation_id}`), 200).body.open_gates).toEqual([])
+      const { events } = must(
+        await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=gate.approved`),
+        200,
+      ).body
+      expect(events).toMatchObject([{ reason: `The freeze ${freeze_id} is over.`, data: { freeze_id } }])
+      expect(await running.claim()).toBe('granted')
+      const sent = await p.query(
+        `select payload ->> 'status' as status from operations.operation_commands where operation_id = $1 and kind = 'gate_decided'`,
+        [operation_id],
+      )
+      expect(sent).toEqual([{ status: 'approved' }])
+      await running.release()
+    }
   })
 
   it('holds a running operation whose target moves under it, and lets it go when it moves away', async () => {

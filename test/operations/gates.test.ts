@@ -40,6 +40,31 @@ describe('a gate', () => {
     expect(headers.get('etag')).toMatch(/^"\d+-\d+"$/)
   })
 
+  it('names the wrong group of a vote that would count without it', async () => {
+    const { path, seen } = await waitingGate()
+    const voted = await p.as('eva').post(`${path}/approve`, { ...seen, as_group: 'dbas' })
+    expect(voted).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+    expect(voted.body.detail).toBe('"dbas" is not a group of yours that this gate asks for: leave out as_group.')
+    must(await p.as('eva').post(`${path}/approve`, { ...seen, as_group: 'netops' }), 200)
+  })
+
+  it('that was rejected and holds its node is opened again by a retry of that node', async () => {
+    const { operation_id, path, seen } = await waitingGate({ on_reject: 'hold' })
+    await p.query(`update operations.nodes set state = 'gated' where operation_id = $1 and node_id = 'behind'`, [
+      operation_id,
+    ])
+    const node = `/v1/operations/${operation_id}/nodes/behind`
+    const retry = () => p.as('olga').post(`${node}/retry`, { reason: 'corrected', scope: 'node' })
+    const mayRetry = async () =>
+      (await p.as('olga').get(node)).body.allowed_actions.find(({ action }: { action: string }) => action === 'retry')
+    expect(await mayRetry()).toMatchObject({ allowed: false, reason_code: 'node_not_retryable' })
+    expect(await retry()).toMatchObject({ status: 409, body: { code: 'node_not_retryable' } })
+    must(await p.as('eva').post(`${path}/reject`, { round: seen.round, comment: 'no' }), 200)
+    expect(await mayRetry()).toMatchObject({ allowed: true })
+    expect(must(await retry(), 200, 202).body).toMatchObject({ generation: 2, rearmed_gates: ['go'] })
+    expect((await p.as('eva').get(path)).body).toMatchObject({ status: 'armed', round: 2 })
+  })
+
   it('is approved by a member of its group on the current digest', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const { status, body } = await p.as('eva').post(`${path}/approve`, { ...seen, comment: 'fine' })

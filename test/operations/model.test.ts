@@ -519,6 +519,10 @@ const opensUnapproved = ({ gates, nodes }: Rows, { node_id }: NodeRow): boolean 
       nodes.some((next) => next.depends_on.includes(node_id) && !guards.includes(next.node_id)),
   )
 
+/** Whether it waits at a gate that asks no one any more. */
+const isHeldBack = ({ gates }: Rows, { node_id }: NodeRow): boolean =>
+  gates.some(({ status, guards }) => ['rejected', 'expired'].includes(status) && guards.includes(node_id))
+
 /** The verdict of the nodes' table, with its guards. */
 const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
   const column = columnOf(rows)
@@ -534,6 +538,7 @@ const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
   if (listed === 'ok') return 'ok'
   if (listed !== 'if') return refused
   const busy = later.some(({ state }) => IN_FLIGHT.includes(state))
+  if (action === 'retry' && node.state === 'gated' && !isHeldBack(rows, node)) return refused
   if (action === 'retry') return busy ? 'cone_in_flight' : 'ok'
   if (action === 'set_output') return later.some(({ begun }) => begun) ? refused : 'ok'
   if (action === 'set_input') return node.begun ? refused : 'ok'

@@ -561,6 +561,14 @@ describe('nodes and logs', () => {
     expect(await read('after_seq=98&limit=5')).toMatchObject({ first_seq: 99, last_seq: 103 })
     expect(await read('before_seq=301&limit=2')).toMatchObject({ first_seq: 299, last_seq: 300 })
     expect(await read('tail=true&limit=2')).toMatchObject({ first_seq: 999, last_seq: 1000 })
+    expect(await read('after_seq=299&before_seq=303')).toMatchObject({ first_seq: 300, last_seq: 302 })
+    expect(await read('after_seq=998&tail=true&limit=5')).toMatchObject({ first_seq: 999, last_seq: 1000 })
+    expect(await read('after_seq=303&before_seq=301')).toMatchObject({ lines: [] })
+    expect((await read('after_seq=51&level=error&tail=true&before_seq=150')).lines).toMatchObject([{ seq: 101 }])
+    expect(await p.as('vic').get(`${path}?level=foo`)).toMatchObject({
+      status: 400,
+      body: { code: 'schema_violation' },
+    })
     expect((await read('level=error&limit=3')).lines.map(({ seq }: { seq: number }) => seq)).toEqual([1, 51, 101])
     expect((await read('level=error&tail=true&limit=2')).lines.map(({ seq }: { seq: number }) => seq)).toEqual([
       901, 951,

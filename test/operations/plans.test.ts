@@ -949,6 +949,32 @@ describe('a start', () => {
     expect(later_ms).toBeLessThan(7_500_000)
   })
 
+  it('is paused at once while it waits, passed over, and first again after the resume', async () => {
+    const ids: string[] = []
+    for (const title of ['holder', 'stopped', 'next'])
+      ids.push(must(await start((await planned({ title })).plan), 202).body.operation_id)
+    const [holder, stopped, next] = ids as [string, string, string]
+    const read = async () => must(await p.as('olga').get(`/v1/operations/${stopped}`), 200).body
+    const waits = async () =>
+      (await p.query<{ id: string }>(`select operation_id as id from operations.lease_waits order by since`)).map(
+        ({ id }) => id,
+      )
+    const paused = must(await p.as('olga').post(`/v1/operations/${stopped}/pause`, { reason: 'not now' }), 202).body
+    expect(paused.status).toBe('paused')
+    // Callers that wait longer than those of this test need not wait for the leases.
+    expect(await p.deps.outcomes.within(paused.command.command_id, 5000)).toMatchObject({ kind: 'pause', held: true })
+    await p.deps.db.transaction((tx) => operationClosed(tx, holder, 'succeeded'))
+    expect(await grantLeases(p.deps.db, { deadline_s: 300 })).toBe(1)
+    expect(await waits()).toEqual([stopped])
+    expect(await read()).toMatchObject({ status: 'paused', leases: [] })
+    must(await p.as('olga').post(`/v1/operations/${stopped}/resume`, { reason: 'now' }), 202)
+    expect(await read()).toMatchObject({ status: 'queued', blocked_on: [{ kind: 'lease' }, {}, {}] })
+    const last = must(await start((await planned({ title: 'last' })).plan), 202).body.operation_id
+    await p.deps.db.transaction((tx) => operationClosed(tx, next, 'succeeded'))
+    expect(await grantLeases(p.deps.db, { deadline_s: 300 })).toBe(1)
+    expect(await waits()).toEqual([last])
+  })
+
   it('does not overtake a waiting one, even if its own targets are free', async () => {
     const [a, b] = hosts as [string, string]
     const one = (...ids: string[]) => ({ targets: ids.map((resource_id) => ({ resource_id })) })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { fireDue } from '../../apps/operations/schedules/fire.ts'
-import { nextTime, nextTimes } from '../../apps/operations/schedules/when.ts'
+import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules/when.ts'
 import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { readDocument } from '../contract/documents.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
@@ -320,6 +320,7 @@ describe('a schedule', () => {
     expect(await wrong({ when: { cron: '61 * * * *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
     expect(await wrong({ when: { cron: '* * * * * *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
     expect(await wrong({ when: { cron: '0 0 30 2 *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
+    expect(() => refuseWhen({ cron: '0 0 31 2 *', timezone: 'UTC' }, Date.now())).toThrow(/no month has/)
     expect(await wrong({ when: { cron: '0 0 * * *', timezone: 'Mars/Base' } })).toEqual([400, '/when/timezone'])
     expect(await wrong({ when: { at: '2020-01-01T00:00:00Z' } })).toEqual([400, '/when/at'])
     expect((await create({ when: { every_s: 1 } })).status).toBe(400)

@@ -130,6 +130,12 @@ describe('nodes', () => {
     ).rows
     const row = (await engine.pool.query('select * from operations.operations where operation_id = $1', [operation_id]))
       .rows[0]
+    const times = await engine.pool.query(
+      `select started_at <= (select min(n.started_at) from operations.nodes n where n.operation_id = o.operation_id) as begins_first,
+         ended_at <= updated_at as ends_last from operations.operations o where operation_id = $1`,
+      [operation_id],
+    )
+    expect(times.rows).toEqual([{ begins_first: true, ends_last: true }])
     const chain = records.map((record) => ({ ...record, seq: Number(record.seq) }))
     expect(brokenLink(row.plan_hash, chain, { seq: Number(row.evidence_seq), hash: row.evidence_hash })).toBeUndefined()
     expect(end).toMatchObject({ evidence_head: { seq: Number(row.evidence_seq), hash: row.evidence_hash } })
@@ -534,6 +540,37 @@ describe('gates', () => {
     expect(target.calls).toEqual([])
     await cancel(operation_id, 'graceful')
     expect((await engine.ends(operation_id)).status).toBe('cancelled')
+  })
+
+  it('hold their nodes if the policy says so; a retry of one opens the gate again', async () => {
+    const operation_id = await engine.start({
+      nodes: [call('a'), call('b')],
+      gates: [gate('go', ['a', 'b'], { deadline_s: 1, on_reject: 'hold' })],
+    })
+    await until(async () => (await engine.read.gate(operation_id, 'go')).status === 'expired')
+    expect(await engine.read.states(operation_id)).toEqual({ a: 'gated', b: 'gated' })
+    const own = sql`operation_id = ${operation_id}`
+    await engine.command(
+      operation_id,
+      'retry_node',
+      { node_id: 'a', scope: 'node', generations: { a: 2 }, gates: { go: { status: 'armed', round: 2 } } },
+      async (tx) => {
+        await tx.update(nodes).set({ generation: 2, state: 'pending' }).where(sql`${own} and node_id = 'a'`)
+        await tx
+          .update(gates)
+          .set({ status: 'armed', round: 2, policy: sql`policy || '{"deadline_s": 600}'` as never })
+          .where(own)
+      },
+    )
+    await until(async () => (await engine.read.gate(operation_id, 'go')).status === 'waiting')
+    expect(target.calls).toEqual([])
+    await engine.command(
+      operation_id,
+      'gate_decided',
+      { gate_id: 'go', round: 2, status: 'approved', digest: '' },
+      (tx) => tx.update(gates).set({ status: 'approved', approved_digest: sql`digest` }).where(own),
+    )
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
   })
 
   it('follow their policy on silence: it approves only low risk, or keeps waiting', async () => {

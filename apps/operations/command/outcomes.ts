@@ -18,9 +18,14 @@ export const isDecidedInPostgres = (kind: string): boolean => DONE_WHEN_DELIVERE
 /** Commands that are done with their commit: the engine is told, and nobody waits for that. */
 export const isDoneAtOnce = (kind: string): boolean => kind === 'patch_proposed'
 
-/** Whether a waiting caller can be answered: the outcome is known, or only delivery was left and has happened. */
-const isSettled = ({ kind, status }: Pick<CommandState, 'kind' | 'status'>): boolean =>
-  status === 'delivered' ? isDecidedInPostgres(kind) : status !== 'pending' && status !== 'sending'
+/**
+ * Whether a waiting caller can be answered: the outcome is known, or only delivery was left and has happened. Behind a
+ * held start it need not happen: the engine gets both together.
+ */
+const isSettled = ({ kind, status, held }: Pick<CommandState, 'kind' | 'status' | 'held'>): boolean =>
+  status === 'delivered' || (status === 'pending' && held)
+    ? isDecidedInPostgres(kind)
+    : status !== 'pending' && status !== 'sending'
 
 type Told = Pick<CommandState, 'command_id' | 'kind'>
 
@@ -108,7 +113,7 @@ export const createOutcomes = (db: Db, log: Logger) => {
     hear: (data: Uint8Array): void => {
       const told = toldIn(data)
       if (told && isDecidedInPostgres(told.kind))
-        settle(told.command_id, { ...told, status: 'delivered', outcome: null })
+        settle(told.command_id, { ...told, status: 'delivered', outcome: null, held: false })
       else run()
     },
     close: () => {

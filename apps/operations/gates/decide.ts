@@ -153,8 +153,13 @@ const checkPolicy = (
   as_group: string | undefined,
 ) => {
   const groups = votingGroups(row.gate, caller, subject.now)
-  const voting = as_group === undefined ? groups : groups.filter((group) => group === as_group)
-  throwIfRefused(refuseByPolicy(deps, caller, action, gateObject(row, subject.places), subject.places, voting))
+  const refuse = (as_groups: readonly string[]) =>
+    refuseByPolicy(deps, caller, action, gateObject(row, subject.places), subject.places, as_groups)
+  const refused = as_group === undefined ? undefined : refuse(groups.filter((group) => group === as_group))
+  throwIfRefused(refuse(groups))
+  // Without the group that it names, the vote would count.
+  const detail = `"${as_group}" is not a group of yours that this gate asks for: leave out as_group.`
+  throwIfRefused(refused && { ...refused, ...(refused.code === 'not_eligible' && { detail }) })
 }
 
 /**

@@ -1,5 +1,7 @@
 import { sql } from 'drizzle-orm'
-import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
+import type { Tx } from '../../../db/client.ts'
+import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
+import { type GateRow, getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import type { CheckResult } from '../../shared/contracts/engine/signals.ts'
@@ -32,40 +34,51 @@ export const checkResultSteps = (deps: PolicyDeps, command: Command, result: Che
       return { ...frame, payload: null, events: [{ ...said, type: 'gate.progress', data }], effect: data }
 
     const status = verdict === 'passed' ? ('approved' as const) : ('rejected' as const)
-    const swapped = await swapGate(tx, {
-      operation_id: command.operation_id,
-      gate_id,
-      from: { status: 'waiting', round },
-      set: {
-        status,
-        approved_digest: status === 'approved' ? row.gate.digest : null,
-        decided_by: command.actor,
-        decided_at: sql`clock_timestamp()` as never,
-        decided_command_id: command_id,
-      },
-    })
-    if (!swapped) throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
     const statement = `${command.actor.name} answered ${verdict} to gate ${gate_id}, round ${round}`
-    return {
-      ...frame,
-      payload: { gate_id, round, status, digest: row.gate.digest },
-      events: [
-        {
-          ...said,
-          type: `gate.${status}`,
-          data,
-          evidence: {
-            kind: 'gate_decision',
-            statement,
-            subject: { type: 'gate', id: gate_id, round, status, digest: row.gate.digest },
-            subject_digest: digest(data),
-          },
-        },
-      ],
-      set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` },
-      effect: data,
-    }
+    return { ...frame, ...(await decideAlone(tx, { command, command_id, row, status, statement, data })), effect: data }
   },
   render: async () => ({}),
   allowed: async () => [],
 })
+
+type Alone = {
+  command: Command
+  command_id: string
+  row: GateRow
+  status: 'approved' | 'rejected'
+  statement: string
+  data: Record<string, unknown>
+}
+
+/** The decision of a waiting gate by one that needs no vote: a service, or the end of a freeze. */
+export const decideAlone = async (tx: Tx, { command, command_id, row, status, statement, data }: Alone) => {
+  const { gate_id, round, digest: subject } = row.gate
+  const swapped = await swapGate(tx, {
+    operation_id: command.operation_id,
+    gate_id,
+    from: { status: 'waiting', round },
+    set: {
+      status,
+      approved_digest: status === 'approved' ? subject : null,
+      decided_by: command.actor,
+      decided_at: sql`clock_timestamp()` as never,
+      decided_command_id: command_id,
+    },
+  })
+  if (!swapped) throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
+  const decision: TimelineEvent = {
+    ...{ actor: command.actor, gate_id, command_id, reason: command.reason, data },
+    type: `gate.${status}`,
+    evidence: {
+      kind: 'gate_decision',
+      statement,
+      subject: { type: 'gate', id: gate_id, round, status, digest: subject },
+      subject_digest: digest(data),
+    },
+  }
+  return {
+    payload: { gate_id, round, status, digest: subject },
+    events: [decision],
+    set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` },
+  }
+}

@@ -152,7 +152,8 @@ const commandRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/operations/:operation_id/gates/:gate_id/reject', {
     operationId: 'rejectGate',
     summary: 'Reject a gate',
-    description: "The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.",
+    description:
+      "The gate's policy (`on_reject`) decides the effect: its nodes fail; or they are held, and a retry of one opens the gate again; or the operation is cancelled.",
     params: GateParams,
     headers: VersionedHeaders,
     'x-reply-headers': ['location'],

@@ -72,12 +72,13 @@ const rangeOf = async (
   { total, limit, filtered }: { total: number; limit: number; filtered: boolean },
 ) => {
   const backwards = before_seq !== undefined || tail === true
-  const from = before_seq !== undefined ? before_seq - 1 : tail ? total : (after_seq ?? 0) + 1
+  const start = (after_seq ?? 0) + 1
+  const from = before_seq !== undefined ? before_seq - 1 : tail ? total : start
   if (filtered)
-    return backwards ? { from_seq: 1, to_seq: from, backwards } : { from_seq: from, to_seq: total, backwards }
+    return backwards ? { from_seq: start, to_seq: from, backwards } : { from_seq: from, to_seq: total, backwards }
   const next = (await nearestLine(db, ref, from, backwards)) ?? from
   return backwards
-    ? { from_seq: Math.max(1, next - limit + 1), to_seq: next, backwards }
+    ? { from_seq: Math.max(start, next - limit + 1), to_seq: next, backwards }
     : { from_seq: next, to_seq: next + limit - 1, backwards }
 }
 

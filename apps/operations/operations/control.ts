@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
-import { countUnknown } from '../../../db/operations/commands/rows.ts'
+import { countUnknown, startHeld } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
 import { cancelGates, waitingGates } from '../../../db/operations/gates/rows.ts'
@@ -9,7 +9,7 @@ import { listReleased, setLeaseState, takeLeases } from '../../../db/operations/
 import { countForStop, listCompensations, listStartable } from '../../../db/operations/nodes/rows.ts'
 import { supersede } from '../../../db/operations/operations/undo.ts'
 import { closePatches } from '../../../db/operations/patches/rows.ts'
-import { operation_control } from '../../../db/operations/tables/index.ts'
+import { operation_control, operations } from '../../../db/operations/tables/index.ts'
 import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
 import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
@@ -36,7 +36,7 @@ export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Co
       writes: [setControl(tx, subject.operation_id, { control: 'pause', pause_reason: 'operator' })],
       events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`)],
       // The engine may not have reported yet that an earlier pause is over.
-      ...(running.length > 0 && { set: { engine_status: 'running' } }),
+      set: { engine_status: running.length > 0 ? 'running' : unlessHeld(subject, 'paused') },
       effect: { running, not_started },
     }
   })
@@ -67,6 +67,7 @@ export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drif
       ],
       set: {
         pins: { ...subject.pins, ...drift.pins },
+        engine_status: unlessHeld(subject, 'queued'),
         ...(asked && { open_gates: waitingGates(subject.operation_id) }),
       },
       undo: { pause_reason: subject.facts.pause_reason, lease_state: subject.lease_state, ...asked?.before },
@@ -200,6 +201,7 @@ export const driftSteps = (
     return {
       payload: { node_ids },
       events: [said(command, command_id, 'operation.drifted', statement, { node_ids, resource_ids })],
+      set: { engine_status: unlessHeld(subject, 'paused') },
       effect: { drifted: node_ids },
     }
   })
@@ -219,6 +221,10 @@ export const nodeSignalSteps = (
       effect: { name },
     }
   })
+
+/** While its start is held for leases the engine cannot report: the rows then say what it would. */
+const unlessHeld = ({ operation_id }: Subject, status: 'queued' | 'paused') =>
+  sql<string>`case when ${startHeld(operation_id)} then ${status} else ${operations.engine_status} end`
 
 const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))

@@ -31,7 +31,7 @@ export const schedulesRoutes = routes<Deps>('schedules', (app, { deps }) => {
     'pause',
     'pauseSchedule',
     'Pause a schedule',
-    'No further run begins; running operations continue.',
+    'No further run begins by itself; running operations continue, and its owner may still run it.',
   )
   changeRoute(app, deps, 'resume', 'resumeSchedule', 'Resume a schedule', 'It continues with its next run.')
   changeRoute(app, deps, 'run', 'runSchedule', 'Run a schedule now', 'Starts an extra run, with the same checks.')

@@ -45,7 +45,8 @@ export const refuseWhen = (when: When, now: number): void => {
   } catch {
     wrong('/when/cron', 'must have five fields: minute, hour, day of month, month, day of week')
   }
-  if (next === undefined) wrong('at' in when ? '/when/at' : '/when/cron', 'must be in the future')
+  if (next === undefined && 'at' in when) wrong('/when/at', 'must be in the future')
+  if (next === undefined) wrong('/when/cron', 'names a date that no month has')
 }
 
 const refuseCondition = (source: string) => {

@@ -35,6 +35,7 @@ import {
 import { pick } from '../../shared/data/pick.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
 import { tellUntold } from '../calendar/freezes.ts'
+import { passOverFreezes } from '../calendar/over.ts'
 import type { AcceptDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
 import { createDriftWatch, rethrow } from './drift.ts'
 
@@ -67,6 +68,7 @@ export const startSweeper = (deps: AcceptDeps & PlanningDeps & PolicyDeps & Uses
       (await grantLeases(db, { deadline_s }).catch(cannot)) +
       (await offerPlaces(db).catch(cannot)) +
       (await tellUntold(deps).catch(cannot)) +
+      (await passOverFreezes(deps, cannot).catch(cannot)) +
       (await watchDrift(cannot).catch(cannot))
     if (changed > 0) deps.nats.wake('operations')
     if (performance.now() - pruned_at > PRUNE_EVERY_MS) {

@@ -74,14 +74,17 @@ export type NewCommand = {
   awaits?: boolean
 }
 
+/** Whether the start of an operation is held until its leases are granted (leases.ts): the engine does not know it yet. */
+export const startHeld = (operation_id: SQL | string) =>
+  sql<boolean>`exists (select from operations.operation_commands s where s.operation_id = ${operation_id}
+    and s.kind = 'start' and s.status = 'pending' and s.next_try_at = 'infinity')`
+
 /**
  * Until when a start-class command may be sent. Behind a start that is held for leases its time begins with that start
  * (leases.ts), because it cannot be sent earlier.
  */
 export const dispatchEnd = (operation_id: string, deadline_s: number) =>
-  sql`case when not exists (select 1 from ${operation_commands} s where s.operation_id = ${operation_id}
-    and s.kind = 'start' and s.status = 'pending' and s.next_try_at = 'infinity')
-    then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
+  sql`case when not ${startHeld(operation_id)} then clock_timestamp() + make_interval(secs => ${deadline_s}) end`
 
 /**
  * The next number of a command. The engine may know numbers that a restored database has lost and drops them as old:
@@ -217,7 +220,10 @@ export type CommandState = Awaited<ReturnType<typeof listCommandStates>>[number]
 /** The states of these commands: one query for all pending ones. */
 export const listCommandStates = (db: Queryable, command_ids: string[]) =>
   db
-    .select({ ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome') })
+    .select({
+      ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome'),
+      held: startHeld(sql`operations.operation_commands.operation_id`),
+    })
     .from(operation_commands)
     .where(inArray(operation_commands.command_id, command_ids))
 

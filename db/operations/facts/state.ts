@@ -74,7 +74,8 @@ export const bumpRevision = (tx: Tx, operation_id: string) =>
     .set({ revision: sql`${operation_control.revision} + 1` })
     .where(eq(operation_control.operation_id, operation_id))
 
-const lockHead = async (tx: Tx, operation_id: string) => {
+/** Locks where the history of an operation ends, for a caller whose facts need its time. */
+export const lockHead = async (tx: Tx, operation_id: string) => {
   const [head] = await tx.select(HEAD).from(operations).where(eq(operations.operation_id, operation_id)).for('update')
   if (!head) throw new Error(`no operation ${operation_id}`)
   return head

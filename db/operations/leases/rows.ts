@@ -21,6 +21,7 @@ import { pauseOnDrift } from './drift.ts'
  * Who may change which resources (operations.md 3.5). An operation holds its leases from start to end. They are free
  * while a gate that releases them waits, or after a person returned them during a pause. An operation that finds them
  * taken waits in `lease_waits` until they are granted, the oldest first; its start, or its next claim, is held back.
+ * One that is paused keeps its place in the line, but is passed over until it is resumed.
  */
 export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
 export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
@@ -66,6 +67,8 @@ export const listBlockers = async (
     .limit(SHOWN)
 }
 
+const notPaused = sql`not exists (select from ${operation_control} c where c.operation_id = ${lease_waits.operation_id} and c.control = 'pause')`
+
 /** Earlier waiters for leases that exclude these: no one overtakes them. */
 const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): Promise<Blocker[]> => {
   const rows = await tx
@@ -73,9 +76,12 @@ const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): P
     .from(lease_waits)
     .innerJoin(operations, eq(operations.operation_id, lease_waits.operation_id))
     .where(
+      and(
+        notPaused,
       before === undefined
         ? undefined
         : sql`(${lease_waits.since}, ${lease_waits.operation_id}) < (select w.since, w.operation_id from ${lease_waits} w where w.operation_id = ${before})`,
+      ),
     )
     .orderBy(asc(lease_waits.since), asc(lease_waits.operation_id))
   const modes = new Map(wanted.map(({ resource_id, mode }) => [resource_id, mode]))
@@ -194,9 +200,12 @@ export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }
     .select({ operation_id: lease_waits.operation_id })
     .from(lease_waits)
     .where(
+      and(
+        notPaused,
       sql`not exists (select from jsonb_to_recordset(${lease_waits.wanted}) as wanted(resource_id text, mode text)
         join ${leases} on ${leases.resource_id} = wanted.resource_id
         where ${leases.operation_id} <> ${lease_waits.operation_id} and (${leases.mode} = 'exclusive' or wanted.mode = 'exclusive'))`,
+      ),
     )
     .orderBy(asc(lease_waits.since), asc(lease_waits.operation_id))
   let granted = 0
@@ -267,7 +276,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
   const wait = await tx
     .select(pick(lease_waits, 'wanted', 'since'))
     .from(lease_waits)
-    .where(eq(lease_waits.operation_id, operation_id))
+    .where(and(eq(lease_waits.operation_id, operation_id), notPaused))
     .then(first)
   if (!wait) return false
   const { wanted, since } = wait

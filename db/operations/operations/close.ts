@@ -3,7 +3,7 @@ import type { OperationEnd } from '../../../apps/shared/contracts/operations/gra
 import { digest } from '../../../apps/shared/data/digest.ts'
 import type { CloseResult, RecordBatch } from '../../../workflows/operation/state/events.ts'
 import { type Db, type Tx, together, transact, updateRows } from '../../client.ts'
-import { ENGINE, stateFacts } from '../facts/state.ts'
+import { ENGINE, lockHead, stateFacts } from '../facts/state.ts'
 import { cancelGates } from '../gates/rows.ts'
 import { closePatches } from '../patches/rows.ts'
 import { operationClosed } from '../plans/rows.ts'
@@ -64,7 +64,9 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
     operationClosed(tx, operation_id, status),
   )
   const said = { actor: ENGINE, ...(end_reason !== null && { reason: end_reason }) }
+  const head = await lockHead(tx, operation_id)
   const { evidence_head } = await stateFacts(tx, operation_id, {
+    head,
     events: [
       ...patches.map((fact) => ({ ...said, ...fact })),
       ...gates.map(({ gate_id, round }) => ({ ...said, type: 'gate.cancelled', gate_id, data: { round } })),
@@ -81,8 +83,12 @@ const end = async (tx: Tx, operation_id: string, { status, end_reason }: CloseIn
       },
     ],
     // The head is stated after the chain is complete, so that a truncated chain is detected.
-    last: (head) => ({ ...said, type: 'operation.ended', data: { status, end_reason, versions, evidence_head: head } }),
-    set: { engine_status: status, end_reason, ended_at: sql`clock_timestamp()`, blocked_on: [], open_gates: 0 },
+    last: (evidence_head) => ({
+      ...said,
+      type: 'operation.ended',
+      data: { status, end_reason, versions, evidence_head },
+    }),
+    set: { engine_status: status, end_reason, ended_at: head.at, blocked_on: [], open_gates: 0 },
   })
   return evidence_head
 }

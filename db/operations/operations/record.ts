@@ -316,7 +316,11 @@ const reportColumns = (operation_id: string, report: Report, row: { started_at: 
   // The engine does not know interventions that a second person must approve.
   open_gates: sql`${report.open_gates} + (select count(*)::int from operations.gates g
     where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,
-  ...(row.started_at === null && report.engine_status !== 'queued' && { started_at: sql`clock_timestamp()` }),
+  // The first attempt has begun before the engine reports it.
+  ...(row.started_at === null &&
+    report.engine_status !== 'queued' && {
+      started_at: sql`least(clock_timestamp(), (select min(a.started_at) from operations.node_attempts a where a.operation_id = ${operation_id}))`,
+    }),
 })
 
 /** A status is a fact of its own if readers see it: under a pause only `paused`; a cancel was stated by its author. */

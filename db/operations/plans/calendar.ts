@@ -5,7 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { iso } from '../expressions.ts'
-import { calendar_entries, type FreezeEntry, operation_control, operations } from '../tables/index.ts'
+import { calendar_entries, type FreezeEntry, gates, operation_control, operations } from '../tables/index.ts'
 
 /** Starts read the calendar, changes write it, one at a time, so that no start falls between two states. */
 export const lockCalendar = (tx: Tx, how: 'to read' | 'to write') =>
@@ -132,3 +132,19 @@ export const listFreezesNow = async (
     .filter(([, freeze]) => isFrozen(freeze, now))
     .map(([freeze_id, { approvers }]) => ({ freeze_id, approvers }))
 }
+
+/** Gates that ask whether to continue despite a freeze, and that a decision can still pass. */
+export const listFreezeGates = (db: Queryable) =>
+  db
+    .select({ ...pick(gates, 'operation_id', 'gate_id', 'round'), freeze_id: sql<string>`${gates.policy} ->> 'key'` })
+    .from(gates)
+    .innerJoin(operation_control, eq(operation_control.operation_id, gates.operation_id))
+    .where(
+      and(
+        equals(gates, { kind: 'freeze', status: 'waiting' }),
+        sql`(${gates.deadline_at} is null or ${gates.deadline_at} > clock_timestamp())`,
+        eq(operation_control.ended, false),
+        ne(operation_control.control, 'cancel'),
+        sql`${operation_control.pause_reason} is distinct from 'engine_lost'`,
+      ),
+    )

@@ -42,7 +42,7 @@ export const OPERATION_AFTER: Record<string, readonly string[]> = {
 /** 2.4 and 5.4, in an operation that is neither ended nor cancelled. `-`: not in this state; `if`: see the guards. */
 export const NODE = table(`
                      pending gated ready running backoff succeeded failed outcome_unknown skipped cancelled compensating compensated compensation_failed removed
-retry                -       -     -     -       -       if        if     if              if      -         -            -           -                   -
+retry                -       if    -     -       -       if        if     if              if      -         -            -           -                   -
 skip                 ok      ok    ok    -       ok      -         ok     ok              -       -         -            -           -                   -
 mark_succeeded       -       -     -     -       -       -         ok     ok              -       -         -            -           -                   -
 mark_failed          -       -     -     -       -       -         -      ok              -       -         -            -           -                   -

@@ -1,4 +1,5 @@
 import type {
+  GateStatus,
   NodeIntervention,
   NodeState,
   OperationIntervention,
@@ -81,15 +82,28 @@ export const coneOf = <N extends Pick<NodeFacts, 'node_id' | 'depends_on'>>(
   return nodes.filter((node) => reached.has(node.node_id))
 }
 
-export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean }
+type Unpassed = { gate_id: string; status: GateStatus; guards: readonly string[]; ended: boolean }
+export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean; unpassed?: readonly Unpassed[] }
 
-export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reconciliation }: RetryCommand) => {
+/** Whether the node waits at a gate that asks no one any more: only a retry opens it again (`on_reject: hold`). */
+const isHeldBack = ({ node_id, state }: NodeFacts, unpassed: readonly Unpassed[]): boolean =>
+  state === 'gated' &&
+  unpassed.some(({ guards, status }) => guards.includes(node_id) && (status === 'rejected' || status === 'expired'))
+
+export const refuseRetry = (
+  facts: OperationFacts,
+  node: NodeFacts,
+  { cone, reconciliation, unpassed = [] }: RetryCommand,
+) => {
   if (hasEnded(facts.status)) return terminal(facts.status)
   if (facts.status === 'cancelling') return cancelling(facts.cancel_mode)
   const lost = refuseLost(facts)
   if (lost) return lost
-  if (!RETRYABLE.has(node.state))
-    return wrongState('node_not_retryable', `The node is ${node.state}; only an ended node can run again.`)
+  if (!RETRYABLE.has(node.state) && !isHeldBack(node, unpassed))
+    return wrongState(
+      'node_not_retryable',
+      `The node is ${node.state}; only an ended node, or one behind a rejected or expired gate, can be retried.`,
+    )
   const busy = cone.filter(({ state }) => isInFlight(state))
   if (busy.length > 0)
     return wrongState('cone_in_flight', `Nodes that would be reset are still running: ${busy.length}.`, {
@@ -152,8 +166,6 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   const busy = later.filter(({ state }) => isInFlight(state))
   return busy.length > 0 ? notApplicable(`The downstream node "${busy[0]?.node_id}" is running.`) : undefined
 }
-
-type Unpassed = { gate_id: string; guards: readonly string[]; ended: boolean }
 
 /**
  * A node after a guarded one was approved together with it: an end of the guarded node that a person states would let

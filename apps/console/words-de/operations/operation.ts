@@ -117,7 +117,7 @@ export const operation: typeof en.operation = {
     catalog_drift: 'Ziele haben sich seit dem Plan im Katalog geändert.',
     engine_lost: 'Die Temporal-Engine hat den Vorgang verloren.',
     engine_mismatch: 'Die Temporal-Engine kann den Vorgang so nicht fortsetzen.',
-    start_withdrawn: 'Der Start kam zu spät und wurde zurückgezogen.',
+    start_withdrawn: 'Sie wurde zurückgezogen, bevor etwas begann.',
   },
   late: {
     applied: () => 'Ausgeführt.',

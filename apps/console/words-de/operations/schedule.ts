@@ -65,7 +65,7 @@ export const schedule: typeof en.schedule = {
   },
   action: { pause: 'Anhalten', resume: 'Fortsetzen', run: 'Jetzt ausführen', end: 'Beenden' },
   effect: {
-    pause: 'Kein weiterer Lauf beginnt. Was läuft, läuft weiter.',
+    pause: 'Kein weiterer Lauf beginnt von selbst. Was läuft, läuft weiter.',
     resume: 'Es geht mit der nächsten Zeit weiter.',
     run: 'Läuft jetzt einmal, zusätzlich zu den festen Zeiten.',
     end: 'Läuft nie wieder. Die bisherigen Läufe bleiben lesbar.',

@@ -91,7 +91,7 @@ export const operation = {
     catalog_drift: 'Targets have changed in the catalog since the plan.',
     engine_lost: 'The workflow engine lost it.',
     engine_mismatch: 'The workflow engine cannot continue it as it is.',
-    start_withdrawn: 'Its start was too late and was withdrawn.',
+    start_withdrawn: 'It was withdrawn before anything started.',
   } as Record<string, string>,
   /** The outcome of a command that was recorded before. */
   late: {

@@ -54,7 +54,7 @@ export const schedule = {
   },
   action: { pause: 'Pause', resume: 'Resume', run: 'Run now', end: 'End' } as Record<string, string>,
   effect: {
-    pause: 'No further run begins. Running operations continue.',
+    pause: 'No further run begins by itself. Running operations continue.',
     resume: 'It continues with its next run.',
     run: 'It runs once now, in addition to its schedule.',
     end: 'It never runs again. Its runs stay readable.',

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { EXECUTED, Json, NodeId, NullableText, OperationId, PLAIN, SHA256 } from '../operations/common.ts'
+import { EXECUTED, Json, LogLevel, NodeId, NullableText, OperationId, PLAIN, SHA256 } from '../operations/common.ts'
 import { Closed, OptionalClosed, text } from '../shapes.ts'
 
 /** External agents' messages about the work that was handed to them (operations.md 9.1). */
@@ -8,7 +8,7 @@ const Line = Closed({
   seq: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
   time: Type.String({ format: 'date-time' }),
   stream: Type.Enum(['stdout', 'stderr', 'log']),
-  level: Type.Enum(['debug', 'info', 'warn', 'error']),
+  level: LogLevel,
   text: Type.String({ maxLength: 16_384 }),
   cut: Type.Optional(Type.Boolean({ description: 'The line was longer; the rest of it is not sent.' })),
 })

@@ -5,6 +5,7 @@ import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from './graph.ts'
 /** Pieces that the replies of the operations API share. Static types of the same names serve console and command line. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 export const NullableText = Nullable(Type.String())
+export const LogLevel = Type.Enum(['debug', 'info', 'warn', 'error'])
 export const Time = text('2026-01-31T12:00:00.000000Z', { description: 'RFC 3339, UTC, microseconds.' })
 export const Json = Type.Record(Type.String(), Type.Unknown())
 
