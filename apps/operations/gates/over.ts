@@ -8,10 +8,10 @@ import { uuidv5 } from '../../shared/ids.ts'
 import { type Command, lockVisible, ownCommand, type Steps, type Subject } from '../command/command.ts'
 import { acceptUnlessEnded } from '../command/run.ts'
 import type { FreezeDeps } from '../deps.ts'
-import { decideAlone } from '../gates/external.ts'
 import { throwIfRefused } from '../policies/authority.ts'
 import { gateFacts } from '../policies/footing.ts'
 import { libraryNow } from '../targets/calendar.ts'
+import { decideAlone } from './external.ts'
 
 /**
  * Approves the waiting gates of freezes that are over or gone (operations.md 2.5): their question, whether to continue
