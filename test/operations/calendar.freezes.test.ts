@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { passOverFreezes } from '../../apps/operations/gates/over.ts'
+import { passOverFreezes } from '../../apps/operations/calendar/over.ts'
 import { createDriftWatch, rethrow } from '../../apps/operations/upkeep/drift.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'

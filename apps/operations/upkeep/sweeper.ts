@@ -35,8 +35,8 @@ import {
 import { pick } from '../../shared/data/pick.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
 import { tellUntold } from '../calendar/freezes.ts'
+import { passOverFreezes } from '../calendar/over.ts'
 import type { AcceptDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
-import { passOverFreezes } from '../gates/over.ts'
 import { createDriftWatch, rethrow } from './drift.ts'
 
 const BATCH = 50

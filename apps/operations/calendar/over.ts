@@ -1,5 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
 import { SYSTEM } from '../../../db/operations/facts/state.ts'
+import { decideAlone } from '../../../db/operations/gates/alone.ts'
 import { getGate } from '../../../db/operations/gates/rows.ts'
 import { listFreezeGates, lockCalendar } from '../../../db/operations/plans/calendar.ts'
 import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
@@ -11,7 +12,6 @@ import type { FreezeDeps } from '../deps.ts'
 import { throwIfRefused } from '../policies/authority.ts'
 import { gateFacts } from '../policies/footing.ts'
 import { libraryNow } from '../targets/calendar.ts'
-import { decideAlone } from './external.ts'
 
 /**
  * Approves the waiting gates of freezes that are over or gone (operations.md 2.5): their question, whether to continue
