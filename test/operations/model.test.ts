@@ -519,7 +519,7 @@ const opensUnapproved = ({ gates, nodes }: Rows, { node_id }: NodeRow): boolean 
       nodes.some((next) => next.depends_on.includes(node_id) && !guards.includes(next.node_id)),
   )
 
-/** Whether it waits at a gate that asks no one any more. */
+/** Whether it waits at a gate that no longer asks. */
 const isHeldBack = ({ gates }: Rows, { node_id }: NodeRow): boolean =>
   gates.some(({ status, guards }) => ['rejected', 'expired'].includes(status) && guards.includes(node_id))
 

@@ -17,7 +17,7 @@ const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, p
 type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before_seq', number>> & {
   tail?: boolean
   q?: string
-  level?: string
+  level?: 'error' | 'warn'
 }
 type Span = { from: number; to: number }
 type Where = 'tail' | 'older' | 'newer'

@@ -1,11 +1,7 @@
-import { sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
-import { type GateRow, getGate, swapGate } from '../../../db/operations/gates/rows.ts'
-import { operations } from '../../../db/operations/tables/index.ts'
+import { decideAlone } from '../../../db/operations/gates/alone.ts'
+import { getGate } from '../../../db/operations/gates/rows.ts'
 import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import type { CheckResult } from '../../shared/contracts/engine/signals.ts'
-import { digest } from '../../shared/data/digest.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { type Command, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { PolicyDeps } from '../deps.ts'
@@ -40,45 +36,3 @@ export const checkResultSteps = (deps: PolicyDeps, command: Command, result: Che
   render: async () => ({}),
   allowed: async () => [],
 })
-
-type Alone = {
-  command: Command
-  command_id: string
-  row: GateRow
-  status: 'approved' | 'rejected'
-  statement: string
-  data: Record<string, unknown>
-}
-
-/** The decision of a waiting gate by one that needs no vote: a service, or the end of a freeze. */
-export const decideAlone = async (tx: Tx, { command, command_id, row, status, statement, data }: Alone) => {
-  const { gate_id, round, digest: subject } = row.gate
-  const swapped = await swapGate(tx, {
-    operation_id: command.operation_id,
-    gate_id,
-    from: { status: 'waiting', round },
-    set: {
-      status,
-      approved_digest: status === 'approved' ? subject : null,
-      decided_by: command.actor,
-      decided_at: sql`clock_timestamp()` as never,
-      decided_command_id: command_id,
-    },
-  })
-  if (!swapped) throw new AppError('gate_not_waiting', 'already_decided', 'The gate was decided a moment ago.')
-  const decision: TimelineEvent = {
-    ...{ actor: command.actor, gate_id, command_id, reason: command.reason, data },
-    type: `gate.${status}`,
-    evidence: {
-      kind: 'gate_decision',
-      statement,
-      subject: { type: 'gate', id: gate_id, round, status, digest: subject },
-      subject_digest: digest(data),
-    },
-  }
-  return {
-    payload: { gate_id, round, status, digest: subject },
-    events: [decision],
-    set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` },
-  }
-}

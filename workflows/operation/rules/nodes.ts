@@ -85,7 +85,7 @@ export const coneOf = <N extends Pick<NodeFacts, 'node_id' | 'depends_on'>>(
 type Unpassed = { gate_id: string; status: GateStatus; guards: readonly string[]; ended: boolean }
 export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean; unpassed?: readonly Unpassed[] }
 
-/** Whether the node waits at a gate that asks no one any more: only a retry opens it again (`on_reject: hold`). */
+/** Whether the node waits at a gate that no longer asks: only a retry opens it again (`on_reject: hold`). */
 const isHeldBack = ({ node_id, state }: NodeFacts, unpassed: readonly Unpassed[]): boolean =>
   state === 'gated' &&
   unpassed.some(({ guards, status }) => guards.includes(node_id) && (status === 'rejected' || status === 'expired'))
