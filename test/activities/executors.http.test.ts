@@ -117,6 +117,17 @@ describe('a call', () => {
     })
   })
 
+  it.each([
+    { headers: { Host: 'other' } },
+    { request: { method: 'GET', url: '/', headers: { 'transfer-encoding': 'chunked' } } },
+    { sign: { secret: 'x', header: 'host' } },
+  ])('is not sent with headers of the connection: %j', async (given) => {
+    answer(200, {})
+    const { result } = await run({ base_url: base, request: { method: 'GET', url: '/' }, ...given })
+    expect(result).toMatchObject({ status: 'failed', class: 'refused', message: expect.stringContaining('must not set') })
+    expect(seen).toEqual([])
+  })
+
   it('signs the bytes of its body, and neither polls nor redirects to another host carry the signature', async () => {
     const bodies: Buffer[] = []
     handler = async (req, res) => {

@@ -135,6 +135,24 @@ describe('a graph is refused with the code of its fault', () => {
       ['inputs_invalid /nodes/a/with/sign/secret', 'inputs_invalid /nodes/a/with/sign/header'],
     ],
     [
+      'inputs_invalid: headers that would lead to another site, or that belong to the connection',
+      'schema_violation',
+      [
+        call('a', {
+          ...get('http://h/'),
+          headers: { Host: 'other' },
+          sign: { secret: { $secret: 's' }, header: 'Host' },
+        }),
+        call('b', { request: { method: 'GET', url: 'http://h/', headers: { 'Transfer-Encoding': 'chunked' } } }),
+      ],
+      [
+        'inputs_invalid /nodes/a/with/headers',
+        'inputs_invalid /nodes/a/with/sign/header',
+        'unknown_reference /nodes/a/with/sign/secret/$secret',
+        'inputs_invalid /nodes/b/with/request/headers',
+      ],
+    ],
+    [
       'target_unresolved',
       'schema_violation',
       [{ ...noop('a'), target_id: 'nowhere' }],

@@ -2,6 +2,7 @@ import { type Agent, type Dispatcher, errors, request as undiciRequest } from 'u
 import { hmacSha256 } from '../../../apps/shared/data/digest.ts'
 import { isDeeper } from '../../../apps/shared/data/json.ts'
 import { Denied, Unreachable } from '../../../apps/shared/web/agent.ts'
+import { connectionHeader, isConnectionHeader } from '../../../apps/shared/web/headers.ts'
 import type { ExecutorContext, ExecutorResult } from '../types.ts'
 
 export type Request = {
@@ -55,6 +56,9 @@ export const send = async (
   const url = urlOf(settings.base_url, request)
   if (!url) return failed('refused', `"${request.url}" is not an http or https URL`)
   if (settings.sign?.secret === '') return failed('refused', 'The secret that signs the call is empty')
+  const names = Object.keys({ ...settings.headers, ...request.headers, ...(settings.sign && { [settings.sign.header]: '' }) })
+  const refused = names.find(isConnectionHeader)
+  if (refused !== undefined) return failed('refused', `The headers ${connectionHeader(refused)}`)
   const limit = Math.min(settings.max_response_bytes ?? DEFAULT_BYTES, MAX_BYTES)
   const timeout = AbortSignal.timeout(Math.max(Math.floor(timeLeft(context, request)), 1))
   const started = performance.now()
