@@ -3295,7 +3295,7 @@ export interface paths {
         put?: never;
         /**
          * Intervene
-         * @description Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type. delegate_gate needs `gate:decide`, every other type `operation:intervene`.
+         * @description Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type.
          */
         post: operations["createIntervention"];
         delete?: never;
@@ -3355,7 +3355,7 @@ export interface paths {
         put?: never;
         /**
          * Reject a gate
-         * @description The gate's policy decides the effect: its nodes fail, they wait until a retry has the gate asked again, or the operation is cancelled.
+         * @description The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.
          */
         post: operations["rejectGate"];
         delete?: never;

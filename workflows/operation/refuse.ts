@@ -20,7 +20,6 @@ import {
 import { refusePatch } from './rules/patches.ts'
 import { isPassed } from './state/gates.ts'
 import { at as item } from './state/graph.ts'
-import { isRefused } from './state/nodes.ts'
 import type { State } from './state/types.ts'
 
 /** A command as an engineer queries it in the Temporal UI; `round`: the current one if absent. */
@@ -55,11 +54,7 @@ export const refusalOf = (s: State, asked: Asked, now: number): RefusalCode | un
     case 'retry':
       return onNode(s, asked.node_id, (node, all) => {
         const cone = resetCone(all, node.node_id, asked.scope ?? 'downstream')
-        return refuseRetry(facts, node, {
-          cone,
-          reconciliation: asked.reconciliation ?? false,
-          unpassed: gatesOf(s, node.node_id),
-        })
+        return refuseRetry(facts, node, { cone, reconciliation: asked.reconciliation ?? false })
       })
     case 'intervene': {
       const { type, node_id = '' } = asked
@@ -112,12 +107,6 @@ const onNode = (
   const all = s.nodes.map((_, position) => nodeFacts(s, position))
   return rule(item(all, i), all)
 }
-
-const gatesOf = (s: State, node_id: string) =>
-  item(s.graph.gates_of, s.graph.index.get(node_id) ?? 0).map((g) => ({
-    guards: [node_id],
-    refused: isRefused(item(s.gates, g).status),
-  }))
 
 const nodeFacts = (s: State, i: number): NodeFacts => {
   const { kind, skippable = true, undo } = item(s.graph.profiles, i)

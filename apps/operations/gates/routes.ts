@@ -152,7 +152,7 @@ const commandRoutes = (app: Router, deps: Deps) => {
   app.post('/v1/operations/:operation_id/gates/:gate_id/reject', {
     operationId: 'rejectGate',
     summary: 'Reject a gate',
-    description: "The gate's policy decides the effect: its nodes fail, they wait until a retry has the gate asked again, or the operation is cancelled.",
+    description: "The gate's policy decides the effect: its nodes fail, the operation pauses, or it is cancelled.",
     params: GateParams,
     headers: VersionedHeaders,
     'x-reply-headers': ['location'],

@@ -103,7 +103,7 @@ const nodeActions = (
     allowedAction(
       'retry',
       retry,
-      refuseRetry(facts, node, { cone: reset, reconciliation: true, unpassed }) ?? refuseRetryPast(unpassed, node),
+      refuseRetry(facts, node, { cone: reset, reconciliation: true }) ?? refuseRetryPast(unpassed, node),
     ),
     ...NODE_INTERVENTIONS.map((type) =>
       allowedAction(

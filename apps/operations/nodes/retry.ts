@@ -53,7 +53,7 @@ export const retrySteps = (deps: ReplanDeps, command: NodeCommand, body: RetryBo
         tx,
         command,
         subject,
-        refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined, unpassed }) ??
+        refuseRetry(subject.facts, node, { cone, reconciliation: body.reconciliation !== undefined }) ??
           refuseRetryPast(unpassed, node),
       )
       if (body.input_overrides && needsSecondPerson(subject.risk_level)) throw agreedInputsOnly()

@@ -257,8 +257,8 @@ export const listUnpassed = async (
   db: Queryable,
   operation_id: string,
   node_id: string,
-): Promise<{ gate_id: string; guards: string[]; ended: boolean; refused: boolean }[]> => {
-  const { rows } = await db.execute<{ gate_id: string; guards: string[]; ended: boolean; refused: boolean }>(sql`
+): Promise<{ gate_id: string; guards: string[]; ended: boolean }[]> => {
+  const { rows } = await db.execute<{ gate_id: string; guards: string[]; ended: boolean }>(sql`
     with recursive before (node_id, ended, counts) as (
       select ${node_id}::text, true, true
       union
@@ -268,7 +268,7 @@ export const listUnpassed = async (
         cross join lateral (select unnest(depends_on) as node_id from operations.nodes where operation_id = ${operation_id} and node_id = b.node_id offset 0) d
         cross join lateral (select * from operations.nodes where operation_id = ${operation_id} and node_id = d.node_id offset 0) n
       where not n.removed and n.state <> 'succeeded')
-    select gate_id, guards, guards && array(select node_id from before where ended and counts) ended, status in ('rejected', 'expired') refused from ${gates}
+    select gate_id, guards, guards && array(select node_id from before where ended and counts) ended from ${gates}
     where operation_id = ${operation_id} and guards && array(select node_id from before where counts) and status <> 'cancelled'
       and (status = 'bypassed' or (status = 'approved' and digest = approved_digest)) is not true
     order by gate_id`)

@@ -81,28 +81,21 @@ export const coneOf = <N extends Pick<NodeFacts, 'node_id' | 'depends_on'>>(
   return nodes.filter((node) => reached.has(node.node_id))
 }
 
-export type RetryCommand = {
-  cone: readonly NodeFacts[]
-  reconciliation: boolean
-  /** The gates that have not passed: a node held by one of its own that was refused has it asked again. */
-  unpassed: readonly Pick<Unpassed, 'guards' | 'refused'>[]
-}
+export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean }
 
-export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reconciliation, unpassed }: RetryCommand) => {
+export const refuseRetry = (facts: OperationFacts, node: NodeFacts, { cone, reconciliation }: RetryCommand) => {
   if (hasEnded(facts.status)) return terminal(facts.status)
   if (facts.status === 'cancelling') return cancelling(facts.cancel_mode)
   const lost = refuseLost(facts)
   if (lost) return lost
-  const { node_id, state } = node
-  const refused = state === 'gated' && unpassed.some(({ guards, refused: no }) => no && guards.includes(node_id))
-  if (!RETRYABLE.has(state) && !refused)
-    return wrongState('node_not_retryable', `The node is ${state}; only an ended node, or one whose gate was refused, can run again.`)
+  if (!RETRYABLE.has(node.state))
+    return wrongState('node_not_retryable', `The node is ${node.state}; only an ended node can run again.`)
   const busy = cone.filter(({ state }) => isInFlight(state))
   if (busy.length > 0)
     return wrongState('cone_in_flight', `Nodes that would be reset are still running: ${busy.length}.`, {
       extra: { in_flight: busy.slice(0, 100).map(({ node_id }) => node_id) },
     })
-  if (state === 'outcome_unknown' && !reconciliation)
+  if (node.state === 'outcome_unknown' && !reconciliation)
     return refusal(
       'validation_error',
       'reconciliation_required',
@@ -160,8 +153,7 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   return busy.length > 0 ? notApplicable(`The downstream node "${busy[0]?.node_id}" is running.`) : undefined
 }
 
-/** `ended`: it held a node before back. `refused`: it was rejected or expired. */
-type Unpassed = { gate_id: string; guards: readonly string[]; ended: boolean; refused: boolean }
+type Unpassed = { gate_id: string; guards: readonly string[]; ended: boolean }
 
 /**
  * A node after a guarded one was approved together with it: an end of the guarded node that a person states would let
