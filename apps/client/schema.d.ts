@@ -3295,7 +3295,7 @@ export interface paths {
         put?: never;
         /**
          * Intervene
-         * @description Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type.
+         * @description Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type. delegate_gate needs `gate:decide`, every other type `operation:intervene`.
          */
         post: operations["createIntervention"];
         delete?: never;
