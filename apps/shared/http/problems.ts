@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { violationOf } from '../data/json-schema.ts'
 import { AppError, isFault, objectBusy, problemOf, unavailable, type Violation } from '../errors.ts'
-import { isDatabaseAway, isOutage, logFault } from '../process/outage.ts'
+import { isDatabaseAway, isOutage, logFault, POOL_FULL } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { otherMediaType } from './json-body.ts'
 
@@ -69,7 +69,8 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       'A number is too large, or a value has the wrong form.',
       { hint: 'Send numbers as this API returns them, and ids unchanged.', cause: error },
     )
-  if (TOO_BUSY.has(sql ?? '')) return unavailable('The database was too busy.', error, codes.outage)
+  const full = [known.message, known.cause?.message].includes(POOL_FULL)
+  if (full || TOO_BUSY.has(sql ?? '')) return unavailable('The database was too busy.', error, codes.outage)
   if (isDatabaseAway(error)) return unavailable('The database does not answer.', error, codes.outage)
   if (isOutage(error)) return unavailable('A part that this request needs does not answer.', error, codes.outage)
   return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', {
