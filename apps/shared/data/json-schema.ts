@@ -6,6 +6,7 @@ import type { Violation } from '../errors.ts'
 import { canonicalJson } from './digest.ts'
 import { isTime } from './formats.ts'
 import { readPointer } from './pointer.ts'
+import { ofItsKind } from './union-faults.ts'
 
 const OURS: readonly string[] = [NAME, LINE]
 
@@ -115,7 +116,7 @@ export const compileSchema = (schema: unknown, { defaults = false } = {}): Schem
   return check
 }
 
-const violationsOf = (validate: ValidateFunction): Violation[] => (validate.errors ?? []).map(violationOf)
+const violationsOf = (validate: ValidateFunction): Violation[] => ofItsKind(validate.errors ?? []).map(violationOf)
 
 export const violationOf = (error: ErrorObject): Violation => {
   const member = error.params.additionalProperty ?? error.params.missingProperty

@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { violationOf } from '../data/json-schema.ts'
+import { ofItsKind } from '../data/union-faults.ts'
 import { AppError, isFault, objectBusy, problemOf, unavailable, type Violation } from '../errors.ts'
 import { isDatabaseAway, isOutage, logFault, POOL_FULL } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
@@ -77,26 +78,6 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
     cause: error,
     retryable: false,
   })
-}
-
-/**
- * Returns the faults of a value that may be one of several kinds, such as an object or a list, for the kind that it is.
- * Returns all faults if it is none of them, or if more than the type distinguishes the kinds.
- */
-const ofItsKind = (errors: readonly ErrorObject[]): ErrorObject[] => {
-  const dropped = new Set<ErrorObject>()
-  for (const union of errors.filter(({ keyword }) => keyword === 'anyOf')) {
-    const branches = Map.groupBy(
-      errors.filter(({ schemaPath }) => schemaPath.startsWith(`${union.schemaPath}/`)),
-      ({ schemaPath }) => schemaPath.slice(union.schemaPath.length + 1).split('/')[0],
-    )
-    const isOther = (branch: ErrorObject[]) =>
-      branch.some(({ keyword, instancePath }) => keyword === 'type' && instancePath === union.instancePath)
-    const others = [...branches.values()].filter(isOther)
-    if (others.length === branches.size) continue
-    for (const error of [union, ...others.flat()]) dropped.add(error)
-  }
-  return errors.filter((error) => !dropped.has(error))
 }
 
 /** Returns the refusal of a value that does not fit its schema, with a pointer to every violation. */
