@@ -164,6 +164,24 @@ describe('a graph is refused with the code of its fault', () => {
       [noop('a'), { ...noop('b', 'a'), when: 'nodes.a.outputs.x.matches("y")' }],
       ['expression_error /nodes/b/when'],
     ],
+    [
+      'expression_error: a condition that can never be true or false',
+      'expression_error',
+      [noop('a'), { ...noop('b', 'a'), when: '1+1' }],
+      ['expression_error /nodes/b/when'],
+    ],
+    [
+      'unknown_reference: a condition on an output that its node does not declare',
+      'unknown_reference',
+      [noop('a'), { ...noop('b', 'a'), when: 'nodes.a.outputs.x == 1' }],
+      ['unknown_reference /nodes/b/when'],
+    ],
+    [
+      'inputs_invalid: an expectation that can never be true or false',
+      'schema_violation',
+      [call('a', { ...get('http://h/'), expect: 'response.status + 1' })],
+      ['inputs_invalid /nodes/a/with/expect'],
+    ],
     ['two nodes with one id', 'schema_violation', [noop('a'), noop('a')], ['duplicate_node /nodes/a']],
   ]
   it.each(cases)('%s', (_, code, nodes, violations) => {

@@ -1,6 +1,6 @@
 import { isObject } from '../../shared/data/pointer.ts'
 import { connectionHeader, isConnectionHeader } from '../../shared/web/headers.ts'
-import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, compileCondition } from '../../shared/expressions/cel.ts'
 
 export type Fault = { pointer: string; message: string }
 
@@ -69,7 +69,7 @@ const faultOf = (value: unknown, rule: Shape[string]): string | undefined => {
 
 const celFault = (source: string): string | undefined => {
   try {
-    compileCel(source, ['response'])
+    compileCondition(source, ['response'])
     return undefined
   } catch (error) {
     if (error instanceof CelError) return `is not an expression over response: ${error.message}`
