@@ -719,10 +719,7 @@ describe('interventions beside the end of a node', () => {
     const none = 'intervention_not_applicable'
     const first = { extend_deadline: true, set_limits: true, release_leases: none, override_freeze: none }
     expect(await offered()).toMatchObject({ ...first, delegate_gate: 'permission_missing' })
-    expect(await offered('eva')).toMatchObject({
-      set_limits: 'permission_missing',
-      delegate_gate: none,
-    })
+    expect(await offered('eva')).toMatchObject({ set_limits: 'permission_missing', delegate_gate: none })
     await p.openGate(operation_id, 'go')
     expect(await offered('eva')).toMatchObject({ set_limits: 'permission_missing', delegate_gate: true })
     const calendar = (approvers: string[]) => ({
@@ -905,7 +902,9 @@ describe('interventions beside the end of a node', () => {
     const payload = { gate_id: 'go', to_user: p.people.ivo.id, until }
     const { gate_id } = (await intervene(path, { type: 'delegate_gate', payload }, 'eva')).body.intervention
     const seen = await p.seen(operation_id, gate_id, 'ada')
-    expect(await p.as('ada').post(`${path}/gates/${gate_id}/approve`, seen)).toMatchObject({ body: { status: 'approved' } })
+    expect(await p.as('ada').post(`${path}/gates/${gate_id}/approve`, seen)).toMatchObject({
+      body: { status: 'approved' },
+    })
     const own = await p.seen(operation_id, 'go', 'ivo')
     expect((await p.as('ivo').post(`${path}/gates/go/approve`, own)).body.status).toBe('approved')
   })

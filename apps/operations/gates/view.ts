@@ -63,8 +63,7 @@ export const refuseLostAuthor = (
   requireAsked([author_id], people)
   const { user, grants = [] } = people.get(author_id) ?? {}
   const needed = PERMISSION_OF[actionOf(intervention)]
-  if (user?.status === 'ACTIVE' && isInScope({ user_id: author_id, grants }, needed, places))
-    return undefined
+  if (user?.status === 'ACTIVE' && isInScope({ user_id: author_id, grants }, needed, places)) return undefined
   const detail = 'The person who requested this intervention may no longer do so. Request it yourself.'
   return refusal('policy_denied', 'not_eligible', detail)
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../shared/data/pointer.ts'
-import { connectionHeader, isConnectionHeader } from '../../shared/web/headers.ts'
 import { CelError, compileCondition } from '../../shared/expressions/cel.ts'
+import { connectionHeader, isConnectionHeader } from '../../shared/web/headers.ts'
 
 export type Fault = { pointer: string; message: string }
 

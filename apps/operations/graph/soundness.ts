@@ -218,11 +218,7 @@ function* checkCondition(
     if (id === undefined) yield fault(place, 'unknown_reference', 'must name each node, as nodes["<node_id>"].outputs')
     else if (!(own && id === node.node_id) && !(source_node && isAncestor(id, node, walk)))
       yield fault(place, 'unknown_reference', `"${id}" is not a node that comes before "${node.node_id}"`)
-    else if (
-      word === 'outputs' &&
-      name !== undefined &&
-      !Object.hasOwn(source_node?.outputs ?? {}, name)
-    )
+    else if (word === 'outputs' && name !== undefined && !Object.hasOwn(source_node?.outputs ?? {}, name))
       yield fault(place, 'unknown_reference', `"${id}" declares no output "${name}"`)
   }
 }

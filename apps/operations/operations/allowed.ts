@@ -8,7 +8,14 @@ import {
   type RefusalCode,
 } from '../../shared/contracts/operations/graph.ts'
 import { refusal } from '../../shared/errors.ts'
-import { type Authority, actionOf, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
+import {
+  type Authority,
+  actionOf,
+  allowedAction,
+  type Governed,
+  operationObject,
+  refuseByPolicy,
+} from '../policies/authority.ts'
 
 /** The objects that interventions on the whole operation can act on. */
 export type Offered = {

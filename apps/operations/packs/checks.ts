@@ -136,7 +136,10 @@ function* checkSteps(procedure: Procedure): Check {
       yield* under('executor', checkExecutor(`${at}/compensate`, step.compensate.executor, step.compensate.with))
       yield* checkValue(procedure, step, with_own, step.compensate.with, `${at}/compensate/with`)
       yield* checkValue(procedure, step, with_own, step.compensate.catalog, `${at}/compensate/catalog`)
-      yield* under('expression', checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, AT_DISPATCH))
+      yield* under(
+        'expression',
+        checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, AT_DISPATCH),
+      )
     }
   }
 }
