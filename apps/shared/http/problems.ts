@@ -1,7 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { violationOf } from '../data/json-schema.ts'
-import { ofItsKind } from '../data/union-faults.ts'
+import { ofItsKind, violationOf } from '../data/json-schema.ts'
 import { AppError, isFault, objectBusy, problemOf, unavailable, type Violation } from '../errors.ts'
 import { isDatabaseAway, isOutage, logFault, POOL_FULL } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
