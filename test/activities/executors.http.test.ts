@@ -118,6 +118,28 @@ describe('a call', () => {
     })
   })
 
+  it('keeps a number beyond double precision as its text', async () => {
+    handler = (_req, res) =>
+      void res.writeHead(200, { 'content-type': 'application/json' }).end('{"id":9007199254740993,"n":[1e999,-2.5,7]}')
+    const { result } = await run({ base_url: base, request: { method: 'GET', url: '/' } })
+    expect(result).toMatchObject({ raw: { body: { id: '9007199254740993', n: ['1e999', -2.5, 7] } } })
+  })
+
+  it.each([
+    { headers: { Host: 'other' } },
+    { request: { method: 'GET', url: '/', headers: { 'transfer-encoding': 'chunked' } } },
+    { sign: { secret: 'x', header: 'host' } },
+  ])('is not sent with headers of the connection: %j', async (given) => {
+    answer(200, {})
+    const { result } = await run({ base_url: base, request: { method: 'GET', url: '/' }, ...given })
+    expect(result).toMatchObject({
+      status: 'failed',
+      class: 'refused',
+      message: expect.stringContaining('must not set'),
+    })
+    expect(seen).toEqual([])
+  })
+
   it('signs the bytes of its body, and neither polls nor redirects to another host carry the signature', async () => {
     const bodies: Buffer[] = []
     handler = async (req, res) => {

@@ -193,6 +193,7 @@ describe('a freeze that a person makes', () => {
     await refused({ to: '2019-01-01T00:00:00Z' }, 422, 'parameters_invalid')
     await refused({ to: '2021-01-01T00:00:00Z' }, 422, 'parameters_invalid')
     await refused({ applies: 'target.' }, 422, 'expression_error')
+    await refused({ applies: '"1"' }, 422, 'expression_error')
     await refused({ approvers: [] }, 400, 'schema_violation')
     await refused({ freeze_id: 'Wrong!' }, 400, 'schema_violation')
     expect(await known('wrong')).toBeUndefined()

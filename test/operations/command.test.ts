@@ -407,7 +407,7 @@ describe('interventions beside the end of a node', () => {
     ],
     gates: [{ gate_id: 'go', policy: { approvals: { groups: [{ group: 'netops', min: 1 }] } }, guards: ['b'] }],
   }
-  const intervene = (path: string, body: Record<string, unknown>, who: 'olga' | 'both' = 'olga') =>
+  const intervene = (path: string, body: Record<string, unknown>, who: 'olga' | 'eva' | 'both' = 'olga') =>
     p.as(who).post(`${path}/interventions`, { reason, payload: {}, ...body })
   const gate = async (operation_id: string) =>
     (
@@ -718,12 +718,10 @@ describe('interventions beside the end of a node', () => {
     }
     const none = 'intervention_not_applicable'
     const first = { extend_deadline: true, set_limits: true, release_leases: none, override_freeze: none }
-    expect(await offered()).toMatchObject({ ...first, delegate_gate: none })
-    expect(await offered('eva')).toMatchObject({
-      set_limits: 'permission_missing',
-      delegate_gate: 'permission_missing',
-    })
+    expect(await offered()).toMatchObject({ ...first, delegate_gate: 'permission_missing' })
+    expect(await offered('eva')).toMatchObject({ set_limits: 'permission_missing', delegate_gate: none })
     await p.openGate(operation_id, 'go')
+    expect(await offered('eva')).toMatchObject({ set_limits: 'permission_missing', delegate_gate: true })
     const calendar = (approvers: string[]) => ({
       windows: {},
       freezes: { launch: { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', approvers } },
@@ -736,7 +734,7 @@ describe('interventions beside the end of a node', () => {
         JSON.stringify(calendar(approvers)),
       ])
     await freeze(['storage'])
-    expect(await offered()).toMatchObject({ delegate_gate: true, override_freeze: 'not_eligible' })
+    expect(await offered()).toMatchObject({ override_freeze: 'not_eligible' })
     await freeze(['netops'])
     expect(await offered()).toMatchObject({ override_freeze: true })
     await p.query(
@@ -884,16 +882,58 @@ describe('interventions beside the end of a node', () => {
     const { path, operation_id } = await running({}, work)
     await p.openGate(operation_id, 'go')
     const until = new Date(Date.now() + 3_600_000).toISOString()
-    const delegate = (to_user: string, who: 'olga' | 'both') =>
+    const delegate = (to_user: string, who: 'olga' | 'eva') =>
       intervene(path, { type: 'delegate_gate', payload: { gate_id: 'go', to_user, until } }, who)
     const seen = await p.seen(operation_id, 'go')
     const approve = () => p.as('ivo').post(`${path}/gates/go/approve`, seen)
     expect(await approve()).toMatchObject(refusal('policy_denied', 'not_eligible', 403))
     expect(await delegate(p.people.ivo.id, 'olga')).toMatchObject(refusal('policy_denied', 'permission_missing', 403))
-    expect(await delegate(randomUUID(), 'both')).toMatchObject({ status: 422, body: { code: 'parameters_invalid' } })
-    expect((await delegate(p.people.ivo.id, 'both')).status).toBe(201)
+    expect(await delegate(randomUUID(), 'eva')).toMatchObject({ status: 422, body: { code: 'parameters_invalid' } })
+    expect((await delegate(p.people.ivo.id, 'eva')).status).toBe(201)
     expect((await p.as('ivo').get('/v1/gates?for=me')).body.items).toMatchObject([{ operation_id }])
     expect(await approve()).toMatchObject({ status: 200, body: { status: 'approved' } })
+  })
+
+  it('let a second person agree to the delegation of an approver if the risk is high', async () => {
+    const { path, operation_id } = await running({}, work)
+    await p.openGate(operation_id, 'go')
+    await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [operation_id])
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    const payload = { gate_id: 'go', to_user: p.people.ivo.id, until }
+    const { gate_id } = (await intervene(path, { type: 'delegate_gate', payload }, 'eva')).body.intervention
+    const seen = await p.seen(operation_id, gate_id, 'ada')
+    expect(await p.as('ada').post(`${path}/gates/${gate_id}/approve`, seen)).toMatchObject({
+      body: { status: 'approved' },
+    })
+    const own = await p.seen(operation_id, 'go', 'ivo')
+    expect((await p.as('ivo').post(`${path}/gates/go/approve`, own)).body.status).toBe('approved')
+  })
+})
+
+describe('a crowd at one operation', () => {
+  it('leaves the connections of the database to reads of other operations', async () => {
+    const { path, operation_id } = await running()
+    const { plan_revision: base_revision } = must(await p.as('vic').get(path), 200).body
+    let ended = 0
+    const propose = (node_id: string) => {
+      const changes = [{ op: 'add_node', node: { node_id, executor: 'noop', with: {} } }]
+      return p
+        .as('olga')
+        .post(`${path}/patches`, { base_revision, changes, reason })
+        .finally(() => (ended += 1))
+    }
+    const crowd = await p.deps.db.transaction(async (tx) => {
+      await tx.execute(
+        sql`select from operations.operation_control where operation_id = ${operation_id} for no key update`,
+      )
+      const answers = Promise.all(Array.from({ length: 20 }, (_, n) => propose(`more-${n}`)))
+      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await until(async () => (await p.query(waiting)).length >= 4, { what: 'the crowd at the row' })
+      expect((await p.as('vic').get('/v1/operations?page_size=1')).status).toBe(200)
+      expect(ended).toBe(0)
+      return { answers }
+    })
+    for (const { status } of await crowd.answers) expect([201, 202, 409]).toContain(status)
   })
 })
 

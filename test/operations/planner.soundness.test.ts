@@ -135,6 +135,24 @@ describe('a graph is refused with the code of its fault', () => {
       ['inputs_invalid /nodes/a/with/sign/secret', 'inputs_invalid /nodes/a/with/sign/header'],
     ],
     [
+      'inputs_invalid: headers that would lead to another site, or that belong to the connection',
+      'schema_violation',
+      [
+        call('a', {
+          ...get('http://h/'),
+          headers: { Host: 'other' },
+          sign: { secret: { $secret: 's' }, header: 'Host' },
+        }),
+        call('b', { request: { method: 'GET', url: 'http://h/', headers: { 'Transfer-Encoding': 'chunked' } } }),
+      ],
+      [
+        'inputs_invalid /nodes/a/with/headers',
+        'inputs_invalid /nodes/a/with/sign/header',
+        'unknown_reference /nodes/a/with/sign/secret/$secret',
+        'inputs_invalid /nodes/b/with/request/headers',
+      ],
+    ],
+    [
       'target_unresolved',
       'schema_violation',
       [{ ...noop('a'), target_id: 'nowhere' }],
@@ -145,6 +163,24 @@ describe('a graph is refused with the code of its fault', () => {
       'expression_error',
       [noop('a'), { ...noop('b', 'a'), when: 'nodes.a.outputs.x.matches("y")' }],
       ['expression_error /nodes/b/when'],
+    ],
+    [
+      'expression_error: a condition that can never be true or false',
+      'expression_error',
+      [noop('a'), { ...noop('b', 'a'), when: '1+1' }],
+      ['expression_error /nodes/b/when'],
+    ],
+    [
+      'unknown_reference: a condition on an output that its node does not declare',
+      'unknown_reference',
+      [noop('a'), { ...noop('b', 'a'), when: 'nodes.a.outputs.x == 1' }],
+      ['unknown_reference /nodes/b/when'],
+    ],
+    [
+      'inputs_invalid: an expectation that can never be true or false',
+      'schema_violation',
+      [call('a', { ...get('http://h/'), expect: 'response.status + 1' })],
+      ['inputs_invalid /nodes/a/with/expect'],
     ],
     ['two nodes with one id', 'schema_violation', [noop('a'), noop('a')], ['duplicate_node /nodes/a']],
   ]

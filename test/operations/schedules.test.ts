@@ -363,8 +363,10 @@ describe('a schedule', () => {
     expect((await create({ when, intent: { ...intent, targets: [] } })).body.violations[0].pointer).toBe(
       '/intent/targets',
     )
-    const broken = { on: { type_key: 'fleet.host', when: 'target.(' } }
+    for (const condition of ['target.(', '1+1']) {
+      const broken = { on: { type_key: 'fleet.host', when: condition } }
     expect(problem(await create({ when: broken, intent }))).toBe('422 validation_error/expression_error')
+    }
     const { schedule_id } = must(await create({ when, intent }), 201).body
     const look = async () => {
       await p.deps.projection.catchUp()
@@ -607,8 +609,10 @@ describe('a schedule that waits for a webhook', () => {
       { at: expect.any(String), status: 'accepted', detail: null },
       { at: expect.any(String), status: 'ignored', detail: "The body does not meet body.ref == 'refs/heads/main'." },
     ])
-    const broken = await create({ when: { webhook: { signature: 'forge', if: 'body.(' } } })
+    for (const condition of ['body.(', "'yes'"]) {
+      const broken = await create({ when: { webhook: { signature: 'forge', if: condition } } })
     expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
+    }
   })
 
   it('takes signed bytes of any content type, and the document names its headers', async () => {

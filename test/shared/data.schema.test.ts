@@ -1,4 +1,7 @@
 import { expect, it } from 'vitest'
+import { SignalBody } from '../../apps/shared/contracts/engine/signals.ts'
+import { ProposeBody } from '../../apps/shared/contracts/operations/patches.ts'
+import { When } from '../../apps/shared/contracts/operations/schedules.ts'
 import { compileSchema, schemaFault } from '../../apps/shared/data/json-schema.ts'
 
 const schemaOf = (name: string) => ({ type: 'object', properties: { [name]: { type: 'integer', default: 1 } } })
@@ -23,6 +26,22 @@ it('the faults of five thousand nodes with one schema cost little more than thos
   // A compilation of each took more than four seconds.
   expect((user + system) / 1e6).toBeLessThan(2)
   for (const _ of [1, 2]) expect(schemaFault({ type: 'objekt' })).toMatch(/type/)
+})
+
+const change = (change: object) => ({ base_revision: 1, reason: 'x', changes: [change] })
+const at = '/changes/0'
+it.each([
+  [ProposeBody, change({ op: 'update_node', node_id: 'a', set: { kind: 'wait' } }), [`${at}/set/kind`]],
+  [ProposeBody, change({ op: 'paint', node_id: 'a' }), [`${at}/op`]],
+  [ProposeBody, change({ node_id: 'a' }), [`${at}/op`]],
+  [ProposeBody, change({ op: 'add_gate' }), [`${at}/gate`]],
+  [When, { every_s: 59 }, ['/every_s']],
+  [When, { cron: '0 22 * * *' }, ['/timezone']],
+  [When, { at: 'soon', more: 1 }, ['/at', '/more']],
+  [SignalBody, { type: 'pause' }, ['/type']],
+])('names the faults of the kind that a value is meant to be: %#', (schema, value, pointers) => {
+  const named = compileSchema(schema)(value).map(({ pointer }) => pointer)
+  expect(named.sort()).toEqual(pointers)
 })
 
 it('keeps only the newest schemas', () => {

@@ -8,6 +8,7 @@ import type { Program } from '../../../apps/shared/data/programs.ts'
 import { readPlain } from '../../../apps/shared/run/plain.ts'
 import { endStrays, runProcess } from '../../../apps/shared/run/process.ts'
 import { removeTree } from '../../../apps/shared/run/remove.ts'
+import { parseOutput } from '../../../apps/shared/run/storable.ts'
 import { failed } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
@@ -194,7 +195,7 @@ const collect = async (
 
 const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    const value = parseOutput(bytes.toString('utf8'))
     return isObject(value) && !isDeeper(value, MAX_DEPTH) ? value : undefined
   } catch {
     return undefined

@@ -302,7 +302,7 @@ const operations = table('operations', '', [
   ['POST', `${OP}/cancel`, 'S', 'operation:control'],
   ['POST', `${OP}/resume`, 'A', 'operation:control'],
   ['POST', `${OP}/nodes/{node_id}/retry`, 'A', 'operation:control'],
-  ['POST', `${OP}/interventions`, 'A', 'operation:intervene'],
+  ['POST', `${OP}/interventions`, 'A', ['operation:intervene', 'gate:decide']],
   ['POST', `${OP}/signals`, 'A', 'signal:send'],
   ['POST', `${OP}/gates/{gate_id}/approve`, 'A', 'gate:decide'],
   ['POST', `${OP}/gates/{gate_id}/reject`, 'S', 'gate:decide'],

@@ -15,7 +15,7 @@ import { type FreezeEntry, operations } from '../../../db/operations/tables/inde
 import type { Actor } from '../../shared/contracts/operations/graph.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { wrongAt } from '../../shared/errors.ts'
-import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, compileCondition } from '../../shared/expressions/cel.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { type Command, ownCommand } from '../command/command.ts'
 import { acceptUnlessEnded } from '../command/run.ts'
@@ -163,7 +163,7 @@ export const refuseUnusable = ({ applies, from, to }: FreezeEntry, now = Number.
   if (Date.parse(to) <= Date.parse(from)) throw unusable('/to', 'parameters_invalid', 'must be later than "from"')
   if (Date.parse(to) <= now) throw unusable('/to', 'parameters_invalid', 'has passed; it must be in the future')
   try {
-    compileCel(applies, ['target'])
+    compileCondition(applies, ['target'])
   } catch (error) {
     if (error instanceof CelError) throw unusable('/applies', 'expression_error', error.message)
     throw error

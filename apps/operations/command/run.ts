@@ -8,6 +8,7 @@ import { RESTORED } from '../../../db/restore.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, type Category, type Code, problemOf } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
+import { inLine } from '../../shared/process/lines.ts'
 import type { AcceptDeps, CommandDeps, Uses } from '../deps.ts'
 import { actorText, auditDenial, type Command, type Decision, type Steps } from './command.ts'
 import { isDecidedInPostgres, isDoneAtOnce } from './outcomes.ts'
@@ -94,21 +95,25 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
   let sent = true
   try {
     await steps.ahead?.()
-    const outcome = await run(
-      kernelOf(deps, command),
-      { request, command_id, dry_run },
-      {
-        lock: async (tx) => {
-          const [, subject] = await together(refuseRestored(deps, command), steps.lock(tx))
-          return subject
+    const decided = () =>
+      run(
+        kernelOf(deps, command),
+        { request, command_id, dry_run },
+        {
+          lock: async (tx) => {
+            const [, subject] = await together(refuseRestored(deps, command), steps.lock(tx))
+            return subject
+          },
+          decide: async (tx, subject) => {
+            const decision = await steps.decide(tx, subject, command_id)
+            sent = decision.payload !== null && !decision.awaits
+            const { effect } = decision
+            return { effect, keep: (last) => keep(deps, tx, last, { ...command, command_id }, decision) }
+          },
         },
-        decide: async (tx, subject) => {
-          const decision = await steps.decide(tx, subject, command_id)
-          sent = decision.payload !== null && !decision.awaits
-          return { effect: decision.effect, keep: (last) => keep(deps, tx, last, { ...command, command_id }, decision) }
-        },
-      },
-    )
+      )
+    // A stop overtakes all that wait.
+    const outcome = command.class === 'stop' ? await decided() : await inLine(deps.db, command.operation_id, decided)
     if (!('later' in outcome)) return outcome
     const { later } = outcome
     if (!later.repeated) {

@@ -15,6 +15,7 @@ import { aloneBy, type Most, type Verdict } from '../patches/bulk.ts'
 import { listConflicts } from '../plans/conflicts.ts'
 import {
   type Authority,
+  actionOf,
   allowedAction,
   impactFor,
   isInScope,
@@ -23,7 +24,7 @@ import {
   placesFor,
   refuseByPolicy,
 } from '../policies/authority.ts'
-import type { PolicyAction } from '../policies/cedar.ts'
+import { PERMISSION_OF, type PolicyAction } from '../policies/cedar.ts'
 import {
   externalOnly,
   footingOf,
@@ -54,15 +55,15 @@ export const refuseAuthor = (
 
 /** An intervention is that of two people, so its author must still be allowed to ask for it. */
 export const refuseLostAuthor = (
-  { author_id }: GateRow['gate'],
+  { author_id, intervention }: GateRow['gate'],
   { places }: Pick<Measure, 'places'>,
   people: People,
 ): RefusalCode | undefined => {
   if (author_id === null) return undefined
   requireAsked([author_id], people)
   const { user, grants = [] } = people.get(author_id) ?? {}
-  if (user?.status === 'ACTIVE' && isInScope({ user_id: author_id, grants }, 'operation:intervene', places))
-    return undefined
+  const needed = PERMISSION_OF[actionOf(intervention)]
+  if (user?.status === 'ACTIVE' && isInScope({ user_id: author_id, grants }, needed, places)) return undefined
   const detail = 'The person who requested this intervention may no longer do so. Request it yourself.'
   return refusal('policy_denied', 'not_eligible', detail)
 }

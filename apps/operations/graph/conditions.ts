@@ -1,5 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { CelError, childrenOf, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, childrenOf, compileCel, compileCondition } from '../../shared/expressions/cel.ts'
 import { PLAN_ROOTS } from '../../shared/expressions/values.ts'
 
 /** An access in a condition that names a value: `params.drain_s` is root params, path [drain_s]. */
@@ -38,11 +38,11 @@ export const foldCondition = (
   roots: Record<string, unknown>,
   nodeOf: (step: string) => string | undefined,
 ): string => {
-  const { ast } = compileCel(source, [...PLAN_ROOTS, 'nodes'])
+  const { ast } = compileCondition(source, [...PLAN_ROOTS, 'nodes'])
   const splices = splicesOf(ast, source, roots, nodeOf).sort((a, b) => b.start - a.start)
   let folded = source
   for (const { start, end, text } of splices) folded = folded.slice(0, start) + text + folded.slice(end)
-  compileCel(folded, ['nodes'])
+  compileCondition(folded, ['nodes'])
   return folded
 }
 

@@ -1,4 +1,5 @@
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
+import { isConnectionHeader } from '../../shared/web/headers.ts'
 import { checkShape, type Fault, isOpen, REQUEST, type Shape } from './shape.ts'
 import { checkWatch } from './watch.ts'
 
@@ -20,7 +21,7 @@ const REPEATABLE = new Set([...SAFE, 'PUT', 'DELETE'])
 
 const HTTP: Shape = {
   base_url: { kind: 'text' },
-  headers: { kind: 'object' },
+  headers: { kind: 'headers' },
   request: { kind: 'object', required: true, shape: REQUEST },
   expect: { kind: 'cel' },
   fail_if: { kind: 'cel' },
@@ -170,7 +171,7 @@ const checkHttp = (values: Record<string, unknown>): Fault[] => {
   const { secret, header } = isObject(values.sign) ? values.sign : {}
   // Everyone who reads the plan would know it.
   if (typeof secret === 'string') faults.push({ pointer: '/sign/secret', message: 'must be {"$secret": name}' })
-  if (typeof header === 'string' && !HEADER.test(header))
+  if (typeof header === 'string' && (!HEADER.test(header) || isConnectionHeader(header)))
     faults.push({ pointer: '/sign/header', message: 'must be the name of a header' })
   const poll = isObject(values.poll) ? values.poll.request : undefined
   for (const [at, request] of [

@@ -1,9 +1,10 @@
 import { isObject } from '../../shared/data/pointer.ts'
-import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, compileCondition } from '../../shared/expressions/cel.ts'
+import { connectionHeader, isConnectionHeader } from '../../shared/web/headers.ts'
 
 export type Fault = { pointer: string; message: string }
 
-type Kind = 'text' | 'number' | 'object' | 'list' | 'cel' | 'any'
+type Kind = 'text' | 'number' | 'object' | 'headers' | 'list' | 'cel' | 'any'
 export type Shape = Record<
   string,
   { kind: Kind; required?: boolean; min?: number; max?: number; shape?: Shape; one_of?: string[] }
@@ -15,7 +16,7 @@ const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH', 'OPTIONS']
 export const REQUEST: Shape = {
   method: { kind: 'text', required: true, one_of: METHODS },
   url: { kind: 'text', required: true },
-  headers: { kind: 'object' },
+  headers: { kind: 'headers' },
   query: { kind: 'object' },
   body: { kind: 'any' },
   timeout_s: { kind: 'number', min: 1, max: 120 },
@@ -57,13 +58,18 @@ const faultOf = (value: unknown, rule: Shape[string]): string | undefined => {
       ? undefined
       : `must be a number from ${min} to ${max}`
   if (kind === 'object') return isObject(value) ? undefined : 'must be an object'
+  if (kind === 'headers') {
+    if (!isObject(value)) return 'must be an object'
+    const refused = Object.keys(value).find(isConnectionHeader)
+    return refused && connectionHeader(refused)
+  }
   if (kind === 'list') return Array.isArray(value) ? undefined : 'must be a list'
   return undefined
 }
 
 const celFault = (source: string): string | undefined => {
   try {
-    compileCel(source, ['response'])
+    compileCondition(source, ['response'])
     return undefined
   } catch (error) {
     if (error instanceof CelError) return `is not an expression over response: ${error.message}`

@@ -16,7 +16,7 @@ const QUERY: Shape = {
   name: { kind: 'text', required: true },
   prometheus: { kind: 'text', required: true },
   query: { kind: 'text', required: true },
-  headers: { kind: 'object' },
+  headers: { kind: 'headers' },
   timeout_s: { kind: 'number', min: 1, max: 60 },
   min: { kind: 'number' },
   max: { kind: 'number' },

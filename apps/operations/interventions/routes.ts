@@ -15,13 +15,13 @@ export const interventionsRoutes = routes<CommandDeps & InterventionDeps>('nodes
     operationId: 'createIntervention',
     summary: 'Intervene',
     description:
-      'Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type.',
+      'Acts outside the plan: states how a node ended, changes its inputs, undoes it, or gives more time or capacity. The payload depends on the type. delegate_gate needs `gate:decide`, every other type `operation:intervene`.',
     params: OperationParams,
     headers: VersionedHeaders,
     'x-reply-headers': ['location'],
     body: InterventionBody,
     response: { 200: DryRunReply, 201: InterventionReply, 202: InterventionReply },
-    preHandler: allow('operation:intervene', { kind: 'A' }),
+    preHandler: allow(['operation:intervene', 'gate:decide'], { kind: 'A' }),
     handler: async (req, reply) => {
       const { reason, dry_run } = req.body
       const given = { kind: 'intervene', class: classOf(req.body.type), ...req.params, reason, dry_run } as const

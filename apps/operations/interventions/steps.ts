@@ -1,10 +1,11 @@
+import { renewalRequired } from '../../shared/auth/http.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { AppError } from '../../shared/errors.ts'
 import { checkIfMatch, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { Uses } from '../deps.ts'
 import { readNode } from '../nodes/read.ts'
 import { readOperation } from '../operations/read.ts'
-import { operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
+import { actionOf, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { decisionOf, isOnNode, perform } from './perform.ts'
 import { askSecondPerson, gateOfIntervention, waitsForSecondPerson } from './second.ts'
 import type { InterventionCommand, InterventionDeps } from './types.ts'
@@ -40,8 +41,10 @@ export const interventionSteps = (
   return {
     lock: (tx) => lockVisible(deps, tx, command),
     decide: async (tx, subject, command_id) => {
-      const action = isOnNode(type) ? 'node.intervene' : 'operation.intervene'
+      const action = isOnNode(type) ? 'node.intervene' : actionOf(type)
       throwIfRefused(refuseByPolicy(deps, command.caller, action, operationObject(subject), subject.places))
+      const unrenewed = type === 'delegate_gate' ? renewalRequired(command.caller) : undefined
+      if (unrenewed) throw unrenewed
       const intervening = { command, subject, command_id, groups: command.caller.groups }
       if (waitsForSecondPerson(subject.risk_level, type)) {
         const asked = await askSecondPerson(deps, tx, intervening, body)

@@ -8,7 +8,14 @@ import {
   type RefusalCode,
 } from '../../shared/contracts/operations/graph.ts'
 import { refusal } from '../../shared/errors.ts'
-import { type Authority, allowedAction, type Governed, operationObject, refuseByPolicy } from '../policies/authority.ts'
+import {
+  type Authority,
+  actionOf,
+  allowedAction,
+  type Governed,
+  operationObject,
+  refuseByPolicy,
+} from '../policies/authority.ts'
 
 /** The objects that interventions on the whole operation can act on. */
 export type Offered = {
@@ -26,10 +33,11 @@ export const operationInterventions = (
   facts: OperationFacts,
   offered: Offered,
 ): AllowedAction[] => {
-  const may = refuseByPolicy(authority, caller, 'operation.intervene', operationObject(operation), operation.places)
-  return OPERATION_INTERVENTIONS.map((type) =>
-    allowedAction(type, may, refuseOperationIntervention(facts, type), NEEDS[type](offered, caller)),
-  )
+  const object = operationObject(operation)
+  return OPERATION_INTERVENTIONS.map((type) => {
+    const may = refuseByPolicy(authority, caller, actionOf(type), object, operation.places)
+    return allowedAction(type, may, refuseOperationIntervention(facts, type), NEEDS[type](offered, caller))
+  })
 }
 
 const nothing = (detail: string) => refusal('invalid_state_transition', 'intervention_not_applicable', detail)

@@ -1,5 +1,5 @@
 import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
-import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, type CelProgram, compileCel, compileCondition } from '../../shared/expressions/cel.ts'
 import { formsOf, PLAN_ROOTS, type Reference, ValueError } from '../../shared/expressions/values.ts'
 import { chainsOf } from '../graph/conditions.ts'
 import { EXECUTORS, SECRET } from '../graph/executors.ts'
@@ -129,14 +129,17 @@ function* checkSteps(procedure: Procedure): Check {
           pointer: `${at}/${place}`,
           message: 'a procedure that runs once per plan has no resource to write',
         }
-    yield* under('expression', checkCel(procedure, before, step.include_if, `${at}/include_if`, false))
-    yield* under('expression', checkCel(procedure, before, step.when, `${at}/when`, true))
+    yield* under('expression', checkCel(procedure, before, step.include_if, `${at}/include_if`, AT_PLAN))
+    yield* under('expression', checkCel(procedure, before, step.when, `${at}/when`, AT_DISPATCH))
     if (step.compensate) {
       const with_own = new Set([...before, step.id])
       yield* under('executor', checkExecutor(`${at}/compensate`, step.compensate.executor, step.compensate.with))
       yield* checkValue(procedure, step, with_own, step.compensate.with, `${at}/compensate/with`)
       yield* checkValue(procedure, step, with_own, step.compensate.catalog, `${at}/compensate/catalog`)
-      yield* under('expression', checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, true))
+      yield* under(
+        'expression',
+        checkCel(procedure, with_own, step.compensate.when, `${at}/compensate/when`, AT_DISPATCH),
+      )
     }
   }
 }
@@ -220,7 +223,7 @@ function* checkValue(procedure: Procedure, step: Step, before: ReadonlySet<strin
     if (message) yield { pointer: reference.at, message }
   }
   for (const { text, at: pointer } of found.expressions)
-    yield* under('expression', checkCel(procedure, before, text, pointer, false))
+    yield* under('expression', checkCel(procedure, before, text, pointer, A_VALUE))
   for (const { text, at: pointer } of found.secrets)
     if (!Object.hasOwn(step.secrets ?? {}, text))
       yield { rule: 'secret', pointer, message: `the step has no secret "${text}"` }
@@ -257,17 +260,20 @@ const refuseOutput = ({ steps }: Procedure, before: ReadonlySet<string>, id: str
 const isParameter = ({ parameters }: Procedure, name: string): boolean =>
   isObject(parameters.properties) && Object.hasOwn(parameters.properties, name)
 
+const AT_PLAN = (source: string) => compileCondition(source, PLAN_ROOTS)
+const AT_DISPATCH = (source: string) => compileCondition(source, [...PLAN_ROOTS, 'nodes'])
+const A_VALUE = (source: string) => compileCel(source, PLAN_ROOTS)
+
 function* checkCel(
   procedure: Procedure,
   before: ReadonlySet<string>,
   source: string | undefined,
   pointer: string,
-  at_dispatch: boolean,
+  compile: (source: string) => CelProgram,
 ): Check {
   if (source === undefined) return
   try {
-    const program = compileCel(source, at_dispatch ? [...PLAN_ROOTS, 'nodes'] : PLAN_ROOTS)
-    for (const { root, path } of chainsOf(program.ast)) {
+    for (const { root, path } of chainsOf(compile(source).ast)) {
       const reference = { root, pointer: pointerOf(...path), text: [root, ...path].join('.'), at: pointer }
       const message = refuseReference(procedure, before, reference)
       if (message) yield { pointer, message }

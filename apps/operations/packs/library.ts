@@ -7,7 +7,7 @@ import { digest } from '../../shared/data/digest.ts'
 import { compileSchema, type SchemaCheck, schemaFault } from '../../shared/data/json-schema.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
-import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, type CelProgram, compileCel, compileCondition } from '../../shared/expressions/cel.ts'
 import type { Freeze, Library, Pack, Policy, Procedure, Window } from '../graph/types.ts'
 import { checkProcedure } from './checks.ts'
 import { policyOf, readOf, stepOf } from './defaults.ts'
@@ -114,7 +114,7 @@ const calendarIn = (source: Source<CalendarFile>): { windows: Window[]; freezes:
 /** Returns the compiled expression. One that does not compile is reported, and replaced by one that is never true. */
 const celOf = (source: Source, pointer: string, text: string, variables: readonly string[]): CelProgram => {
   try {
-    return compileCel(text, variables)
+    return compileCondition(text, variables)
   } catch (error) {
     if (!(error instanceof CelError)) throw error
     source.report(pointer, 'expression', error.message)

@@ -56,6 +56,10 @@ const distinct = (values: readonly (string | null | undefined)[]): string[] => [
   ...new Set(values.filter((value): value is string => typeof value === 'string')),
 ]
 
+/** Delegating hands on a right to decide; every other intervention is an operator's. */
+export const actionOf = (type: string | null) =>
+  type === 'delegate_gate' ? 'operation.delegate' : 'operation.intervene'
+
 /** Checks the permission over every target, then the Cedar policies; returns the refusal or `undefined`. */
 export const refuseByPolicy = (
   { policies, clock }: Authority,

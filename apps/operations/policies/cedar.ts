@@ -27,6 +27,7 @@ export const PERMISSION_OF = {
   'operation.cancel': 'operation:control',
   'operation.force_cancel': 'operation:control',
   'operation.intervene': 'operation:intervene',
+  'operation.delegate': 'gate:decide',
   'operation.signal': 'signal:send',
   'node.retry': 'operation:control',
   'node.intervene': 'operation:intervene',

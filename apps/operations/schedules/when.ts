@@ -2,7 +2,7 @@ import { Cron } from 'croner'
 import { isTriggered, type When } from '../../shared/contracts/operations/schedules.ts'
 import { isTimezone } from '../../shared/data/calendar.ts'
 import { wrongAt } from '../../shared/errors.ts'
-import { CelError, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, compileCondition } from '../../shared/expressions/cel.ts'
 
 /** Returns the first time after `after`, for a schedule made at `made`; `undefined` if none comes. Both in ms. */
 export const nextTime = (when: When, made: number, after: number): number | undefined => {
@@ -51,7 +51,7 @@ export const refuseWhen = (when: When, now: number): void => {
 
 const refuseCondition = (source: string) => {
   try {
-    compileCel(source, ['body'])
+    compileCondition(source, ['body'])
   } catch (error) {
     if (error instanceof CelError) throw wrong('/when/webhook/if', `cannot be read: ${error.message}`)
     throw error

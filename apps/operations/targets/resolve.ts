@@ -9,7 +9,7 @@ import {
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
-import { CelError, type CelProgram, compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, type CelProgram, compileCondition } from '../../shared/expressions/cel.ts'
 import { byText, PLACE } from '../graph/graph.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 
@@ -151,7 +151,7 @@ const expressionError = (pointer: string, message: string) =>
 
 const compile = (source: string, pointer: string): CelProgram => {
   try {
-    return compileCel(source, ['target'])
+    return compileCondition(source, ['target'])
   } catch (error) {
     if (error instanceof CelError) throw expressionError(pointer, error.message)
     throw error

@@ -190,9 +190,13 @@ const DECIDING: ReadonlySet<RoutePermission> = new Set([
 
 /** Once two administrators check each other, no one may decide with a credential that an administrator may know. */
 const refuseUnrenewed = (caller: Caller, { permissions, kind }: Authorization): AppError | undefined =>
-  caller.renewal_required &&
-  kind === 'A' &&
-  permissions.every((permission) => DECIDING.has(permission) || !holdsAny(caller, [permission]))
+  kind === 'A' && permissions.every((permission) => DECIDING.has(permission) || !holdsAny(caller, [permission]))
+    ? renewalRequired(caller)
+    : undefined
+
+/** For a route whose types need different permissions, some of them deciding. */
+export const renewalRequired = (caller: Caller): AppError | undefined =>
+  caller.renewal_required
     ? new AppError('policy_denied', 'renewal_required', 'An administrator saw your enrolment link.', {
         hint: 'Ask an administrator to request a new enrolment link for you, and set a new password by it.',
       })

@@ -26,6 +26,8 @@ export class CelError extends Error {
 export type CelProgram = {
   source: string
   ast: ASTNode
+  /** The type of its value as far as it is known before it is evaluated; `dyn`: unknown. */
+  type: string
   /** Returns the value as plain JSON; integers become numbers. Throws CelError. */
   evaluate: (context: Record<string, unknown>) => unknown
   /** Returns the value of a condition. Throws CelError if it is not a boolean: a missing key is an error, not false. */
@@ -53,10 +55,17 @@ export const compileCel = (source: string, variables: readonly string[]): CelPro
   const power = checkShape(parsed.ast, new Set(variables), 0)
   const checked = parsed.check()
   if (!checked.valid) throw new CelError(lineOf(checked.error), { cause: checked.error })
-  const program = programOf(source, parsed, power)
+  const program = programOf(source, parsed, power, String(checked.type))
   if (programs.size >= CACHED) programs.clear()
   programs.set(key, program)
   return program
+}
+
+/** Compiles a condition that a person writes: one whose value can be neither true nor false would never be met. */
+export const compileCondition = (source: string, variables: readonly string[]): CelProgram => {
+  const program = compileCel(source, variables)
+  if (program.type === 'bool' || program.type === 'dyn') return program
+  throw new CelError(`"${source}" has a value of type ${program.type}, not true or false.`)
 }
 
 const environmentOf = (variables: readonly string[]): Environment => {
@@ -75,7 +84,7 @@ const environmentOf = (variables: readonly string[]): Environment => {
   return environment
 }
 
-const programOf = (source: string, parsed: ParseResult, power: number): CelProgram => {
+const programOf = (source: string, parsed: ParseResult, power: number, type: string): CelProgram => {
   const evaluate = (context: Record<string, unknown>): unknown => {
     const run = () => toJson(parsed(context), { left: CEL_LIMITS.values })
     try {
@@ -94,7 +103,7 @@ const programOf = (source: string, parsed: ParseResult, power: number): CelProgr
       throw new CelError(`"${source}" returns a value of type ${typeof value}, not true or false.`)
     return value
   }
-  return { source, ast: parsed.ast, evaluate, test }
+  return { source, ast: parsed.ast, type, evaluate, test }
 }
 
 /** Returns the children of a node, whatever its operator. */

@@ -1,8 +1,8 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { violationOf } from '../data/json-schema.ts'
+import { ofItsKind, violationOf } from '../data/json-schema.ts'
 import { AppError, isFault, objectBusy, problemOf, unavailable, type Violation } from '../errors.ts'
-import { isDatabaseAway, isOutage, logFault } from '../process/outage.ts'
+import { isDatabaseAway, isOutage, logFault, POOL_FULL } from '../process/outage.ts'
 import type { EdgeCodes } from './edge-codes.ts'
 import { otherMediaType } from './json-body.ts'
 
@@ -69,34 +69,14 @@ export const toAppError = (error: unknown, codes: EdgeCodes, req?: FastifyReques
       'A number is too large, or a value has the wrong form.',
       { hint: 'Send numbers as this API returns them, and ids unchanged.', cause: error },
     )
-  if (TOO_BUSY.has(sql ?? '')) return unavailable('The database was too busy.', error, codes.outage)
+  const full = [known.message, known.cause?.message].includes(POOL_FULL)
+  if (full || TOO_BUSY.has(sql ?? '')) return unavailable('The database was too busy.', error, codes.outage)
   if (isDatabaseAway(error)) return unavailable('The database does not answer.', error, codes.outage)
   if (isOutage(error)) return unavailable('A part that this request needs does not answer.', error, codes.outage)
   return new AppError('internal_error', 'unexpected', 'Something went wrong on our side.', {
     cause: error,
     retryable: false,
   })
-}
-
-/**
- * Returns the faults of a value that may be one of several kinds, such as an object or a list, for the kind that it is.
- * Returns all faults if it is none of them, or if more than the type distinguishes the kinds.
- */
-const ofItsKind = (errors: readonly ErrorObject[]): ErrorObject[] => {
-  const dropped = new Set<ErrorObject>()
-  for (const union of errors.filter(({ keyword }) => keyword === 'anyOf')) {
-    const branches = Map.groupBy(
-      errors.filter(({ schemaPath }) => schemaPath.startsWith(`${union.schemaPath}/`)),
-      ({ schemaPath }) => schemaPath.slice(union.schemaPath.length + 1).split('/')[0],
-    )
-    const isOther = (branch: ErrorObject[]) =>
-      branch.some(({ keyword, instancePath }) => keyword === 'type' && instancePath === union.instancePath)
-    const others = [...branches.values()].filter(isOther)
-    if (others.length === branches.size) continue
-    for (const error of [union, ...others.flat()]) dropped.add(error)
-  }
-  // The fault of a name is said by the error before.
-  return errors.filter((error) => !dropped.has(error) && error.keyword !== 'propertyNames')
 }
 
 /** Returns the refusal of a value that does not fit its schema, with a pointer to every violation. */

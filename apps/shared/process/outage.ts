@@ -13,7 +13,10 @@ const OF_ITS_STATE = new Set([401, 403, 408, 425, 429])
 
 const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND'])
 
-const LOST = /timeout exceeded when trying to connect|Connection terminated|is not queryable|Query read timeout/
+/** The database is well, but other requests of this class hold its connections. */
+export const POOL_FULL = 'all connections of this class are in use'
+const LOST =
+  /all connections of this class are in use|timeout exceeded when trying to connect|Connection terminated|is not queryable|Query read timeout/
 
 /**
  * Connection, resources, operator intervention, a lost race, a lock, the server's disk, a transaction that a busy process

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type pg from 'pg'
 import { type Deadline, deadlineNow } from './deadline.ts'
+import { POOL_FULL } from './outage.ts'
 import { PATIENT, type Priority } from './priority.ts'
 
 /** Of 20 connections, those that each class reserves for itself and the classes above it, highest first. */
@@ -9,7 +10,7 @@ const CLASSES = Object.keys(SHARES) as (keyof typeof SHARES)[]
 const ROWS = Object.values(SHARES)
 /** Who waits longer than this for others is refused, unless its class is patient. */
 const PATIENCE_MS = 2000
-const patienceOf = ({ priority, left_ms }: Deadline): number =>
+export const patienceOf = ({ priority, left_ms }: Deadline): number =>
   PATIENT.has(priority) && Number.isFinite(left_ms) ? Math.max(left_ms, PATIENCE_MS) : PATIENCE_MS
 
 type Done = Parameters<Parameters<pg.Pool['connect']>[0]>
@@ -70,7 +71,7 @@ export const shareConnections = (pool: pg.Pool, max: number): void => {
     }
     const timer = setTimeout(() => {
       line.splice(line.indexOf(waiter), 1)
-      done(new Error('timeout exceeded when trying to connect'), undefined, () => {})
+      done(new Error(POOL_FULL), undefined, () => {})
     }, patienceOf(share.deadline))
     line.push(waiter)
   }

@@ -15,3 +15,15 @@ const storable = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]))
 }
+
+const LARGE = /\d{16}|\d[eE]/
+
+/** Parses JSON of a target or a program. A number that double precision would alter or lose is its text (platform.md 7). */
+export const parseOutput = (text: string): unknown =>
+  LARGE.test(text)
+    ? JSON.parse(text, (_name, value: unknown, context?: { source?: string }) =>
+        typeof value === 'number' && (Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value))
+          ? (context?.source ?? value)
+          : value,
+      )
+    : JSON.parse(text)

@@ -53,6 +53,7 @@ const gateColumns = {
   /** For a gate of kind intervention: who requested it. */
   author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
   author_behind: sql<string[]>`coalesce(${gates.subject} #> '{intervention,author,behind}', '[]')`,
+  intervention: sql<string | null>`${gates.subject} #>> '{intervention,type}'`,
 }
 const operationColumns = {
   ...pick(operations, 'operation_id', 'title', 'engine_status'),
