@@ -365,7 +365,7 @@ describe('a schedule', () => {
     )
     for (const condition of ['target.(', '1+1']) {
       const broken = { on: { type_key: 'fleet.host', when: condition } }
-    expect(problem(await create({ when: broken, intent }))).toBe('422 validation_error/expression_error')
+      expect(problem(await create({ when: broken, intent }))).toBe('422 validation_error/expression_error')
     }
     const { schedule_id } = must(await create({ when, intent }), 201).body
     const look = async () => {
@@ -611,7 +611,7 @@ describe('a schedule that waits for a webhook', () => {
     ])
     for (const condition of ['body.(', "'yes'"]) {
       const broken = await create({ when: { webhook: { signature: 'forge', if: condition } } })
-    expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
+      expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
     }
   })
 

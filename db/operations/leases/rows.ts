@@ -78,9 +78,9 @@ const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): P
     .where(
       and(
         notPaused,
-      before === undefined
-        ? undefined
-        : sql`(${lease_waits.since}, ${lease_waits.operation_id}) < (select w.since, w.operation_id from ${lease_waits} w where w.operation_id = ${before})`,
+        before === undefined
+          ? undefined
+          : sql`(${lease_waits.since}, ${lease_waits.operation_id}) < (select w.since, w.operation_id from ${lease_waits} w where w.operation_id = ${before})`,
       ),
     )
     .orderBy(asc(lease_waits.since), asc(lease_waits.operation_id))
@@ -202,7 +202,7 @@ export const grantLeases = async (db: Db, { deadline_s }: { deadline_s: number }
     .where(
       and(
         notPaused,
-      sql`not exists (select from jsonb_to_recordset(${lease_waits.wanted}) as wanted(resource_id text, mode text)
+        sql`not exists (select from jsonb_to_recordset(${lease_waits.wanted}) as wanted(resource_id text, mode text)
         join ${leases} on ${leases.resource_id} = wanted.resource_id
         where ${leases.operation_id} <> ${lease_waits.operation_id} and (${leases.mode} = 'exclusive' or wanted.mode = 'exclusive'))`,
       ),
