@@ -60,7 +60,7 @@ export const refuseLastAdmin = (before: readonly string[], after: readonly strin
     ? conflict(
         'last_admin',
         'This would leave no one who can administer.',
-        'Make another person an administrator first.',
+        'Make another person an administrator first. It counts once that person can sign in.',
       )
     : undefined
 

@@ -134,10 +134,11 @@ export const listUsers = (
 /** Serializes every change of users, groups and grants that could remove the last administrator or add a second. */
 export const lockAdmins = (tx: Tx) => tx.execute(sql`select ${lockOf('admins')}`)
 
-type Administrator = { id: string; link_shown: boolean }
+type Administrator = { id: string; link_shown: boolean; able: boolean }
 const administrators = async (db: Queryable): Promise<Administrator[]> => {
   const { rows } = await db.execute<Administrator>(sql`
-    select distinct u.id::text as id, u.link_shown from ${users} u
+    select distinct u.id::text as id, u.link_shown,
+      u.enrolled or exists (select from ${external_identities} e where e.user_id = u.id) as able from ${users} u
     join ${grants} g on g.role = 'admin' and g.expires_at is null
     left join ${group_members} m on g.subject_type = 'group' and m.group_key = g.subject_id and m.user_id = u.id
     where u.status = 'ACTIVE' and u.kind = 'person' and ((g.subject_type = 'user' and g.subject_id = u.id::text) or m.user_id is not null)`)
@@ -146,6 +147,10 @@ const administrators = async (db: Queryable): Promise<Administrator[]> => {
 
 /** Active users who hold admin permanently, directly or through a group. */
 export const lastingAdmins = async (db: Queryable): Promise<string[]> => (await administrators(db)).map(({ id }) => id)
+
+/** Those of them who can sign in: an account that was only invited keeps no installation administered. */
+export const ableAdmins = async (db: Queryable): Promise<string[]> =>
+  (await administrators(db)).flatMap(({ id, able }) => (able ? [id] : []))
 
 /** The lasting administrators who alone know their credential: two of these check each other. */
 export const provenAdmins = async (db: Queryable): Promise<string[]> =>

@@ -50,6 +50,8 @@ export const users = identitySchema.table(
     reset_link: text('reset_link'),
     /** Whether one administrator may know the credential: true until enrolment by a link that no one else saw whole. */
     link_shown: boolean('link_shown').notNull().default(true),
+    /** Whether its person has set a password; an account that never had a link to do so counts as enrolled. */
+    enrolled: boolean('enrolled').notNull().default(true),
     /** Whether two administrators have started its recovery: until its person enrols, no sign-in works. */
     recovering: boolean('recovering').notNull().default(false),
     /** The identity provider that created the account: it has no password and gets none. */

@@ -310,8 +310,23 @@ describe('groups', () => {
 })
 
 describe('the last administrator', () => {
+  const enrolled = async <U extends { token: string }>(user: U): Promise<U> => {
+    expect((await p.enrol(user.token)).status).toBe(204)
+    return user
+  }
+  it('is not replaced by an account that was only invited', async () => {
+    const invited = await p.newUser(ada, ['admin'])
+    const { body } = await ada.get('/v1/admin/grants?page_size=500')
+    const own = (body.items as { id: string; subject_id: string; role: string }[]).find(
+      ({ subject_id, role }) => subject_id === ada.user_id && role === 'admin',
+    )
+    const refused = { status: 409, code: 'last_admin' }
+    expect((await ada.delete(`/v1/admin/grants/${own?.id}`)).body).toMatchObject(refused)
+    expect((await invited.post(`/v1/admin/users/${ada.user_id}/disable`, { reason: 'x' })).body).toMatchObject(refused)
+    expect((await ada.post(`/v1/admin/users/${invited.user_id}/delete`, { reason: 'x' })).status).toBe(200)
+  })
   it('stays, whichever way it might be removed', async () => {
-    const boss = await p.newUser(ada, ['admin'])
+    const boss = await enrolled(await p.newUser(ada, ['admin']))
     const { body } = await boss.get('/v1/admin/grants?page_size=500')
     const own = (body.items as { id: string; subject_id: string; role: string }[]).find(
       ({ subject_id, role }) => subject_id === ada.user_id && role === 'admin',
@@ -340,7 +355,7 @@ describe('the last administrator', () => {
   })
   it('stays in its group', async () => {
     const group_key = await newGroup()
-    const boss = await p.newUser(ada)
+    const boss = await enrolled(await p.newUser(ada))
     await ada.post('/v1/admin/grants', { subject_type: 'group', subject_id: group_key, role: 'admin' })
     await ada.put(`/v1/admin/groups/${group_key}/members/${boss.user_id}`)
     const { body } = await boss.get('/v1/admin/grants?page_size=500')
@@ -356,7 +371,7 @@ describe('the last administrator', () => {
     expect((await ada.delete(`/v1/admin/groups/${group_key}`)).status).toBe(204)
   })
   it('remains when two administrators remove each other at the same moment', async () => {
-    const boss = await p.newUser(ada, ['admin'])
+    const boss = await enrolled(await p.newUser(ada, ['admin']))
     const [one, two] = await Promise.all([
       ada.post(`/v1/admin/users/${boss.user_id}/disable`, { reason: 'x' }),
       boss.post(`/v1/admin/users/${ada.user_id}/disable`, { reason: 'x' }),

@@ -1,6 +1,6 @@
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { dualSince, lastingAdmins, lockAdmins, provenAdmins, shownUsers } from '../../../db/identity/queries.ts'
+import { dualSince, ableAdmins, lockAdmins, provenAdmins, shownUsers } from '../../../db/identity/queries.ts'
 import { dual_control, user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
 import type { Uses } from '../deps.ts'
@@ -52,8 +52,8 @@ export const controlOf = async (db: Queryable) => {
 
 /** Takes rights away, and refuses if that would leave no administrator. The caller holds the lock. */
 export const keepingAnAdmin = async <T>(tx: Tx, take: () => Promise<T>): Promise<T> => {
-  const before = await lastingAdmins(tx)
+  const before = await ableAdmins(tx)
   const result = await take()
-  throwIf(refuseLastAdmin(before, await lastingAdmins(tx)))
+  throwIf(refuseLastAdmin(before, await ableAdmins(tx)))
   return result
 }

@@ -1,4 +1,4 @@
-import { getUserByFolded, lastingAdmins } from '../../../db/identity/queries.ts'
+import { getUserByFolded, ableAdmins } from '../../../db/identity/queries.ts'
 import { isNumbered, type Known, scimAdoptable } from '../../../db/identity/scim.ts'
 import { type UserRow, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
@@ -51,7 +51,7 @@ export const moveStatus = async ({ deps, tx, req }: Sync, { row }: Known, user: 
   if (active === (user.status === 'ACTIVE')) return undefined
   if (active && (user.status !== 'DISABLED' || row.disabled_at === null || row.disabled_at !== user.disabled_at))
     throw scimError(409, 'mutability', 'Disabled here by an administrator.')
-  const admins = await lastingAdmins(tx)
+  const admins = await ableAdmins(tx)
   const left = admins.filter((id) => id !== user.id)
   if (!active) throwIf(refuseLastAdmin(admins, left))
   const event = { event_id: uuidv7(), actor: eventActor(req), request_id: String(req.id) }

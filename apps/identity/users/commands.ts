@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { lastingAdmins } from '../../../db/identity/queries.ts'
+import { ableAdmins } from '../../../db/identity/queries.ts'
 import { keepDisabled } from '../../../db/identity/scim.ts'
 import type { UserStatus } from '../../../db/identity/tables.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
@@ -59,7 +59,7 @@ export const endUser = async (
 ) => {
   const stored = await changeOnce(deps, req, { arming: false }, async (tx) => {
     await lockControl(deps, tx)
-    const admins = await lastingAdmins(tx)
+    const admins = await ableAdmins(tx)
     const user = await lockFound(tx, user_id)
     throwIf(refuseSelfAction(req.caller.user_id, user.id, ACTIONS[to].word))
     throwIf(refuseStatus(user, to))

@@ -104,9 +104,10 @@ const renewed = async (deps: ChangeDeps, tx: Tx, { id }: UserRow, link: string, 
   if (ownsAlone(user, link)) await endWaysIn(deps, tx, user, causeOf(user, request))
   const link_shown = user.link_shown && !own
   const recovering = user.recovering && !own && user.reset_link !== null
-  if (link_shown === user.link_shown && recovering === user.recovering) return
-  await tx.update(users).set({ link_shown, recovering }).where(eq(users.id, id))
-  await rolesChanged(tx, undefined, [id])
+  const moved = link_shown !== user.link_shown || recovering !== user.recovering
+  if (!moved && user.enrolled) return
+  await tx.update(users).set({ link_shown, recovering, enrolled: true }).where(eq(users.id, id))
+  if (moved) await rolesChanged(tx, undefined, [id])
 }
 
 const eventOf = (user: UserRow, { request_id }: EnrolRequest, outcome: 'done' | 'denied', reason?: string) => ({

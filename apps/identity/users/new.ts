@@ -32,7 +32,7 @@ export const insertUser = async (tx: Tx, wanted: NewUser, by: By, now = new Date
   const name = refuseNewUser(wanted, now)
   const [user] = await tx
     .insert(users)
-    .values({ id: uuidv7(), username: name, folded: foldUsername(name), ...handedOut(by) })
+    .values({ id: uuidv7(), username: name, folded: foldUsername(name), enrolled: false, ...handedOut(by) })
     .onConflictDoNothing()
     .returning()
   if (!user) throw usernameTaken(wanted.username)

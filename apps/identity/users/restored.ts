@@ -1,6 +1,6 @@
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Db } from '../../../db/client.ts'
-import { lastingAdmins, lockAdmins, lockUser } from '../../../db/identity/queries.ts'
+import { ableAdmins, lockAdmins, lockUser } from '../../../db/identity/queries.ts'
 import { type UserStatus, user_events } from '../../../db/identity/tables.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { setStatus } from './change.ts'
@@ -23,7 +23,7 @@ export const shutOutAgain = (
     const user = await lockUser(tx, user_id)
     if (!user) return 'unknown'
     if (user.status !== 'ACTIVE') return 'as it is'
-    const admins = await lastingAdmins(tx)
+    const admins = await ableAdmins(tx)
     if (admins.includes(user_id) && admins.length === 1) return 'the last administrator'
     const event = { event_id: uuidv7(), actor: { type: 'system', id: 'accept-restore' }, request_id: null }
     await setStatus({ keys: { audit: audit_key } }, tx, event, user, to)
