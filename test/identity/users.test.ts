@@ -366,6 +366,9 @@ describe('the audit log', () => {
       { action: 'grant.deleted', object: `grant:${id}`, details: subject },
       { action: 'grant.created', object: `grant:${id}`, details: subject },
     ])
+    const reversed = '/v1/admin/user-events?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z'
+    const violations = [{ pointer: '/querystring/from' }]
+    expect(await ada.get(reversed)).toMatchObject({ status: 400, body: { violations } })
     await ada.post(`/v1/admin/users/${ada.user_id}/disable`, reason)
     const denied = (await ada.get('/v1/admin/user-events?type=request.denied&page_size=2')).body.items as {
       actor: string
