@@ -14,6 +14,7 @@ import type { Static } from 'typebox'
 import type { Clock } from '../apps/shared/clock.ts'
 import type { AuditQuery } from '../apps/shared/contracts/audit.ts'
 import { canonicalJson, digest, hmacSha256, sha256Hex } from '../apps/shared/data/digest.ts'
+import { wrongAt } from '../apps/shared/errors.ts'
 import type { Pages } from '../apps/shared/http/pages.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
@@ -152,12 +153,13 @@ export type AuditFilter = {
   before?: string | null | undefined
 }
 
-/** The condition for one page of an audit log under that filter, newest first. */
+/** The condition for one page of an audit log under that filter, newest first. Throws if no time can be in it. */
 export const auditMatches = (
   table: Record<'id' | 'at' | 'actor' | 'action' | 'object' | 'body', AnyPgColumn>,
   { user_id, named, actor, object, type, from, to, before }: AuditFilter,
-): SQL | undefined =>
-  and(
+): SQL | undefined => {
+  if (from && to && Date.parse(from) > Date.parse(to)) throw reversed()
+  return and(
     user_id ? or(eq(table.object, `user:${user_id}`), named ? isNamed(table.body, user_id) : undefined) : undefined,
     actor ? eq(table.actor, actor) : undefined,
     object ? eq(table.object, object) : undefined,
@@ -166,6 +168,14 @@ export const auditMatches = (
     to ? lt(table.at, to) : undefined,
     before ? lt(table.id, BigInt(before)) : undefined,
   )
+}
+
+const reversed = () =>
+  wrongAt('/querystring/from', 'is after to', {
+    status: 400,
+    detail: 'from is after to.',
+    hint: 'Send the earlier time as from and the later one as to.',
+  })
 
 /** Bodies are canonical JSON, so a member has one spelling. Other texts in a body hold no plain quotes. */
 const isNamed = (body: AnyPgColumn, user_id: string): SQL =>

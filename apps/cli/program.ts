@@ -66,8 +66,29 @@ const describe = (leaf: Node, { about, takes = '', options = {}, examples }: Com
   )
 }
 
+/** How many words an option of every command takes: with its value, 2, or 1 if they are joined; 0 for other words. */
+const lengthOf = (word: string): number => {
+  for (const [name, { type, short = '' }] of Object.entries<Option>(GLOBAL)) {
+    const brief = short && `-${short}`
+    if (word === `--${name}` || (brief && word === brief)) return type === 'string' ? 2 : 1
+    if (word.startsWith(`--${name}=`) || (brief && type === 'string' && word.startsWith(brief))) return 1
+  }
+  return 0
+}
+
+/** The line with its leading options of every command after the command, where the parser takes them. */
+const reordered = (commands: readonly Command[], argv: readonly string[]): string[] => {
+  let at = 0
+  for (let length = lengthOf(argv[at] ?? ''); length > 0; length = lengthOf(argv[at] ?? '')) at += length
+  const rest = argv.slice(at)
+  if (at > 0 && rest.length === 0) throw usageError('There is no command after the options.', 'See: signalbox --help')
+  const words = commandOf(commands, rest)?.name.split(' ').length
+  return words === undefined ? rest : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)]
+}
+
 /** Parses a line's command. 'shown' after help or version. Usage errors name the nearest command, option or value. */
-export const parseLine = (commands: readonly Command[], argv: readonly string[], version: string): Line | 'shown' => {
+export const parseLine = (commands: readonly Command[], given: readonly string[], version: string): Line | 'shown' => {
+  const argv = reordered(commands, given)
   let found: Line | undefined
   const root = quietly(new Node('signalbox'))
     .description('Reviewed plans for infrastructure, from a terminal.')
@@ -102,7 +123,7 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
     return 'shown'
   }
   try {
-    root.parse(argv[0] === 'help' ? helpOf(commands, argv.slice(1)) : [...argv], { from: 'user' })
+    root.parse(argv[0] === 'help' ? helpOf(commands, argv.slice(1)) : argv, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return 'shown'
@@ -111,7 +132,7 @@ export const parseLine = (commands: readonly Command[], argv: readonly string[],
       const first = commands.find(({ name }) => name.startsWith(`${argv[0]} `))?.name
       throw usageError(`"${argv[0]}" needs one of the commands above.`, `Try: signalbox ${first}`)
     }
-    const path = commandOf(commands, [...argv])?.name ?? (nouns.has(argv[0] ?? '') ? argv[0] : undefined)
+    const path = commandOf(commands, argv)?.name ?? (nouns.has(argv[0] ?? '') ? argv[0] : undefined)
     // Commander would guess --jsonl.
     const json = error.code === 'commander.unknownOption' && /'--(json|yaml)'/.exec(error.message)?.[1]
     if (json) throw usageError(`Unknown option '--${json}'. Did you mean -o ${json}?`)

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
 import { createRedis } from '../../db/redis/redis.ts'
 import { readKeysWhileDeaf } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
@@ -26,6 +27,7 @@ import { createStaticFiles } from './files/static.ts'
 import { createDenylist } from './guard/denylist.ts'
 import { createGuard } from './guard/guard.ts'
 import { createLocalLimits, createRedisGate } from './guard/limits.ts'
+import { recheckStreams } from './guard/recheck.ts'
 import { startFeed } from './guard/revocations.ts'
 import { createBodies } from './proxy/bodies.ts'
 import { createProxy, type Upstreams } from './proxy/proxy.ts'
@@ -68,6 +70,8 @@ export const createDeps = (
     disk: { critical: false, run: disk.check },
   }
   watchGauges(telemetry, { denylist, disk, feed, streams })
+  const redisGate = redisGateOf(redis, prefix, counts)
+  const stopRechecks = recheckStreams(streams, redisGate, telemetry.log)
   let draining = false
   const principals = createPrincipals({ identityClient: identityOf(config, telemetry), clock })
   return {
@@ -95,10 +99,7 @@ export const createDeps = (
       ...countedBy(counts),
       limits: config.limits,
       verify: accessVerifierOf(config, jwks, clock),
-      redisGate: createRedisGate(redis, {
-        prefix,
-        observe: (script, time) => counts.script_seconds.observe({ script }, time),
-      }),
+      redisGate,
       localLimits: createLocalLimits(),
       denylist,
       isFeedLive: feed.isLive,
@@ -114,12 +115,16 @@ export const createDeps = (
     },
     close: async () => {
       disk.close()
+      stopRechecks()
       await revocations.stop()
       redis.disconnect()
       await proxy.close()
     },
   }
 }
+
+const redisGateOf = (redis: Redis, prefix: string, counts: Counts) =>
+  createRedisGate(redis, { prefix, observe: (script, time) => counts.script_seconds.observe({ script }, time) })
 
 const countedBy = (counts: Counts) => ({
   onRejected: (cause: string) => counts.rejected.inc({ cause }),

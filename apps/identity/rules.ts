@@ -1,6 +1,7 @@
 import type { UserRow } from '../../db/identity/tables.ts'
 import { ROLES_OF, type Role, UNSCOPED_ROLES } from '../shared/auth/permissions.ts'
 import { foldUsername } from '../shared/auth/username.ts'
+import { canonicalJson } from '../shared/data/digest.ts'
 import { AppError, type CodeOf, wrongAt } from '../shared/errors.ts'
 import { tagsOf } from '../shared/http/routes.ts'
 
@@ -39,6 +40,18 @@ export const refuseGrant = ({ role, scope = {}, expires_at }: WantedGrant, now: 
         hint: 'Send a time in the future, or leave it out for a grant that does not end.',
       })
     : undefined
+}
+
+/** A role is granted once for each scope, whenever it ends. */
+export const refuseRepeatedGrant = (wanted: readonly WantedGrant[]) => {
+  const names = wanted.map(({ role, scope = {} }) => canonicalJson({ role, scope }))
+  const second = names.findIndex((name, index) => names.indexOf(name) < index)
+  return second < 0
+    ? undefined
+    : wrongAt(`/grants/${second}`, 'repeats an earlier grant', {
+        status: 422,
+        hint: 'Send each role once for each scope.',
+      })
 }
 
 /** A machine holds no role that decides or administers, not even by a group; a person holds no control-plane role. */

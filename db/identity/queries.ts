@@ -7,6 +7,8 @@ import {
   grants,
   group_members,
   groups,
+  machine_credentials,
+  machine_owners,
   outbox,
   type UserRow,
   type UserStatus,
@@ -199,7 +201,7 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .where(eq(group_members.group_key, group_key))
     .then((rows) => rows.map((row) => row.user_id))
 
-/** One event, all about the status of a user, or the end of a machine's credential. */
+/** One event; all about a user's status, with the ends of credentials whose owner left; or one credential's end. */
 export type Cause = { event_id: string } | { user_id: string } | { credential_id: string }
 /** Whether the relay has yet to end the sessions, which it does before it publishes the event. */
 export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> => {
@@ -207,8 +209,14 @@ export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> =>
     'event_id' in of
       ? eq(outbox.event_id, of.event_id)
       : 'user_id' in of
-        ? and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id))
+        ? or(and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id)), endsOwned(of.user_id))
         : sql`${outbox.payload} ->> 'credential_id' = ${of.credential_id}`
   const waiting = and(these, isNull(outbox.published_at), isNull(outbox.js_seq))
   return (await db.select({ id: outbox.event_id }).from(outbox).where(waiting)).length > 0
 }
+
+/** Whether an event ends a credential of a machine that this person owns. */
+const endsOwned = (user_id: string): SQL =>
+  sql`${outbox.payload} ->> 'credential_id' in (
+    select c.id::text from ${machine_credentials} c
+    join ${machine_owners} o on o.machine_id = c.machine_id where o.user_id = ${user_id})`

@@ -561,7 +561,11 @@ describe('the audit list', () => {
       )
     expect(next.body.items).toHaveLength(1)
     expect(await c.as('vic').get('/v1/audit/catalog')).toMatchObject({ status: 403 })
-    expect(await c.as('ada').get('/v1/audit/catalog?from=yesterday')).toMatchObject({ status: 400 })
+    for (const times of ['from=yesterday', 'from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z'])
+      expect(await c.as('ada').get(`/v1/audit/catalog?${times}`)).toMatchObject({
+        status: 400,
+        body: { violations: [{ pointer: '/querystring/from' }] },
+      })
     expect(await c.as('ada').get('/v1/audit/catalog?page_token=x.y')).toMatchObject({
       status: 400,
       body: { code: 'page_token_invalid' },

@@ -72,6 +72,16 @@ it('makes a machine, which signs in by its key, rotates it and is locked out', a
   expect((await signalbox('bot', ['logout'])).code).toBe(0)
 })
 
+it('tells how to replace a key that only the first answer showed', async () => {
+  expect(await signalbox('ada', ['machine', 'create', 'lost', '--owner', 'olga'])).toMatchObject({ code: 0 })
+  const add = ['machine', 'key', 'add', 'lost', '--permissions', 'operation:read', '--idempotency-key', 'lost-key-1']
+  expect(await signalbox('ada', add)).toMatchObject({ code: 0, out: expect.stringContaining('shown once: sbk_') })
+  const again = await signalbox('ada', add)
+  expect(again).toMatchObject({ code: 0, out: expect.not.stringContaining('sbk_') })
+  const remedy = /signalbox (machine key rotate lost \w{6})\n/.exec(again.out)?.[1]?.split(' ') ?? []
+  expect(await signalbox('ada', remedy)).toMatchObject({ code: 0, out: expect.stringContaining('shown once: sbk_') })
+})
+
 it('gives a machine another owner', async () => {
   await auth.addUser('eva')
   const owner = (...words: string[]) => signalbox('ada', ['machine', 'owner', ...words])

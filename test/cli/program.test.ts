@@ -108,6 +108,27 @@ describe('help', () => {
   })
 })
 
+describe('options before the command', () => {
+  it.each<[args: string[], name: string, values: object]>([
+    [['--url', 'http://a', 'whoami'], 'whoami', { url: 'http://a' }],
+    [['--url=http://a', '-y', 'op', 'list', '--status', 'running'], 'op list', { url: 'http://a', yes: true }],
+    [['-ojson', 'op', 'list', '--status', 'running'], 'op list', { output: 'json', status: 'running' }],
+    [['--url', 'http://a', 'whoami', '--url', 'http://b'], 'whoami', { url: 'http://b' }],
+    [['--url', 'http://a', 'context', 'set', 'mars'], 'context set', { url: 'http://a' }],
+  ])('count as after it: %j', (args, name, values) => {
+    expect(parseLine(COMMAND_LIST, args, '0')).toMatchObject({ command: { name }, values })
+  })
+
+  it.each<[args: string[], said: string]>([
+    [['--url', 'http://a'], 'There is no command after the options. See: signalbox --help'],
+    [['--url', 'http://a', 'op'], '"op" needs one of the commands above.'],
+    [['--url', 'http://a', 'gat', 'list'], "Unknown command 'gat'. Did you mean gate?"],
+    [['--urll', 'http://a', 'whoami'], "Unknown option '--urll'."],
+  ])('do not hide the fault of a line: %j', async (args, said) => {
+    expect(await signalbox(...args)).toMatchObject({ code: 2, err: expect.stringContaining(said) })
+  })
+})
+
 describe('a line that is wrong', () => {
   it.each<[what: string, args: string[], said: string]>([
     ['an unknown noun', ['gat', 'list'], "Unknown command 'gat'. Did you mean gate?"],

@@ -260,4 +260,22 @@ describe('event streams', () => {
     await until(() => streams.every((stream) => stream.ended()), { what: 'the end of all streams' })
     upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
   })
+
+  it('end when a fresh proof ends the token that opened them, and only then', async () => {
+    upstream.answerWith((_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.write('event: hello\ndata: 1\n\n')
+    })
+    const [token, other] = [await login(), await login()]
+    const [older, neighbor] = [await openStream(token), await openStream(other)]
+    const proof = { body: { password: PASSWORD }, headers: bearer(token) }
+    const fresh = String((await send(`${auth.session.url}/v1/token/reauth`, proof)).body.access_token)
+    const newer = await openStream(fresh)
+    expect([older.status, neighbor.status, newer.status]).toEqual([200, 200, 200])
+    await until(older.ended, { what: 'the end of the older stream' })
+    expect([neighbor.ended(), newer.ended()]).toEqual([false, false])
+    neighbor.close()
+    newer.close()
+    upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
+  })
 })

@@ -107,12 +107,21 @@ describe('creating a user', () => {
       400,
     )
   })
-  it('treats a doubled grant as one', async () => {
-    const { body } = await ada.post('/v1/admin/users', {
-      username: 'double',
-      grants: [{ role: 'viewer' }, { role: 'viewer' }],
-    })
-    expect((body.user as { grants: unknown[] }).grants.length).toBe(1)
+  it('refuses a repeated grant at the second one, also if only its end or the order of its scope differs', async () => {
+    const [role, scope] = ['viewer', { region_id: 'eu', datacenter_id: 'eu1' }]
+    const turned = { datacenter_id: 'eu1', region_id: 'eu' }
+    for (const grants of [
+      [{ role }, { role }],
+      [{ role }, { role, expires_at: '2999-01-01T00:00:00Z' }],
+      [{ role, scope }, { role, scope: turned }],
+    ])
+      expect((await ada.post('/v1/admin/users', { username: 'double', grants })).body).toMatchObject({
+        status: 422,
+        code: 'schema_violation',
+        violations: [{ pointer: '/grants/1' }],
+      })
+    const other = { username: 'double', grants: [{ role }, { role, scope }] }
+    expect((await ada.post('/v1/admin/users', other)).status).toBe(201)
   })
 })
 
@@ -366,6 +375,9 @@ describe('the audit log', () => {
       { action: 'grant.deleted', object: `grant:${id}`, details: subject },
       { action: 'grant.created', object: `grant:${id}`, details: subject },
     ])
+    const reversed = '/v1/admin/user-events?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z'
+    const violations = [{ pointer: '/querystring/from' }]
+    expect(await ada.get(reversed)).toMatchObject({ status: 400, body: { violations } })
     await ada.post(`/v1/admin/users/${ada.user_id}/disable`, reason)
     const denied = (await ada.get('/v1/admin/user-events?type=request.denied&page_size=2')).body.items as {
       actor: string

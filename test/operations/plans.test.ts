@@ -1218,7 +1218,8 @@ it('the audit log shows commands and refusals to auditors, newest first, in page
   const rest = await list(`action=plan.preview&page_size=2&page_token=${previews.next_page_token}`)
   expect(rest.items[0].at < previews.items[1].at).toBe(true)
   expect(problem(await p.as('vic').get('/v1/audit'))).toBe('403 policy_denied/permission_missing')
-  expect(problem(await p.as('aud').get('/v1/audit?from=yesterday'))).toBe('400 validation_error/schema_violation')
+  for (const times of ['from=yesterday', 'from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z'])
+    expect(problem(await p.as('aud').get(`/v1/audit?${times}`))).toBe('400 validation_error/schema_violation')
 })
 
 describe('the HTTP endpoint of the projection', () => {

@@ -311,6 +311,11 @@ describe('administration', () => {
     const next = await call('GET', `${path}&page_token=${first.body.next_page_token}`, admin.access_token)
     expect((next.body.items as { reason: string }[]).map(({ reason }) => reason)).toEqual(['cause-0'])
     expect(next.body.next_page_token).toBeNull()
+    const reversed = `${path}&from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z`
+    expect(await call('GET', reversed, admin.access_token)).toMatchObject({
+      status: 400,
+      body: { code: 'schema_violation', violations: [{ pointer: '/querystring/from' }] },
+    })
     expect((await call('GET', path, me.access_token)).status).toBe(403)
   })
 

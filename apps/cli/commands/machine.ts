@@ -177,10 +177,18 @@ const scopeOf = (given: string | undefined): Record<string, string> | undefined 
         }),
       )
 
+/** How to replace a key that was lost with the first answer: a repeat does not show it. */
+const remedyOf = (username: string, made: Made | Pending): string =>
+  isPending(made)
+    ? `withdraw the change and request another: signalbox user withdraw ${made.change.id}`
+    : `make another: signalbox machine key rotate ${username.replace(/^machine:/, '')} ${short(made.credential.id)}`
+
 /** Shows a new key, once, and the change that the credential waits for. */
 const show = async (context: Context, username: string, kind: string, made: (Made | Pending) & { key?: string }) => {
-  const key = made.key === undefined ? 'The key was shown before.' : `Key of ${username}, shown once: ${made.key}`
-  const line = kind === 'key' ? key : `A new ${kind} of ${username}.`
+  const named = kind === 'key' && made.key !== undefined
+  const line = named ? `Key of ${username}, shown once: ${made.key}` : `A new ${kind} of ${username}.`
+  if (kind === 'key' && !named)
+    context.out.note(`Only the first answer showed the key. If it was lost, ${remedyOf(username, made)}`)
   if (isPending(made)) {
     context.out.note(line)
     return waiting(context, made)

@@ -128,7 +128,7 @@ const serve = async (
   const endless = route.class === 'stream'
   const works = route.class === 'work'
   if (works) uncount(deps, exchange)
-  const leave = endless && claims ? deps.streams.enter(claims.session_id, claims.exp, () => res.destroy()) : undefined
+  const leave = endless && claims ? deps.streams.enter(claims, () => res.destroy()) : undefined
   try {
     const since = performance.now()
     const left_ms = leftOf(deps, exchange)

@@ -4,15 +4,16 @@ import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import { type Rate, rateArguments } from '../../shared/web/rates.ts'
 
 export type Bucket = { key: string; rate: Rate }
-export type GateInput = {
-  bucket: Bucket
-  claims: Pick<AccessClaims, 'sub' | 'session_id' | 'iat' | 'auth_time' | 'jti'>
-}
+/** The claims by which Redis may deny a token. */
+export type TokenFacts = Pick<AccessClaims, 'sub' | 'session_id' | 'iat' | 'auth_time' | 'jti'>
+export type GateInput = { bucket: Bucket; claims: TokenFacts }
 /** The verdict of Redis on a request; undefined while Redis is away. */
 export type Verdict = { outcome: 'ok' | 'denied' | 'limited'; wait_ms: number }
 
 const OPEN_MS = 1000
 const FAILURES = 5
+/** Tokens per script that asks about many, so that it keeps no request waiting. */
+const MANY = 100
 
 /** Redis as the gateway sees it. While away, calls return `undefined`; after five failures none tries for a second. */
 export const createRedisGate = (
@@ -23,17 +24,21 @@ export const createRedisGate = (
     monotonic = () => performance.now(),
   }: { prefix: string; observe?: ScriptObserver; monotonic?: () => number },
 ) => {
-  const files = { limit: LIMIT_SCRIPT, gate: new URL('../scripts/gate.lua', import.meta.url) }
+  const files = {
+    limit: LIMIT_SCRIPT,
+    gate: new URL('../scripts/gate.lua', import.meta.url),
+    ended: new URL('../scripts/ended.lua', import.meta.url),
+  }
   const scripts = loadScripts(redis, files, observe)
   let failures = 0
   let open_until = 0
 
-  const ask = async (run: () => Promise<unknown>): Promise<Verdict | undefined> => {
+  const ask = async <T>(run: () => Promise<unknown>): Promise<T | undefined> => {
     if (monotonic() < open_until) return undefined
     try {
-      const [outcome, wait_ms] = (await run()) as [Verdict['outcome'], number]
+      const reply = (await run()) as T
       failures = 0
-      return { outcome, wait_ms }
+      return reply
     } catch (error) {
       if (!isRedisOutage(error)) throw error
       failures += 1
@@ -42,22 +47,42 @@ export const createRedisGate = (
     }
   }
 
+  const judge = async (run: () => Promise<unknown>): Promise<Verdict | undefined> => {
+    const reply = await ask<[Verdict['outcome'], number]>(run)
+    return reply && { outcome: reply[0], wait_ms: reply[1] }
+  }
+
+  const denialKeys = ({ sub, session_id }: TokenFacts) => [
+    `${prefix}deny:{${sub}}:${session_id}`,
+    `${prefix}ub:{${sub}}`,
+  ]
+  const sessionKeys = ({ sub, session_id }: TokenFacts) => [
+    `${prefix}sid:${session_id}`,
+    `${prefix}old:{${sub}}:${session_id}`,
+  ]
+  const factsOf = ({ sub, iat, auth_time, jti }: TokenFacts) => [sub, iat, auth_time, jti]
+
   return {
     /** Charges all buckets or none; refuses at once while `block` is set. */
     limit: (buckets: readonly Bucket[], block = 'none') => {
       const keys = [`${prefix}lim:block:${block}`, ...buckets.map(({ key }) => `${prefix}lim:${key}`)]
-      return ask(() => scripts.limit(keys, [0, ...buckets.flatMap(({ rate }) => rateArguments(rate))]))
+      return judge(() => scripts.limit(keys, [0, ...buckets.flatMap(({ rate }) => rateArguments(rate))]))
     },
     /** Limits, the denylist, the user's revoked-before and the session's ended tokens in one round trip. */
-    gate: ({ bucket, claims: { sub: user_id, session_id, iat, auth_time, jti } }: GateInput) => {
-      const keys = [
-        `${prefix}lim:${bucket.key}`,
-        `${prefix}deny:{${user_id}}:${session_id}`,
-        `${prefix}ub:{${user_id}}`,
-      ]
-      const session = `${prefix}sid:${session_id}`
-      const old = `${prefix}old:{${user_id}}:${session_id}`
-      return ask(() => scripts.gate(keys, [...rateArguments(bucket.rate), iat, user_id, session, old, auth_time, jti]))
+    gate: ({ bucket, claims }: GateInput) => {
+      const keys = [`${prefix}lim:${bucket.key}`, ...denialKeys(claims)]
+      return judge(() => scripts.gate(keys, [...rateArguments(bucket.rate), ...sessionKeys(claims), ...factsOf(claims)]))
+    },
+    /** Which of these tokens are denied now. While Redis is away, none is known to be. */
+    denied: async <T extends TokenFacts>(tokens: readonly T[]): Promise<T[]> => {
+      const found: T[] = []
+      for (let at = 0; at < tokens.length; at += MANY) {
+        const some = tokens.slice(at, at + MANY)
+        const facts = some.flatMap((token) => [...denialKeys(token), ...sessionKeys(token), ...factsOf(token)])
+        const ended = await ask<number[]>(() => scripts.ended([], facts))
+        found.push(...some.filter((_, index) => ended?.[index] === 1))
+      }
+      return found
     },
   }
 }

@@ -47,13 +47,14 @@ export const accountFor = async (one: Sync, { name = '', external_id }: Wanted):
 }
 
 /** Disables an account, or enables one that the directory itself disabled; `undefined` if already in that state. */
-export const moveStatus = async ({ deps, tx, req }: Sync, { row }: Known, user: UserRow, active: boolean) => {
+export const moveStatus = async ({ deps, tx, req, leaves }: Sync, { row }: Known, user: UserRow, active: boolean) => {
   if (active === (user.status === 'ACTIVE')) return undefined
   if (active && (user.status !== 'DISABLED' || row.disabled_at === null || row.disabled_at !== user.disabled_at))
     throw scimError(409, 'mutability', 'Disabled here by an administrator.')
   const admins = await ableAdmins(tx)
   const left = admins.filter((id) => id !== user.id)
   if (!active) throwIf(refuseLastAdmin(admins, left))
+  if (!active) leaves(user.id)
   const event = { event_id: uuidv7(), actor: eventActor(req), request_id: String(req.id) }
   return setStatus(deps, tx, event, user, active ? 'ACTIVE' : 'DISABLED')
 }

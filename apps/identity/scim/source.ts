@@ -12,7 +12,7 @@ import { addressKey } from '../../shared/web/addresses.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { authenticateMachine } from '../machines/authenticate.ts'
-import { actorOf, recordDenial } from '../mutations.ts'
+import { actorOf, marked, recordDenial } from '../mutations.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -21,8 +21,8 @@ declare module 'fastify' {
   }
 }
 
-/** One request of a directory, with its transaction. */
-export type Sync = { deps: IdentityDeps; tx: Tx; req: FastifyRequest }
+/** One request of a directory, with its transaction. `leaves` names the account that it disables. */
+export type Sync = { deps: IdentityDeps; tx: Tx; req: FastifyRequest; leaves: (user_id: string) => void }
 
 /** How many refusals of one address this process puts into the audit log in a minute: a flood must not fill it. */
 const MOST_NOTED = 60
@@ -82,13 +82,21 @@ const keyRefused = () =>
     hint: 'Send the API key of the machine that the file of providers names.',
   })
 
-/** Runs one request in one transaction, under the lock for all changes of users and rights. Repeats change no row. */
+/**
+ * Runs one request in one transaction, under the lock for all changes of users and rights. Repeats change no row. If it
+ * disables an account, it waits until the relay has ended the sessions, for at most 2 s.
+ */
 export const sync = async <T>(deps: IdentityDeps, req: FastifyRequest, run: (sync: Sync) => Promise<T>): Promise<T> => {
+  let leaver: string | undefined
+  const leaves = (user_id: string) => {
+    leaver = user_id
+  }
   const result = await deps.db.transaction(async (tx) => {
     await lockControl(deps, tx)
-    return run({ deps, tx, req })
+    return run({ deps, tx, req, leaves })
   })
   void wakeRelay(deps.db, 'identity')
+  if (leaver !== undefined) await marked(deps, { user_id: leaver })
   return result
 }
 

@@ -5,7 +5,14 @@ import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { By } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
-import { refuseGrant, refuseMixedScripts, refuseRolesOf, refuseUsername, throwIf } from '../rules.ts'
+import {
+  refuseGrant,
+  refuseMixedScripts,
+  refuseRepeatedGrant,
+  refuseRolesOf,
+  refuseUsername,
+  throwIf,
+} from '../rules.ts'
 
 export type NewUser = {
   username: string
@@ -20,6 +27,7 @@ export const usernameTaken = (username: string) =>
 /** The name in its stored form. Throws if the name or a grant is not acceptable. */
 export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser, now: Date): string => {
   for (const [index, grant] of wanted.entries()) throwIf(refuseGrant(grant, now, `/grants/${index}`))
+  throwIf(refuseRepeatedGrant(wanted))
   const name = username.normalize('NFKC')
   throwIf(refuseUsername(name) ?? refuseMixedScripts(name))
   const roles = wanted.map(({ role }) => role)
@@ -46,6 +54,6 @@ export const insertUser = async (tx: Tx, wanted: NewUser, by: By, now = new Date
     created_by: by.requested_by,
     confirmed_by: by.confirmed_by,
   }))
-  if (rows.length > 0) await tx.insert(grants).values(rows).onConflictDoNothing()
+  if (rows.length > 0) await tx.insert(grants).values(rows)
   return user
 }

@@ -21,7 +21,7 @@ import { isAdmitted, type Mtls, mtlsOfProcess, serverTls } from '../tls/mtls.ts'
 import { onRenewal } from '../tls/pairs.ts'
 import { beginSpan, type OpenSpan } from '../tracing.ts'
 import type { EdgeCodes } from './edge-codes.ts'
-import { acceptJson, unstorable } from './json-body.ts'
+import { acceptJson, acceptNoBody, unstorable } from './json-body.ts'
 import { idleConnections } from './lifecycle.ts'
 import { closeInputs, type Documented, describeRoutes } from './openapi.ts'
 import { PRIORITY_HEADER, priorityOf, shedLoad } from './pressure.ts'
@@ -99,6 +99,7 @@ export const createHttpApp = (options: HttpOptions) => {
   const plain = app as unknown as FastifyInstance // without the types of our logger and schemas
   if (options.openapi) describeRoutes(plain, options.openapi, Problem)
   acceptJson(plain, options.json_limits ?? JSON_LIMITS, codes)
+  acceptNoBody(plain)
   answerErrors(app, options)
   const answered = createAnswered(telemetry)
   measureRequests(app, answered)

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isStorable, type JsonLimits, scanJson } from '../data/json.ts'
 import { AppError } from '../errors.ts'
 import type { EdgeCodes } from './edge-codes.ts'
+import type { JsonSchema } from './example.ts'
 
 const JSON_TYPES = /^application\/(json|merge-patch\+json|json-patch\+json|scim\+json)(\s*;|$)/i
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -54,6 +55,22 @@ export const acceptJson = (app: FastifyInstance, limits: JsonLimits, codes: Code
       if (pointer !== undefined) return done(unstorable(codes, pointer))
       done(null, value)
     })
+  })
+}
+
+/** Whether every member of this body may be left out. */
+export const isOmissible = (schema: JsonSchema | undefined): boolean => {
+  const { type, required = [], properties = {} } = schema ?? {}
+  return type === 'object' && required.every((name) => properties[name]?.default !== undefined)
+}
+
+/** Accepts a command without a body if it needs no member: that is the same as an empty object. */
+export const acceptNoBody = (app: FastifyInstance): void => {
+  app.addHook('preValidation', (req, _reply, done) => {
+    const { body, headers } = (req.routeOptions.schema ?? {}) as { body?: JsonSchema; headers?: JsonSchema }
+    const isCommand = req.method === 'POST' && headers?.properties?.['idempotency-key'] !== undefined
+    if (req.body === undefined && isCommand && isOmissible(body)) req.body = {}
+    done()
   })
 }
 

@@ -3,6 +3,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { Closed } from '../contracts/shapes.ts'
 import { exampleOf, type JsonSchema } from './example.ts'
+import { isOmissible } from './json-body.ts'
 import { problemSchemas, refusalOf, refusals } from './refusals.ts'
 
 /** A document's title, and the listener it describes: the public one (behind the gateway) or the internal one. */
@@ -157,6 +158,7 @@ export const completeDocument = (document: Document, about: Documented, problem:
     if ((operation.summary?.length ?? 0) > SUMMARY) lacks(`summary has more than ${SUMMARY} characters`)
     operation.security = securityOf(operation, internal)
     addExamples(operation, lacks)
+    markOmissible(method, operation)
     addReplyHeaders(operation)
     addTextTypes(operation)
     addItemSchema(operation)
@@ -230,6 +232,13 @@ const ofType = (type: string, { examples, ...media }: Media): Media => {
 
 const has = (operation: Operation, name: string, place = 'header') =>
   operation.parameters?.some((parameter) => parameter.in === place && parameter.name === name) ?? false
+
+const markOmissible = (method: string, operation: Operation): void => {
+  const { requestBody } = operation
+  const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
+  if (requestBody && method === 'post' && has(operation, 'idempotency-key') && schemas.every(isOmissible))
+    requestBody.required = false
+}
 
 const addReplyHeaders = (operation: Operation): void => {
   const named = ['x-request-id', ...(operation['x-reply-headers'] ?? [])]

@@ -130,7 +130,10 @@ export type MachineView = Type.Static<typeof MachineView>
 export const Machines = pageOf(MachineView)
 
 export const ShownKey = Type.Optional(
-  text('sbk_…', { description: 'The API key, shown only once: a repeated request does not return it.' }),
+  text('sbk_…', {
+    description:
+      'The API key. Only the first answer shows it; a repeated request gets the same answer without it. If it was lost, rotate the key, which makes another. While the change is pending, withdraw that and request a new one.',
+  }),
 )
 /** An ended credential whose tokens are still being ended. */
 export const EndingCredential = Type.Object({ sessions: Type.Literal('pending') })
