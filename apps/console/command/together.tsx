@@ -1,10 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useRef, useState } from 'react'
-import { type Command, commandSender } from '../api/commands.ts'
+import { useEffect, useRef, useState } from 'react'
+import { type Command, commandSender, dryRun } from '../api/commands.ts'
+import { usePhase } from '../api/hooks.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { tCommand } from '../words/operations/command.ts'
 import { type Result, sendEach } from './each.ts'
-import { keepRecorded } from './send.ts'
+import { keepRecorded, type Tried, UNTRIED } from './send.ts'
 
 /**
  * Commands sent together, each with its own key and answer. One that was not judged, or whose answer is missing, stops
@@ -49,6 +50,33 @@ export const useEach = (nouns: readonly string[]) => {
     }
   }
   return { results, sending, stale, send, confirmed: () => setStale(false), begun: sending || results.size > 0 }
+}
+
+type Dry<Effect> = ReadonlyMap<string, Tried<Effect>>
+type Dried<Effect> = { asked: string; tried: Dry<Effect> }
+
+/** The server's dry runs of several commands, as they arrive; repeated when `again` flips, and after a new sign-in. */
+export const useDryRuns = <Effect,>(commands: readonly (readonly [string, Command])[], again: boolean): Dry<Effect> => {
+  const [state, setState] = useState<Dried<Effect>>({ asked: '', tried: new Map() })
+  const signed_in = usePhase().name === 'signed_in'
+  const asked = JSON.stringify([signed_in ? commands : [], again])
+  useEffect(() => {
+    let left = false
+    const [all] = JSON.parse(asked) as [[string, Command][], boolean]
+    void sendEach(all, async ([key, command]) => {
+      const reply = await dryRun<Effect>(command)
+      if (left) return 'stop'
+      setState((before) => {
+        const known = before.asked === asked ? before.tried : new Map<string, Tried<Effect>>()
+        return { asked, tried: new Map(known).set(key, { ...UNTRIED, ...reply }) }
+      })
+      return 'on'
+    })
+    return () => {
+      left = true
+    }
+  }, [asked])
+  return state.asked === asked ? state.tried : new Map()
 }
 
 /** Why a command has no effect yet; `held` says so if it is to be sent again. */
