@@ -187,6 +187,8 @@ export const operation: typeof en.operation = {
     button: 'Schritt wiederholen',
     effect: (names: string[]) =>
       `${count(names.length, 'Dieser Schritt läuft', 'Diese Schritte laufen')} erneut: ${list.format(names)}.`,
+    waiting: (names: string[]) =>
+      `${count(names.length, 'Dieser Schritt wartet', 'Diese Schritte warten')} darauf: ${list.format(names)}.`,
     gates: (names: string[]) =>
       `${count(names.length, 'Diese Freigabe ist', 'Diese Freigaben sind')} erneut nötig: ${list.format(names)}.`,
     other_inputs: 'Mit anderen Eingaben',

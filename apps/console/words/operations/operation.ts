@@ -160,6 +160,8 @@ export const operation = {
     button: 'Retry node',
     effect: (names: string[]) =>
       `${count(names.length, 'This node runs', 'These nodes run')} again: ${list.format(names)}.`,
+    waiting: (names: string[]) =>
+      `${count(names.length, 'This node waits', 'These nodes wait')} for that: ${list.format(names)}.`,
     gates: (names: string[]) =>
       `${count(names.length, 'This gate asks', 'These gates ask')} again: ${list.format(names)}.`,
     other_inputs: 'With other inputs',
