@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
+import { waitingBehind } from '../../apps/console/graph/gates.ts'
 import { columns, type Drawing, visibleGraph } from '../../apps/console/graph/layout.ts'
 import { GraphStates } from '../../apps/console/graph/states.ts'
 import { neighbour } from '../../apps/console/graph/walk.ts'
@@ -190,4 +191,10 @@ describe('live states of a drawing', () => {
     states.update(graph([gated], { gates: [{ gate_id: 'go', question: '?', guards: ['a'], state: 'approved' }] }))
     expect(states.look(gated).word).toBe('waiting')
   })
+})
+
+it('names the nodes behind another that have not begun, also after a patch has moved one', () => {
+  const moved = [node('last', ['next']), node('failed', [], { state: 'failed' }), node('next', ['failed'])]
+  const nodes = [...moved, node('done', ['failed'], { state: 'succeeded' }), node('beside')]
+  expect(waitingBehind('failed', graph(nodes)).map(({ node_id }) => node_id)).toEqual(['last', 'next'])
 })

@@ -1,13 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Gate, Patch, Waiting } from '../../apps/console/api/types.ts'
-import {
-  type Ballot,
-  type Candidate,
-  candidateOf,
-  changeKey,
-  partOf,
-  sendEach,
-} from '../../apps/console/inbox/bulk/alike.ts'
+import { sendEach } from '../../apps/console/command/each.ts'
+import { type Ballot, type Candidate, candidateOf, changeKey, partOf } from '../../apps/console/inbox/bulk/alike.ts'
 import { lineKey, linesOf, placed } from '../../apps/console/inbox/steady.ts'
 import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
 

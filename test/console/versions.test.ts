@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest'
-import { differencesOf } from '../../apps/console/versions/differences.ts'
+import { differencesOf, worded } from '../../apps/console/versions/differences.ts'
+import { resource } from '../../apps/console/words/catalog/resource.ts'
+import { resource as inGerman } from '../../apps/console/words-de/catalog/resource.ts'
+import { ResourceDocument } from '../../apps/shared/contracts/catalog/resources.ts'
 
 const state = (desired_state: Record<string, unknown>, labels: Record<string, string> = {}) => ({
   ...{ name: 'web', display_name: null, lifecycle_status: 'active', owner: null, parent_id: null },
@@ -27,4 +30,19 @@ it('compares two versions of a resource by their leaves: added, removed, changed
     ['/lifecycle_status', null, 'active'],
     ['/name', null, 'web'],
   ])
+})
+
+it('names every member that a version can change in both languages; deeper keys stay as they are', () => {
+  const members = Object.keys(ResourceDocument.properties).filter(
+    (member) => of({ [member]: 'a' }, { [member]: 'b' }).length > 0,
+  )
+  // The catalog adds these two to the paths of a version.
+  const all = [...members, 'relationships', 'provided_capabilities']
+  const { fields } = resource.versions
+  expect(all.filter((member) => !Object.hasOwn(fields, member))).toEqual([])
+  expect(Object.keys(inGerman.versions.fields)).toEqual(Object.keys(fields))
+  expect(Object.values(fields).filter((word) => word.includes('_'))).toEqual([])
+  expect(worded('/provided_capabilities')).toBe('/provided capabilities')
+  expect(worded('/desired_state/parent_id')).toBe('/desired/parent_id')
+  expect(worded('/constructor/name')).toBe('/constructor/name')
 })

@@ -10,6 +10,7 @@ import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { t } from '../words/index.ts'
 import { tCommand } from '../words/operations/command.ts'
+import { mayRepeat } from './each.ts'
 import { ConfirmField, PasswordAgain, ReasonField, Refusal } from './fields.tsx'
 import { type Complete, useCommand, useDryRun } from './send.ts'
 
@@ -187,9 +188,6 @@ const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
     ) : null}
   </DialogFrame>
 )
-
-/** Whether the same dry run may have another answer later. */
-const mayRepeat = ({ status }: Problem): boolean => [0, 401, 429].includes(status) || status >= 500
 
 /** The answer of the dry run, as it arrives. */
 const Consequences = <Effect,>({

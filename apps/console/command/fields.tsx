@@ -26,10 +26,12 @@ type Typed = {
 
 type ReasonFieldProps = Typed & { label: string; needed: boolean; field: React.Ref<HTMLTextAreaElement> }
 
+/** The text of a command. One that the command needs says so before the first press. */
 export const ReasonField = ({ label, needed, field, ...typed }: ReasonFieldProps) => {
   const id = useId()
+  const note = needed && typed.error === null ? tCommand.required : undefined
   return (
-    <Field id={id} label={label} error={typed.error}>
+    <Field id={id} label={label} note={note} error={typed.error}>
       <textarea
         ref={field}
         id={id}
@@ -40,7 +42,7 @@ export const ReasonField = ({ label, needed, field, ...typed }: ReasonFieldProps
         onChange={(event) => typed.change(event.target.value)}
         aria-required={needed}
         aria-invalid={typed.error !== null}
-        aria-describedby={`${id}-error`}
+        aria-describedby={note ? `${id}-note ${id}-error` : `${id}-error`}
       />
     </Field>
   )

@@ -92,8 +92,8 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
   return { ...state, send, tell }
 }
 
-type Tried<Effect> = { effect: Effect | null; problem: Problem | null }
-const UNTRIED = { effect: null, problem: null }
+export type Tried<Effect> = { effect: Effect | null; problem: Problem | null }
+export const UNTRIED = { effect: null, problem: null }
 
 /** The server's dry run of a command, for this body alone; repeated when `again` flips, and after a new sign-in. */
 export const useDryRun = <Effect>(command: Command | null, again: boolean): Tried<Effect> => {

@@ -1,4 +1,4 @@
-import type { Graph } from '../api/types.ts'
+import type { Graph, GraphNode } from '../api/types.ts'
 
 /** The prefix of a gate's box id; node ids contain no slash. */
 const PREFIX = 'gate/'
@@ -26,6 +26,12 @@ export const standingGates = (graph: Graph): StandingGate[] => {
     const same = new Set(first.map(keyOf)).size === 1
     return first.length === 0 ? [] : [{ gate_id, first, behind: same ? waits.get(first[0] ?? '') : undefined }]
   })
+}
+
+/** The nodes that have not begun and depend on this one, directly or indirectly. Pure. */
+export const waitingBehind = (node_id: string, graph: Graph): GraphNode[] => {
+  const behind = behindAnyOf(new Set([node_id]), graph)
+  return graph.nodes.filter((node) => node.state === 'pending' && behind.has(node.node_id))
 }
 
 /** Every node that depends on one of these, directly or indirectly. */

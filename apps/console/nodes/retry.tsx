@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { objectIn } from '../forms/json.tsx'
+import { waitingBehind } from '../graph/gates.ts'
 import { graphQuery } from '../queries/operations.ts'
 import { useTyped } from '../session/typed.ts'
 import { nodeNames } from '../votes/patch-words.ts'
@@ -16,12 +17,17 @@ type Finding = 'effect_absent' | 'effect_present' | 'effect_partial'
 const FINDINGS: Finding[] = ['effect_absent', 'effect_present', 'effect_partial']
 const NAMED = 6
 
-/** Retries a node: shows which nodes and gates follow. After an unknown outcome, asks what was found at the target. */
+/**
+ * Retries a node: shows which nodes run again, which wait for that, and which gates ask again. After an unknown outcome,
+ * asks what was found at the target.
+ */
 export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () => void }) => {
   /** What the person looked at: a finding about one outcome must not be sent for the next. */
   const [node] = useState(now)
   const client = useQueryClient()
-  const nameOf = nodeNames(useQuery(graphQuery(node.operation_id)).data?.nodes)
+  const graph = useQuery(graphQuery(node.operation_id)).data
+  const nameOf = nodeNames(graph?.nodes)
+  const behind = graph ? waitingBehind(node.node_id, graph).map(({ node_id }) => node_id) : []
   const unknown = node.state === 'outcome_unknown'
   const path = `/v1/operations/${encodeURIComponent(node.operation_id)}/nodes/${encodeURIComponent(node.node_id)}/retry`
   const [finding, setFinding] = useTyped<Finding | null>(`${path} finding`, null)
@@ -46,12 +52,7 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
       why={
         now.generation === node.generation && now.state === node.state ? undefined : tOperation.operation.retry.moved
       }
-      consequences={({ reset_cone = [], rearmed_gates = [] }) => (
-        <>
-          <p>{tOperation.operation.retry.effect(cut(reset_cone, nameOf))}</p>
-          {rearmed_gates.length > 0 ? <p>{tOperation.operation.retry.gates(cut(rearmed_gates))}</p> : null}
-        </>
-      )}
+      consequences={(effect) => <Consequences {...effect} behind={behind} nameOf={nameOf} />}
       done={() => {
         for (const noun of ['operation', 'graph', 'nodes', 'node', 'timeline'])
           void client.invalidateQueries({ queryKey: [noun, node.operation_id] })
@@ -88,6 +89,19 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
         </p>
       </details>
     </CommandDialog>
+  )
+}
+
+type ConsequencesProps = Effect & { behind: string[]; nameOf: (node_id: string) => string }
+
+const Consequences = ({ reset_cone = [], rearmed_gates = [], behind, nameOf }: ConsequencesProps) => {
+  const rest = behind.filter((node_id) => !reset_cone.includes(node_id))
+  return (
+    <>
+      <p>{tOperation.operation.retry.effect(cut(reset_cone, nameOf))}</p>
+      {rest.length > 0 ? <p>{tOperation.operation.retry.waiting(cut(rest, nameOf))}</p> : null}
+      {rearmed_gates.length > 0 ? <p>{tOperation.operation.retry.gates(cut(rearmed_gates))}</p> : null}
+    </>
   )
 }
 

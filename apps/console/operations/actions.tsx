@@ -8,7 +8,7 @@ import { lazyPart } from '../ui/lazy.ts'
 import { GateLink, PatchLink, useMayCreate } from '../values/links.tsx'
 import { tChange } from '../words/change.ts'
 import { tOperation } from '../words/operation.ts'
-import type { OperationCommand } from './dialogs.tsx'
+import type { OperationCommand } from './effects.tsx'
 
 const Dialogs = lazyPart(() => import('./dialogs.tsx').then((part) => ({ default: part.OperationDialog })))
 const InterveneDialog = lazyPart(() =>

@@ -4,20 +4,12 @@ import type { Operation } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { confirmInProd } from '../kit/environment.ts'
-import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { tCommand } from '../words/operations/command.ts'
+import { type Effect, EffectText, type Mode, ModeField, type OperationCommand } from './effects.tsx'
 
-export type OperationCommand = 'pause' | 'resume' | 'cancel'
-
-type PauseEffect = { running?: unknown[]; not_started?: number }
-type ResumeEffect = { drifted?: unknown[]; next_nodes?: unknown[] }
-type CancelEffect = PauseEffect & { compensations?: unknown[] }
-
-const NAMED = 5
 /** Force is offered once the server allows it: after the time that a cancellation has to finish. */
-const MODES = ['graceful', 'compensate', 'force'] as const
-type Mode = (typeof MODES)[number]
+const MODES: Mode[] = ['graceful', 'compensate', 'force']
 const cancelOf = (operation: Operation, mode: Mode) =>
   actionOf(operation, mode === 'graceful' ? 'cancel' : `cancel_${mode}`)
 
@@ -43,13 +35,11 @@ const useCommon = ({ operation, close }: Props, command: OperationCommand) => {
 const Pause = (props: Props) => {
   const { path, common } = useCommon(props, 'pause')
   return (
-    <CommandDialog<PauseEffect, unknown>
+    <CommandDialog<Effect, unknown>
       {...common}
       command={{ path, body: {} }}
       unseen
-      consequences={({ running = [], not_started = 0 }) => (
-        <p>{tOperation.operation.pause.effect(running.length, not_started)}</p>
-      )}
+      consequences={(effect) => <EffectText command="pause" effect={effect} />}
     />
   )
 }
@@ -58,15 +48,10 @@ const Resume = (props: Props) => {
   const { path, common } = useCommon(props, 'resume')
   const [acknowledged, setAcknowledged] = useState(false)
   return (
-    <CommandDialog<ResumeEffect, unknown>
+    <CommandDialog<Effect, unknown>
       {...common}
       command={{ path, body: acknowledged ? { acknowledge_drift: true } : {} }}
-      consequences={({ drifted = [], next_nodes = [] }) => (
-        <>
-          <p>{tOperation.operation.resume.effect(names(next_nodes))}</p>
-          {drifted.length > 0 ? <p>{tOperation.operation.resume.drifted(names(drifted))}</p> : null}
-        </>
-      )}
+      consequences={(effect) => <EffectText command="resume" effect={effect} />}
     >
       {props.operation.pause_reason === 'catalog_drift' ? (
         <label className="flex items-center gap-2">
@@ -83,49 +68,19 @@ const Cancel = (props: Props) => {
   const { path, common } = useCommon(props, 'cancel')
   const [mode, setMode] = useState<Mode>(() => MODES.find((one) => mayPress(cancelOf(operation, one))) ?? 'graceful')
   return (
-    <CommandDialog<CancelEffect, unknown>
+    <CommandDialog<Effect, unknown>
       {...common}
       danger
       command={{ path, body: { mode } }}
       {...confirmInProd(operation.operation_id)}
-      consequences={({ running = [], not_started = 0, compensations = [] }) => (
-        <>
-          <p>{tOperation.operation.cancel.effect(running.length, not_started)}</p>
-          {mode === 'compensate' ? <p>{tOperation.operation.cancel.compensations(compensations.length)}</p> : null}
-        </>
-      )}
+      consequences={(effect) => <EffectText command="cancel" mode={mode} effect={effect} />}
     >
-      <fieldset className="flex flex-col gap-2">
-        <legend className="label">{tOperation.operation.cancel.mode}</legend>
-        {MODES.filter((choice) => choice !== 'force' || mayPress(cancelOf(operation, choice))).map((choice) => (
-          <label key={choice} className="flex items-start gap-2">
-            <input
-              type="radio"
-              name="mode"
-              className="mt-1"
-              checked={mode === choice}
-              disabled={!mayPress(cancelOf(operation, choice))}
-              onChange={() => setMode(choice)}
-            />
-            {tOperation.operation.cancel[choice]}
-          </label>
-        ))}
-      </fieldset>
+      <ModeField
+        modes={MODES.filter((choice) => choice !== 'force' || mayPress(cancelOf(operation, choice)))}
+        isOff={(choice) => !mayPress(cancelOf(operation, choice))}
+        value={mode}
+        change={setMode}
+      />
     </CommandDialog>
   )
-}
-
-/** Names of the items of a dry run; a long list is truncated, with the number of the rest. */
-function names(items: unknown[]): string[] {
-  const all = items.map((item) =>
-    typeof item === 'string'
-      ? item
-      : String(
-          (item as { name?: string; node_id?: string; resource_id?: string }).name ??
-            (item as { node_id?: string }).node_id ??
-            (item as { resource_id?: string }).resource_id ??
-            '',
-        ),
-  )
-  return all.length > NAMED ? [...all.slice(0, NAMED), t.others(all.length - NAMED)] : all
 }

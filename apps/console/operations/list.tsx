@@ -6,6 +6,7 @@ import { SearchField } from '../forms/search.tsx'
 import { shortId, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { type EndedIn, type OperationsTab, operationsPage, operationsQuery } from '../queries/operations.ts'
+import { rowsOf } from '../queries/pages.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
@@ -18,6 +19,7 @@ import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
 import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
+import { SelectBox, type Selection, SelectionBar, selectByKey, useSelection } from './selection.tsx'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
 /** Tabs that are only reachable by a link come last, and only while they are selected. */
@@ -27,6 +29,7 @@ export const OperationsPage = () => {
   const { tab, q, ...span } = useSearch({ from: '/shell/operations' })
   const navigate = useNavigate({ from: '/operations' })
   const list = useInfiniteQuery(operationsQuery(tab, q, span))
+  const selection = useSelection(rowsOf(list))
   useTopic('operations')
   return (
     <Page>
@@ -60,12 +63,13 @@ export const OperationsPage = () => {
           <Export name="operations" read={operationsPage(tab, q, span)} fields={FIELDS} />
         ) : null}
       </div>
+      <SelectionBar selection={selection} />
       <ListTable
         list={list}
         empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}
         next={<NextStep tab={tab} q={q} />}
         caption={tOperation.operations.caption}
-        columns={COLUMNS}
+        columns={[leadOf(selection), ...COLUMNS]}
         keyOf="operation_id"
         draw={LongTable}
       />
@@ -114,22 +118,31 @@ const FIELDS: Fields<OperationRow> = {
   ended_at: (row) => row.ended_at,
 }
 
-const COLUMNS: Column<OperationRow>[] = [
-  {
-    name: tOperation.operations.operation,
-    kind: 'lead',
-    cell: (row) => (
-      <>
-        <OperationLink id={row.operation_id} data-row="" className="text-body font-medium wrap-anywhere">
+const leadOf = (selection: Selection): Column<OperationRow> => ({
+  name: tOperation.operations.operation,
+  kind: 'lead',
+  cell: (row) => (
+    <div className="flex items-start gap-2">
+      <SelectBox row={row} selection={selection} />
+      <div className="min-w-0">
+        <OperationLink
+          id={row.operation_id}
+          data-row=""
+          onKeyDown={selectByKey(row, selection)}
+          className="text-body font-medium wrap-anywhere"
+        >
           {row.title}
         </OperationLink>
         <span className="flex items-center gap-1 text-muted">
           <code>{shortId(row.operation_id)}</code>
           <CopyButton text={row.operation_id} />
         </span>
-      </>
-    ),
-  },
+      </div>
+    </div>
+  ),
+})
+
+const COLUMNS: Column<OperationRow>[] = [
   {
     name: tOperation.operations.status,
     width: '9rem',

@@ -14,7 +14,9 @@ export const ResourceLink = ({ id, tab = 'overview', children = id, ...rest }: R
   </Link>
 )
 
-export const OperationLink = ({ id, children, ...rest }: Props & { id: string }) => (
+type OperationLinkProps = Props & { id: string; onKeyDown?: React.KeyboardEventHandler }
+
+export const OperationLink = ({ id, children, ...rest }: OperationLinkProps) => (
   <Link to="/operations/$operation_id/graph" params={{ operation_id: id }} {...rest}>
     {children}
   </Link>

@@ -1,4 +1,5 @@
 import type { FieldChange, Resource } from '../api/types.ts'
+import { tCatalog } from '../words/catalog.ts'
 
 /** Fields that count versions or are derived from other fields: two versions always differ in them, or never. */
 const COUNTERS = [
@@ -24,6 +25,12 @@ const differ = (path: string, before: unknown, after: unknown): FieldChange[] =>
   const [was, is] = [before ?? null, after ?? null]
   return JSON.stringify(was) === JSON.stringify(is) ? [] : [{ path, before: was, after: is }]
 }
+
+const WORDS = tCatalog.resource.versions.fields
+
+/** The pointer with its first member in words. Deeper members are keys of a type's schema, or of the resource. */
+export const worded = (path: string): string =>
+  path.replace(/^\/([^/]+)/, (whole, member: string) => (Object.hasOwn(WORDS, member) ? `/${WORDS[member]}` : whole))
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

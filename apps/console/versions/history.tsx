@@ -13,7 +13,7 @@ import { FieldDiffs } from '../values/diff.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tCatalog } from '../words/catalog.ts'
-import { differencesOf } from './differences.ts'
+import { differencesOf, worded } from './differences.ts'
 import { States } from './states.tsx'
 
 const words = tCatalog.resource.versions
@@ -95,7 +95,11 @@ const Compared = ({ resource_id, version, against, rows }: ComparedProps) => {
 }
 
 const Differences = ({ fields }: { fields: ReturnType<typeof differencesOf> }) =>
-  fields.length === 0 ? <p className="text-muted">{words.same}</p> : <FieldDiffs fields={fields} />
+  fields.length === 0 ? (
+    <p className="text-muted">{words.same}</p>
+  ) : (
+    <FieldDiffs fields={fields.map((field) => ({ ...field, path: worded(field.path) }))} />
+  )
 
 const columnsOf = (resource_id: string, shown: number | undefined): Column<VersionRow>[] => [
   {
@@ -140,4 +144,4 @@ const columnsOf = (resource_id: string, shown: number | undefined): Column<Versi
   },
 ]
 
-const shortPath = (path: string): string => path.replace(/^\//, '').replaceAll('/', '.')
+const shortPath = (path: string): string => worded(path).slice(1).replaceAll('/', '.')

@@ -1,39 +1,40 @@
 import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
 import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
 
-describe('an intervention at high risk', () => {
-  /** A node that fails and is held, in a plan of this risk, with another node behind it. */
-  const held = (title: string) =>
-    startOperation(people.olga, title, {
-      kind: 'graph',
-      title,
-      reason: 'a test',
-      targets: [],
-      graph: {
-        nodes: [
-          {
-            node_id: 'breaks',
-            name: 'task breaks',
-            executor: 'http',
-            with: { request: { method: 'GET', url: 'http://127.0.0.1:2/' } },
-            idempotent: true,
-            retry: { max_attempts: 1 },
-            risk: 60,
-          },
-          {
-            node_id: 'after',
-            name: 'task after',
-            executor: 'noop',
-            with: {},
-            idempotent: true,
-            depends_on: ['breaks'],
-          },
-        ],
-      },
-    })
+/** A node that fails and is held, in a plan of high risk, with another node behind it. */
+const held = (title: string) =>
+  startOperation(people.olga, title, {
+    kind: 'graph',
+    title,
+    reason: 'a test',
+    targets: [],
+    graph: {
+      nodes: [
+        {
+          node_id: 'breaks',
+          name: 'task breaks',
+          executor: 'http',
+          with: { request: { method: 'GET', url: 'http://127.0.0.1:2/' } },
+          idempotent: true,
+          retry: { max_attempts: 1 },
+          risk: 60,
+        },
+        {
+          node_id: 'after',
+          name: 'task after',
+          executor: 'noop',
+          with: {},
+          idempotent: true,
+          depends_on: ['breaks'],
+        },
+      ],
+    },
+  })
 
+describe('an intervention at high risk', () => {
   it(
     'is requested by one person, shown to another, carried out with their approval, and recorded with both',
     async () => {
@@ -74,6 +75,32 @@ describe('an intervention at high risk', () => {
       await olga.goto(`${stack.gateway_url}/operations/${operation_id}/evidence`)
       for (const who of [/olga/, /eva/]) await olga.getByRole('row').filter({ hasText: who }).first().waitFor()
       await Promise.all([olga.close(), eva.close()])
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a retry', () => {
+  it(
+    'says before it is sent that it needs a reason, which node runs again, and which one waits for that',
+    async () => {
+      const olga = await tabOf('olga')
+      const { operation_id } = await held('retry me')
+      await until(async () => (await nodesOf(operation_id)).breaks === 'failed', {
+        what: 'the failed node',
+        timeout_ms: 60_000,
+      })
+      await olga.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/breaks`)
+      await press(olga, 'Retry node')
+      await dialogOf(olga).getByText('This node runs again: task breaks.').waitFor()
+      await dialogOf(olga).getByText('This node waits for that: task after.').waitFor()
+      await dialogOf(olga).getByText('Required', { exact: true }).waitFor()
+      expect(await accessibilityOf(olga)).toEqual([])
+      await confirm(olga, 'Retry node')
+      await dialogOf(olga).getByText('Enter a reason.').waitFor()
+      expect(await dialogOf(olga).getByText('Required', { exact: true }).count()).toBe(0)
+      expect(await nodesOf(operation_id)).toEqual({ breaks: 'failed', after: 'pending' })
+      await olga.close()
     },
     PATIENCE_MS,
   )

@@ -6,9 +6,8 @@ import { stepOf } from '../../votes/releases.ts'
 import { tDecide } from '../../words/decide.ts'
 
 export type Together = 'approve' | 'reject'
-/** How many items may be decided together, and how many votes are sent at once. */
+/** How many items may be decided together. */
 export const MOST = 20
-const AT_ONCE = 4
 
 /** A vote that waits for this person, on a gate or on a patch. */
 export type Ballot = {
@@ -112,21 +111,4 @@ export const partOf = (candidates: readonly Candidate[]): Parted => {
     elsewhere: others.filter((one) => !isHere(one)),
     out: candidates.filter(({ out }) => out !== null),
   }
-}
-
-/** Sends four at a time. Once an answer says stop, no more are sent. */
-export const sendEach = async <Item>(
-  items: readonly Item[],
-  send: (item: Item) => Promise<'on' | 'stop'>,
-): Promise<void> => {
-  const left = items.values()
-  const state = { stopped: false }
-  const work = async () => {
-    while (!state.stopped) {
-      const { value, done } = left.next()
-      if (done) return
-      if ((await send(value)) === 'stop') state.stopped = true
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
 }

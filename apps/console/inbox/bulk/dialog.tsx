@@ -1,5 +1,6 @@
 import { useRef, useState } from 'react'
 import { useConnection } from '../../api/hooks.ts'
+import { isLeft } from '../../command/each.ts'
 import { ConfirmField, PasswordAgain, ReasonField } from '../../command/fields.tsx'
 import { useTyped } from '../../session/typed.ts'
 import { DialogFrame } from '../../ui/overlays.tsx'
@@ -9,7 +10,7 @@ import { tBulk as words } from '../../words/frame/inbox-parts.ts'
 import { t } from '../../words/index.ts'
 import { tCommand } from '../../words/operations/command.ts'
 import { type Ballot, type Candidate, flipped, keyOf, mayTogether, nounOf, partOf, type Together } from './alike.ts'
-import { type Result, useBatch } from './batch.ts'
+import { useBatch } from './batch.ts'
 import { useCandidates } from './read.ts'
 import { Change, Items, LeftOut } from './rows.tsx'
 
@@ -132,6 +133,3 @@ const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) 
     </DialogFrame>
   )
 }
-
-const isLeft = (result: Result | undefined): boolean =>
-  result === undefined || result.state === 'held' || result.state === 'unknown' || result.state === 'sending'

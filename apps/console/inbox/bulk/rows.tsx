@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Gate, Patch } from '../../api/types.ts'
 import { Because, type Why } from '../../command/allowed.tsx'
+import type { Result } from '../../command/each.ts'
+import { Unsettled } from '../../command/together.tsx'
 import { graphQuery } from '../../queries/operations.ts'
-import { ProblemText } from '../../ui/failure.tsx'
 import { Status } from '../../values/status.tsx'
 import { ChangeLine, Said } from '../../votes/brief.tsx'
 import { changeWords, nodeNames } from '../../votes/patch-words.ts'
@@ -10,9 +11,7 @@ import { stepOf } from '../../votes/releases.ts'
 import { tDecide } from '../../words/decide.ts'
 import { tBulk as words } from '../../words/frame/inbox-parts.ts'
 import { t } from '../../words/index.ts'
-import { tCommand } from '../../words/operations/command.ts'
 import { type Ballot, type Candidate, isPatch, keyOf, type Together } from './alike.ts'
-import type { Result } from './batch.ts'
 
 type ItemsProps = {
   items: Candidate[]
@@ -94,26 +93,14 @@ const stepsOf = ({ releases }: NonNullable<Gate['subject']>): string => {
   return t.and([...names.slice(0, STEPS), ...(names.length > STEPS ? [t.others(names.length - STEPS)] : [])])
 }
 
-const Answer = ({ result }: { result: Result }) => {
-  if (result.state === 'done')
-    return /^(waiting|awaiting_approval)$/.test(result.status) ? (
-      <span>{words.counted}</span>
-    ) : (
-      <Status state={result.status} />
-    )
-  if (result.state === 'sending') return <span className="text-muted">{tCommand.sending}</span>
-  const { state, problem } = result
-  // The field for the password, below, says the rest.
-  if (state === 'held' && problem.code === 'reauth_required') return <span className="text-muted">{words.held}</span>
-  return (
-    <div className="basis-full">
-      <p className="font-medium">
-        {state === 'held' ? words.held : state === 'unknown' ? tCommand.unknown : tCommand.not_possible}
-      </p>
-      <ProblemText problem={problem} />
-    </div>
+const Answer = ({ result }: { result: Result }) =>
+  result.state !== 'done' ? (
+    <Unsettled result={result} held={words.held} />
+  ) : /^(waiting|awaiting_approval)$/.test(result.status) ? (
+    <span>{words.counted}</span>
+  ) : (
+    <Status state={result.status} />
   )
-}
 
 type LeftOutProps = { alone: Ballot[]; unread: Ballot[]; verdict: Together; elsewhere: Candidate[]; out: Candidate[] }
 /** Every selected item that is not decided here, and why. */

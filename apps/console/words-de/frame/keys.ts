@@ -16,7 +16,7 @@ export const keys: typeof en.keys = {
     ['g p', 'Pakete'],
     ['t', 'genaue oder relative Zeiten, wie ein Tipp auf eine Zeit'],
     ['j, k', 'nächste, vorige Zeile'],
-    ['x', 'Freigabe oder Planänderung auswählen'],
+    ['x', 'Freigabe, Planänderung oder Vorgang auswählen'],
     ['Leertaste', 'im Eingang: Entscheidungsvorlage öffnen oder schließen'],
     ['[, ]', 'voriger, nächster Reiter; in der Matrix: fehlgeschlagener Schritt'],
     ['e, E', 'im Log: nächster, voriger Fehler'],

@@ -4,6 +4,7 @@ import { list } from '../frame/plural.ts'
 /** The German texts for the dialogs of commands. */
 export const tCommand: typeof en.tCommand = {
   reason: 'Begründung',
+  required: 'Erforderlich',
   reason_needed: 'Begründung eingeben.',
   sending: 'Wird gesendet …',
   asking: 'Wirkung wird geprüft …',

@@ -64,6 +64,33 @@ export const operations: typeof en.operations = {
   clear: 'Filter zurücksetzen',
   see_all: 'Alle Vorgänge ansehen',
   demo: 'Einen Vorgang starten: npm run demo',
+  /** Several operations paused, resumed or canceled together. */
+  bulk: {
+    title: 'Ausgewählte Vorgänge',
+    select: (title: string) => `${title} auswählen`,
+    selected: (n: number) => count(n, 'Ein Vorgang ausgewählt', '{n} Vorgänge ausgewählt'),
+    most: (n: number) => `${number(n)} Vorgänge ausgewählt, mehr geht nicht auf einmal`,
+    all: 'Alle auswählen',
+    clear: 'Auswahl aufheben',
+    open: { pause: 'Auswahl anhalten …', resume: 'Auswahl fortsetzen …', cancel: 'Auswahl abbrechen …' },
+    titles: {
+      pause: (n: number) => count(n, 'Diesen Vorgang anhalten?', 'Diese Vorgänge anhalten?'),
+      resume: (n: number) => count(n, 'Diesen Vorgang fortsetzen?', 'Diese Vorgänge fortsetzen?'),
+      cancel: (n: number) => count(n, 'Diesen Vorgang abbrechen?', 'Diese Vorgänge abbrechen?'),
+    },
+    buttons: {
+      pause: (n: number) => count(n, 'Einen Vorgang anhalten', '{n} Vorgänge anhalten'),
+      resume: (n: number) => count(n, 'Einen Vorgang fortsetzen', '{n} Vorgänge fortsetzen'),
+      cancel: (n: number) => count(n, 'Einen Vorgang abbrechen', '{n} Vorgänge abbrechen'),
+    },
+    able: (n: number) => count(n, 'Ein Vorgang', '{n} Vorgänge'),
+    out: 'Ausgelassen',
+    none: 'Für keinen davon ist das jetzt möglich.',
+    rest: (n: number) => count(n, 'Den letzten senden', 'Die übrigen {n} senden'),
+    recorded: 'Aufgezeichnet, noch nicht bestätigt',
+    held: 'Noch nicht gesendet',
+    progress: (done: number, all: number) => `${number(done)} von ${number(all)} beantwortet.`,
+  },
 }
 
 /** The German texts for one operation. */
@@ -160,6 +187,8 @@ export const operation: typeof en.operation = {
     button: 'Schritt wiederholen',
     effect: (names: string[]) =>
       `${count(names.length, 'Dieser Schritt läuft', 'Diese Schritte laufen')} erneut: ${list.format(names)}.`,
+    waiting: (names: string[]) =>
+      `${count(names.length, 'Dieser Schritt wartet', 'Diese Schritte warten')} darauf: ${list.format(names)}.`,
     gates: (names: string[]) =>
       `${count(names.length, 'Diese Freigabe ist', 'Diese Freigaben sind')} erneut nötig: ${list.format(names)}.`,
     other_inputs: 'Mit anderen Eingaben',

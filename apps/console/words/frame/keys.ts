@@ -14,7 +14,7 @@ export const keys = {
     ['g p', 'packs'],
     ['t', 'exact or relative times, as a tap on a time'],
     ['j, k', 'next, previous row'],
-    ['x', 'select a gate or patch in the inbox'],
+    ['x', 'select a gate or patch in the inbox, or an operation in its list'],
     ['Space', 'open or close a brief in the inbox'],
     ['[, ]', 'previous, next tab; in the matrix: failed node'],
     ['e, E', 'in a log: next, previous error'],

@@ -3,6 +3,7 @@ import { list } from '../frame/plural.ts'
 /** Texts for the dialogs of commands. */
 export const tCommand = {
   reason: 'Reason',
+  required: 'Required',
   reason_needed: 'Enter a reason.',
   sending: 'Sending …',
   asking: 'Checking the effect …',

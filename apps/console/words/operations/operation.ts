@@ -39,6 +39,33 @@ export const operations = {
   clear: 'Clear filters',
   see_all: 'See all operations',
   demo: 'To start one, run: npm run demo',
+  /** Several operations paused, resumed or canceled together. */
+  bulk: {
+    title: 'Selected operations',
+    select: (title: string) => `Select ${title}`,
+    selected: (n: number) => count(n, 'One operation selected', '{n} operations selected'),
+    most: (n: number) => `${number(n)} operations selected, the most at once`,
+    all: 'Select all',
+    clear: 'Clear selection',
+    open: { pause: 'Pause selected …', resume: 'Resume selected …', cancel: 'Cancel selected …' },
+    titles: {
+      pause: (n: number) => count(n, 'Pause this operation?', 'Pause these operations?'),
+      resume: (n: number) => count(n, 'Resume this operation?', 'Resume these operations?'),
+      cancel: (n: number) => count(n, 'Cancel this operation?', 'Cancel these operations?'),
+    },
+    buttons: {
+      pause: (n: number) => count(n, 'Pause one operation', 'Pause {n} operations'),
+      resume: (n: number) => count(n, 'Resume one operation', 'Resume {n} operations'),
+      cancel: (n: number) => count(n, 'Cancel one operation', 'Cancel {n} operations'),
+    },
+    able: (n: number) => count(n, 'One operation', '{n} operations'),
+    out: 'Left out',
+    none: 'This is possible for none of them now.',
+    rest: (n: number) => count(n, 'Send the last one', 'Send the other {n}'),
+    recorded: 'Recorded, not confirmed yet',
+    held: 'Not sent yet',
+    progress: (done: number, all: number) => `${number(done)} of ${number(all)} answered.`,
+  },
 }
 
 export const operation = {
@@ -133,6 +160,8 @@ export const operation = {
     button: 'Retry node',
     effect: (names: string[]) =>
       `${count(names.length, 'This node runs', 'These nodes run')} again: ${list.format(names)}.`,
+    waiting: (names: string[]) =>
+      `${count(names.length, 'This node waits', 'These nodes wait')} for that: ${list.format(names)}.`,
     gates: (names: string[]) =>
       `${count(names.length, 'This gate asks', 'These gates ask')} again: ${list.format(names)}.`,
     other_inputs: 'With other inputs',
