@@ -60,5 +60,7 @@ describe('fields of a change', () => {
       expect.stringContaining('… 10 more: -o json shows all'),
       '  … 10 of 50 changes are too many to be listed',
     ])
+    const source = { repo: 'web', ref: 'main', commit: '3f2a' }
+    expect(previewLines({ ...preview([]), source }).at(-1)).toBe('  source 3f2a of main in web')
   })
 })

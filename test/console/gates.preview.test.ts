@@ -10,6 +10,7 @@ const preview: Preview = {
   binding: 'exact',
   tool: '1.12.6',
   source_digest: 'sha256:0',
+  source: { repo: 'web', ref: 'main', commit: '3f2a1b4c5d6e7f8091a2b3c4d5e6f708192a3b4c' },
   base: { lineage: 'l', serial: 41 },
   plan: { sha256: '0', content_sha256: 'abcdef0123456789' },
   changes: [
@@ -47,6 +48,7 @@ it("draws the tool's planned changes field by field, and names the omissions", (
     'The first 1 of 3 changes',
     'serial 41',
     'abcdef012345',
+    'The commit is 3f2a1b4c5d6e (web, main)',
   ])
     expect(text).toContain(words)
 })

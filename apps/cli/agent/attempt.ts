@@ -22,7 +22,7 @@ import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
 import { PUSH, rescueUnsaved } from './tofu/unsaved.ts'
-import { type AgentFile, environmentOf, named } from './tools/file.ts'
+import { type AgentFile, environmentOf, named, secretsIn } from './tools/file.ts'
 import { letIn } from './tools/host.ts'
 import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
@@ -178,8 +178,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   }
   say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
   const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
-  // Masking shorter values would garble ordinary words.
-  const mask = maskerOf(typeof env === 'string' ? [] : Object.values(env).filter(({ length }) => length >= 4))
+  const mask = maskerOf(typeof env === 'string' ? [] : secretsIn(env))
   const stop = new AbortController()
   const journal = createLog(mask, stop.signal)
   const { hurry, own_ms, end } = startBeating({ work, report, first, log: journal, stop, say })

@@ -220,7 +220,7 @@ const BINDINGS = {
 export const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
-  const { binding, changes, changes_count, plan, base, commit, unforeseen = [], no_change } = preview
+  const { binding, changes, changes_count, plan, base, commit, source, unforeseen = [], no_change } = preview
   const lines = changes.flatMap(({ id, action, note, fields, fields_count }) => [
     `  ${action.padEnd(8)} ${id}${note ? `   ${note}` : ''}`,
     ...fieldLines('           ', fields, fields_count),
@@ -233,6 +233,7 @@ export const previewLines = (value: unknown): string[] => {
     ...unforeseen.map((task) => `  unforeseen  ${task}`),
     ...(plan ? [`  plan   sha256:${plan.content_sha256}`] : []),
     ...(commit ? [`  commit ${commit}`] : []),
+    ...(source ? [`  source ${source.commit} of ${source.ref} in ${source.repo}`] : []),
   ]
 }
 

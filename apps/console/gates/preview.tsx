@@ -42,13 +42,17 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
         {words.base(preview.base.serial)} <code>{preview.plan.content_sha256.slice(0, 12)}</code>
       </p>
     ) : null}
-    {preview.commit ? (
-      <p className="text-muted">
-        {words.commit_id} <code>{preview.commit.slice(0, 12)}</code>
-      </p>
-    ) : null}
+    <CommitOf preview={preview} />
   </section>
 )
+
+/** The commit that is pushed, or the one that the files come from. */
+const CommitOf = ({ preview: { source, commit = source?.commit } }: { preview: Preview }) =>
+  commit === undefined ? null : (
+    <p className="text-muted">
+      {words.commit_id} <code>{commit.slice(0, 12)}</code> {source ? `(${source.repo}, ${source.ref})` : null}
+    </p>
+  )
 
 const shown = ({ path, before, after, unknown, sensitive, noise }: PreviewField) => ({
   path,

@@ -4,12 +4,12 @@ import { Value } from 'typebox/value'
 import { CheckRun, type PreviewChange } from '../../../shared/contracts/client/preview.ts'
 import { digest } from '../../../shared/data/digest.ts'
 import { objectIn } from '../../../shared/data/pointer.ts'
+import { type Taken, takeSource } from '../tools/checkout.ts'
 import { createDiff } from '../tools/diff.ts'
 import { named } from '../tools/file.ts'
 import { sshOptions, writeOwn } from '../tools/host.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { noteVersion } from '../tools/program.ts'
-import { copySource } from '../tools/source.ts'
 import { failed, type Job, refusedBy, runTool, stale, stopped, type Tool, type Verdict } from '../tools/types.ts'
 import { CALLBACK } from './callback.ts'
 import { inventoryOf, varsOf, yamlOf } from './inventory.ts'
@@ -38,10 +38,10 @@ type Told = {
   /** The last output that is not an event. */
   said: string
 }
-type Ready = { args: string[]; dir: string; env: Record<string, string>; source_digest: string; inputs_digest: string }
+type Ready = { args: string[]; dir: string; env: Record<string, string>; taken: Taken; inputs_digest: string }
 
-/** Writes the files that Ansible reads: a copy of the source, the inventory, the variables and the plugin. */
-const prepare = (job: Job): Ready | Verdict => {
+/** Writes the files that Ansible reads: the source, the inventory, the variables and the plugin. */
+const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> => {
   const { source, playbook, inventory, extra_vars = {}, limit, forks = 5 } = job.work.inputs as Record<string, unknown>
   const found = named(job.file.ansible?.sources, source)
   if (!found) return refusedBy(`The agent's file names no source "${source}" of playbooks.`)
@@ -54,7 +54,7 @@ const prepare = (job: Job): Ready | Verdict => {
     return refusedBy('"limit" must be a list of hosts of the inventory.')
   const vars = yamlOf(varsOf(extra_vars, 'extra_vars'))
   const dir = join(job.folder, 'source')
-  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
+  const taken = await takeSource(job, { name: String(source), found, skipped: SKIPPED }, dir, preview)
   if (!existsSync(join(dir, playbook))) return refusedBy(`The source "${source}" has no playbook "${playbook}".`)
   const plugins = join(job.folder, 'plugins')
   mkdirSync(plugins, { mode: 0o755 })
@@ -73,7 +73,7 @@ const prepare = (job: Job): Ready | Verdict => {
       ...{ ANSIBLE_RETRY_FILES_ENABLED: 'False', ANSIBLE_HOST_KEY_CHECKING: 'True' },
       ANSIBLE_SSH_ARGS: sshOptions(job, keys, false).join(' '),
     },
-    ...{ dir, source_digest, inputs_digest: digest({ source, playbook, inventory, extra_vars, limit: limit ?? null }) },
+    ...{ dir, taken, inputs_digest: digest({ source, playbook, inventory, extra_vars, limit: limit ?? null }) },
   }
 }
 
@@ -173,7 +173,7 @@ const hostsFailed = ({ hosts, faults, planned, early }: Told, allowed = 0): stri
 
 /** `ansible.preview`: runs the playbook in check mode and returns the changes of each task on each host. */
 export const previewPlaybook: Tool = async (job) => {
-  const ready = prepare(job)
+  const ready = await prepare(job)
   if ('status' in ready) return ready
   const { end, told } = await play(job, ready, ['--check', '--diff'])
   const other = stopped(end, 'ansible-playbook', true)
@@ -184,7 +184,7 @@ export const previewPlaybook: Tool = async (job) => {
     return failed('tool_failed', `ansible-playbook failed: ${told.said || 'no host matches'}. No change was made.`)
   const made: CheckRun = {
     ...{ format: 'signalbox/preview@1', binding: 'forecast', tool: 'ansible-playbook --check', drift: 0 },
-    ...{ source_digest: ready.source_digest, inputs_digest: ready.inputs_digest, ...pictureOf(told.changes) },
+    ...{ ...ready.taken, inputs_digest: ready.inputs_digest, ...pictureOf(told.changes) },
     unforeseen: told.unforeseen.slice(0, MAX_UNFORESEEN),
     ...(told.unforeseen.length > 0 && { no_change: false }),
   }
@@ -197,9 +197,9 @@ export const runPlaybook: Tool = async (job) => {
   if (!Number.isInteger(max_failures)) return refusedBy('"max_failures" must be a number of hosts.')
   if (preview !== undefined && !Value.Check(CheckRun, preview))
     return refusedBy('"preview" is not a preview of ansible: pass the output of its node.')
-  const ready = prepare(job)
+  const ready = await prepare(job, preview)
   if ('status' in ready) return ready
-  if (preview !== undefined && preview.source_digest !== ready.source_digest)
+  if (preview !== undefined && preview.source_digest !== ready.taken.source_digest)
     return stale('The source files changed since this preview.')
   if (preview !== undefined && preview.inputs_digest !== ready.inputs_digest)
     return stale('The inputs differ from those of the preview.')

@@ -4,8 +4,8 @@ import { digest } from '../../../shared/data/digest.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { createDiff } from '../tools/diff.ts'
 import { pictureOf } from '../tools/picture.ts'
+import { branchOf, openRepo, type Repo, repoIn } from '../tools/repo.ts'
 import { failed, type Job, refusal, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
-import { branchOf, openRepo, type Repo } from './repo.ts'
 
 const AUTHOR = 'Signalbox <signalbox@localhost>'
 const PATH = /^(?!.*(^|\/)(\.{0,2}|\.git)(\/|$))[A-Za-z0-9._@+/-]{1,500}$/i
@@ -80,7 +80,7 @@ const fetchHead = async ({ must, url }: Repo, branch: string, ...options: string
 /** `git.preview`: makes the commit without pushing it and returns its changes. */
 export const previewCommit: Tool = async (job) => {
   const asked = askedOf(job)
-  const repo = await openRepo(job)
+  const repo = await openRepo(job, repoIn(job))
   const heads = await repo.heads(asked.base, asked.branch)
   if (!heads.has(asked.base)) return failed('source_missing', `The repository has no branch "${asked.base}".`, false)
   const head = await fetchHead(repo, asked.base, '--depth=1')
@@ -108,7 +108,7 @@ export const push: Tool = async (job) => {
   const { commit, head, branch_head } = given
   if (given.no_change) return { status: 'succeeded', outputs: { commit: head, branch: asked.branch, pushed: false } }
   const done: Verdict = { status: 'succeeded', outputs: { commit, branch: asked.branch, pushed: true } }
-  const repo = await openRepo(job)
+  const repo = await openRepo(job, repoIn(job))
   const heads = await repo.heads(asked.base, asked.branch)
   if (heads.get(asked.branch) === commit) return done
   if (heads.get(asked.base) !== head) return stale(`The branch "${asked.base}" has changed since this commit was made.`)
@@ -150,7 +150,7 @@ export const merge: Tool = async (job) => {
   const branch = branchOf(job, 'branch')
   const into = branchOf(job, 'into', 'merge')
   if (typeof commit !== 'string' || !SHA.test(commit)) return refusedBy('"commit" must be the full name of a commit.')
-  const repo = await openRepo(job)
+  const repo = await openRepo(job, repoIn(job))
   const text = typeof message === 'string' && message !== '' ? message : `Merge ${branch} into ${into}`
   for (let turn = 1; ; turn += 1) {
     const here = await fetchHead(repo, into)

@@ -62,7 +62,7 @@ export const previewSet: Tool = (job) =>
     const { conflicts = 'refuse', prune = false } = job.work.inputs as Record<string, unknown>
     if ((conflicts !== 'refuse' && conflicts !== 'take') || typeof prune !== 'boolean')
       return refusedBy('"conflicts" must be refuse or take, and "prune" true or false.')
-    const { objects, source_digest, namespace, set } = await render(job, cluster.version)
+    const { objects, taken, namespace, set } = await render(job, cluster.version)
     const placed = await placeAll(cluster, objects, namespace, set)
     const rules: Rules = { take: conflicts === 'take', noise: textsOf(job, 'noise'), brought: broughtOf(placed) }
     const results = await eachOf(placed, (one) => check(cluster, one, rules))
@@ -94,7 +94,7 @@ export const previewSet: Tool = (job) =>
     ]
     const made: Omit<ObjectSet, 'plan'> = {
       ...{ format: 'signalbox/preview@1', binding: 'checked', tool: `kubernetes ${cluster.version}`, drift: 0 },
-      ...{ source_digest, cluster: cluster.name, set, ...pictureOf(changes) },
+      ...{ ...taken, cluster: cluster.name, set, ...pictureOf(changes) },
       unforeseen: saved.objects
         .filter(({ action }) => action === 'unseen')
         .map(({ id }) => `${id}: the server can check it once its namespace or kind exists`)

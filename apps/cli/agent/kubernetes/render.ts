@@ -3,9 +3,10 @@ import { extname, join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { digest } from '../../../shared/data/digest.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
+import { type Taken, takeSource } from '../tools/checkout.ts'
 import { named } from '../tools/file.ts'
 import { writeOwn } from '../tools/host.ts'
-import { copySource, filesOf } from '../tools/source.ts'
+import { filesOf } from '../tools/source.ts'
 import { Ended, failed, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 import { bare, type KubeObject } from './fields.ts'
 import { isSound } from './set.ts'
@@ -19,7 +20,7 @@ const MAX_OBJECTS = 2000
 const MAX_TEXT = 64 * 1024 * 1024
 
 /** Manifests from a source or from the step itself. */
-export type Rendered = { objects: KubeObject[]; source_digest: string; namespace: string; set: string }
+export type Rendered = { objects: KubeObject[]; taken: Taken; namespace: string; set: string }
 
 const broken = (message: string) =>
   new Ended(failed('render_failed', `${message.replace(/[.\s]+$/, '')}. No change was made.`, false))
@@ -37,14 +38,14 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
     const own = objects.flatMap((object) => unfold(object, '"objects"'))
     if (own.some(({ kind }) => kind === 'Secret'))
       throw refusal('A Secret comes from a source of the agent, never from the inputs of a step.')
-    return { ...names, objects: own, source_digest: digest(own) }
+    return { ...names, objects: own, taken: { source_digest: digest(own) } }
   }
   const found = named(job.file.kubernetes?.sources, source)
   if (!found) throw refusal(`The agent's file names no source "${source}" of manifests.`)
   if (typeof path !== 'string' || (path !== '.' && !INSIDE.test(path)))
     throw refusal('"path" must be a path in the source.')
   const root = join(job.folder, 'source')
-  const source_digest = copySource(job, String(source), found.path, root, SKIPPED)
+  const taken = await takeSource(job, { name: String(source), found, skipped: SKIPPED }, root)
   const dir = join(root, path)
   if (!existsSync(dir))
     throw new Ended(failed('source_missing', `The source "${source}" has no path "${path}".`, false))
@@ -59,7 +60,8 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
   if (!made) throw refusal('"render" must be none, kustomize or helm, and "values" an object.')
   if (made.length === 0 || made.length > MAX_OBJECTS)
     throw broken(`The source "${source}" has ${made.length} objects; a set has 1 to ${MAX_OBJECTS}.`)
-  return { ...names, objects: made, source_digest: digest({ source_digest, path, how, values }) }
+  const source_digest = digest({ source_digest: taken.source_digest, path, how, values })
+  return { ...names, objects: made, taken: { ...taken, source_digest } }
 }
 
 const plain = (dir: string): KubeObject[] =>

@@ -49,6 +49,7 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
   }
   const secrets = saved.objects.flatMap(({ object, previous }) => [object, previous])
   const { content_sha256 } = given.plan
+  if (given.source) job.executed.commit = given.source.commit
   return { job, cluster, saved, content_sha256, mask: secretsMask(job, secrets), done: [], begun: false }
 }
 

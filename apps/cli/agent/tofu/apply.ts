@@ -25,8 +25,9 @@ export const apply: Tool = async (job) => {
   if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
     return refusedBy(`"lock_wait_s" must be a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
   const plan = await fetchSealed(job, 'plan', given)
-  const module = await openModule(job)
-  if (module.source_digest !== given.source_digest) return stale('The source files changed since this plan was made.')
+  const module = await openModule(job, { preview: given })
+  if (module.taken.source_digest !== given.source_digest)
+    return stale('The source files changed since this plan was made.')
   const now = await baseOf(module)
   const { lineage, serial } = given.base
   if (lineage !== null && now.lineage !== lineage)

@@ -14,7 +14,7 @@ const MAX_NAMED = 100
 export const drift: Tool = async (job) => {
   const { variables = {} } = job.work.inputs as Record<string, unknown>
   if (!isObject(variables)) return refusedBy('"variables" must be an object.')
-  const module = await openModule(job, variables)
+  const module = await openModule(job, { variables })
   const path = join(job.home, 'drift.bin')
   const options = ['-refresh-only', '-no-color', '-input=false', '-lock=false', `-out=${path}`]
   const { code } = await module.tofu(['plan', ...options], { quiet: true })

@@ -1,3 +1,5 @@
+import { Value } from 'typebox/value'
+import { Preview } from '../../../shared/contracts/client/preview.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { Ended, failed, type Job, refusedBy, stale, type Tool } from '../tools/types.ts'
@@ -45,7 +47,7 @@ export const lock: Tool = async (job) => {
   const { terraform_version } = planIn(out)
   const preview = {
     ...{ format: 'signalbox/preview@1', binding: 'checked', tool: String(terraform_version) },
-    ...{ source_digest: module.source_digest, ...drawn(await lockOf(module, job.mask), job.mask), drift: 0 },
+    ...{ ...module.taken, ...drawn(await lockOf(module, job.mask), job.mask), drift: 0 },
   }
   return { status: 'succeeded', outputs: { preview } }
 }
@@ -65,7 +67,7 @@ const ID = /^[A-Za-z0-9][\w.:/+=-]{0,199}$/
 export const unlock: Tool = async (job) => {
   const { lock_id, preview } = job.work.inputs as Record<string, unknown>
   if (typeof lock_id !== 'string' || !ID.test(lock_id)) return refusedBy('"lock_id" must be the id of a lock.')
-  const module = await openModule(job)
+  const module = await openModule(job, { preview: Value.Check(Preview, preview) ? preview : undefined })
   const held = await lockOf(module, job.mask)
   if (!held) return { status: 'succeeded', outputs: { unlocked: false } }
   if (held.id !== lock_id) {

@@ -2,8 +2,8 @@ import { chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { basename, join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
+import { type Approved, type Taken, takeSource } from '../tools/checkout.ts'
 import { named } from '../tools/file.ts'
-import { copySource } from '../tools/source.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 import { keepProviders, offerProviders } from './providers.ts'
 import { MODULE } from './unsaved.ts'
@@ -13,7 +13,7 @@ export type Module = {
   /** Runs the tool; `code` is its exit code. Throws a Verdict if it was stopped from outside. */
   tofu: (args: string[], options?: { quiet?: boolean; log?: Job['log'] }) => Promise<{ code: number; out: string }>
   dir: string
-  source_digest: string
+  taken: Taken
   /** Where the agent's file keeps the state, if it sets a place. */
   state_file: string | undefined
 }
@@ -43,10 +43,14 @@ const mirrorOnly = (path: string): string =>
   `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n}\n`
 
 /**
- * Copies the named source, initializes it and selects the workspace. All files of the agent, such as the one with the
- * variables, come before any program of the job could turn their names into links.
+ * Brings the named source, at the commit of the preview if one is given; initializes it and selects the workspace. All
+ * files of the agent, such as the one with the variables, come before any program of the job could turn their names
+ * into links.
  */
-export const openModule = async (job: Job, variables?: object): Promise<Module> => {
+export const openModule = async (
+  job: Job,
+  { variables, preview }: { variables?: object; preview?: Approved | undefined } = {},
+): Promise<Module> => {
   const { tofu: rules, uid } = job.file
   const { source, workspace = 'default' } = job.work.inputs as Record<string, unknown>
   const found = named(rules?.sources, source)
@@ -54,7 +58,7 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
   const dir = join(job.folder, MODULE)
-  const source_digest = copySource(job, String(source), found.path, dir, SKIPPED)
+  const taken = await takeSource(job, { name: String(source), found, skipped: SKIPPED }, dir, preview)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
   if (state_file !== undefined) {
     const backend = { terraform: { backend: { local: { path: state_file } } } }
@@ -111,7 +115,7 @@ export const openModule = async (job: Job, variables?: object): Promise<Module> 
     const { code } = await tofu(['workspace', 'select', '-no-color', '-or-create', workspace])
     if (code !== 0) throw new Ended(failed('tool_failed', 'workspace failed: see the log. No change was made.'))
   }
-  return { tofu, dir, source_digest, state_file }
+  return { tofu, dir, taken, state_file }
 }
 
 /** The current state; `undefined` if there is none. Reads a state file directly, because starting the tool is slow. */

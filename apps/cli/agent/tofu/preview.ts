@@ -15,7 +15,7 @@ const MAX_PLAN = 255 * 1024 * 1024
 export const preview: Tool = async (job) => {
   const { variables = {}, destroy = false } = job.work.inputs as Record<string, unknown>
   if (!isObject(variables)) return refusedBy('"variables" must be an object.')
-  const module = await openModule(job, variables)
+  const module = await openModule(job, { variables })
   const base = await baseOf(module)
   const path = join(job.home, 'plan.bin')
   const options = ['-no-color', '-input=false', '-lock=false', '-detailed-exitcode', `-out=${path}`]
@@ -31,7 +31,7 @@ export const preview: Tool = async (job) => {
   noteVersion(job, told.terraform_version)
   const made: Omit<SavedPlan, 'plan'> = {
     ...{ format: 'signalbox/preview@1', binding: 'exact', tool: String(told.terraform_version), base },
-    ...{ source_digest: module.source_digest, ...changes, no_change: changes.no_change && code === 0 },
+    ...{ ...module.taken, ...changes, no_change: changes.no_change && code === 0 },
   }
   return { status: 'succeeded', outputs: { preview: await sealedWith(job, 'plan', made, saved) } }
 }

@@ -14,6 +14,23 @@ const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
 const Uid = Type.Integer({ minimum: 0 })
 
+/** A source in a folder of this machine. */
+const Folder = Closed({ path: Path })
+/** A source in a repository of `git`, each time at one commit. */
+const Checkout = Closed({
+  repo: Name,
+  /** Branches whose commits may be used; * matches any text. */
+  refs: Type.Array(Type.String({ pattern: '^[A-Za-z0-9*][A-Za-z0-9._/*-]{0,199}$' }), { minItems: 1, maxItems: 100 }),
+  /** A folder in the repository. */
+  path: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$' })),
+  /** The credential that reads the repository; its `jobs` name "source". Jobs get none of its variables. */
+  credentials: Type.Optional(Name),
+})
+export type Folder = Static<typeof Folder>
+export type Checkout = Static<typeof Checkout>
+const State = Type.Optional(Path)
+const Vars = Type.Optional(Type.Record(Type.String(), Type.Unknown()))
+
 /** Addresses that steps may name; * matches any text. */
 const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { minItems: 1, maxItems: 1000 })
 
@@ -37,7 +54,10 @@ export const AgentFile = Closed({
       /** tofu or terraform. */
       program: Path,
       /** Root modules by name. `state`: where a module without its own backend keeps the state of each workspace. */
-      sources: Type.Record(Name, Closed({ path: Path, state: Type.Optional(Path) })),
+      sources: Type.Record(
+        Name,
+        Type.Union([Closed({ ...Folder.properties, state: State }), Closed({ ...Checkout.properties, state: State })]),
+      ),
       /** A mirror of providers, as `providers mirror` writes it; no registry is contacted. */
       providers: Type.Optional(Path),
       grace_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
@@ -63,7 +83,7 @@ export const AgentFile = Closed({
           url: Type.String({ pattern: '^(ssh://|https://|/)[^\\s]+$', maxLength: 1000 }),
           host_keys: Type.Optional(Type.Array(Type.String())),
           /** Branches that jobs may write to; * matches any text. */
-          push: Type.Array(Type.String(), { minItems: 1 }),
+          push: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
           /** Branches that jobs may merge into. */
           merge: Type.Optional(Type.Array(Type.String())),
         }),
@@ -77,7 +97,7 @@ export const AgentFile = Closed({
       /** Folders with playbooks. `vars` apply to every host, such as ansible_connection; a step cannot set them. */
       sources: Type.Record(
         Name,
-        Closed({ path: Path, vars: Type.Optional(Type.Record(Type.String(), Type.Unknown())) }),
+        Type.Union([Closed({ ...Folder.properties, vars: Vars }), Closed({ ...Checkout.properties, vars: Vars })]),
       ),
     }),
   ),
@@ -87,7 +107,7 @@ export const AgentFile = Closed({
       program: Path,
       helm: Type.Optional(Path),
       /** Folders with manifests, kustomizations and charts. */
-      sources: Type.Optional(Type.Record(Name, Closed({ path: Path }))),
+      sources: Type.Optional(Type.Record(Name, Type.Union([Folder, Checkout]))),
       clusters: Type.Record(
         Name,
         Closed({
@@ -119,10 +139,15 @@ type Given = Static<typeof AgentFile>
 /** `known` are programs on this machine, `remote` those on the hosts that ssh reaches. `uid` is that of one job. */
 export type AgentFile = Omit<Given, 'uid'> & { uid?: number | undefined; uids: number[]; known: Known; remote: Known }
 
+const SOURCE = /^\/(tofu|ansible|kubernetes)\/sources\/[^/]+/
+
 /** Reads the agent's file; the error for a broken one names the faulty member. */
 export const readAgentFile = (path: string): AgentFile => {
   const document = readDocument(path)
   const [fault] = Value.Errors(AgentFile, document)
+  const [source] = SOURCE.exec(fault?.instancePath ?? '') ?? []
+  if (source !== undefined)
+    throw usageError(`${path}${source} must be a folder, {path: /…}, or in a repository, {repo, refs, path?}.`)
   if (fault) throw usageError(`${path}${fault.instancePath}: ${fault.message}.`)
   const file = document as Given
   if (!isAbsolute(file.state_dir)) throw usageError(`${path}/state_dir must be absolute.`)
@@ -154,6 +179,10 @@ const NUMERIC = /^[0-9.*]*[0-9][0-9.*]*$|:/
 /** Whether the agent's file names a host: * in one of its patterns stands for any run of characters. */
 export const namesHost = (patterns: readonly string[], address: string): boolean =>
   patterns.some((one) => matcherOf(one)(address) && (!NUMERIC.test(one) || isIP(address) !== 0))
+
+/** Values of a credential that logs and results must not show. Masking shorter ones would garble ordinary words. */
+export const secretsIn = (env: Record<string, string>): string[] =>
+  Object.values(env).filter(({ length }) => length >= 4)
 
 /** A member that the agent's file names, not one that every object has, such as "constructor". */
 export const named = <T>(members: Record<string, T> | undefined, name: unknown): T | undefined =>

@@ -1,9 +1,10 @@
-import { chmodSync, chownSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job } from './types.ts'
 
-/** The credential's variable that holds a private key. */
+/** The credential's variable that holds a private key, and its file in the attempt. */
 const KEY = 'SIGNALBOX_SSH_KEY'
+const IDENTITY = 'identity'
 /** Matches a host on a command line, never an option. */
 export const ADDRESS = /^[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?$/
 const HOST_KEY = /^((?:ssh|ecdsa|sk)-[a-z0-9@.-]+) ([A-Za-z0-9+/]{40,16000}={0,2})(?: [^\r\n]*)?$/
@@ -29,6 +30,9 @@ export const writeOwn = (job: Job, name: string, text: string | Buffer): string 
   return path
 }
 
+/** Removes the private key from the attempt, before programs run that must not read it. */
+export const dropKey = ({ folder }: Job): void => rmSync(join(folder, IDENTITY), { force: true })
+
 /** Pinned keys as type and base64; `undefined` if one of them is not a public key. */
 export const hostKeysOf = (given: unknown): string[] | undefined => {
   if (!Array.isArray(given)) return undefined
@@ -43,7 +47,7 @@ export const hostKeysOf = (given: unknown): string[] | undefined => {
 export const sshOptions = (job: Job, lines: readonly string[], alias = true): string[] => {
   const known = writeOwn(job, 'known_hosts', lines.map((line) => `${alias ? `${ALIAS} ` : ''}${line}\n`).join(''))
   const key = job.env[KEY]
-  const identity = key === undefined ? 'none' : writeOwn(job, 'identity', `${key}\n`)
+  const identity = key === undefined ? 'none' : writeOwn(job, IDENTITY, `${key}\n`)
   delete job.env[KEY]
   const options = {
     ...{ BatchMode: 'yes', StrictHostKeyChecking: 'yes', UserKnownHostsFile: known, GlobalKnownHostsFile: '/dev/null' },

@@ -14,10 +14,7 @@ import { type Job, refusal } from './types.ts'
 
 const real = realpathSync.native
 
-/**
- * Copies a folder of the agent's file into the attempt; returns the digest of its files and links. A link that leads out
- * is refused: what it names may change unseen, and the agent may read more than its jobs.
- */
+/** Copies a folder of the agent's file into the attempt; returns the digest of its files and links. */
 export const copySource = (job: Job, name: string, from: string, dir: string, skipped: RegExp): string => {
   try {
     const filter = (path: string) => !skipped.test(basename(path))
@@ -25,7 +22,14 @@ export const copySource = (job: Job, name: string, from: string, dir: string, sk
   } catch (error) {
     throw refusal(`The source "${name}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
   }
-  const { uid } = job.file
+  return digestOf(name, dir, job.file.uid)
+}
+
+/**
+ * Returns the digest of a source's files and links, and gives them to a user. A link that leads out is refused: what it
+ * names may change unseen, and the agent may read more than its jobs.
+ */
+export const digestOf = (name: string, dir: string, uid?: number): string => {
   const hash = createHash('sha256')
   const links: string[] = []
   for (const { path, entry } of treeOf(dir)) {

@@ -28,6 +28,14 @@ export const Preview = Type.Object({
   binding: Type.Enum(['exact', 'checked', 'forecast']),
   tool: Type.String(),
   source_digest: Type.String(),
+  /** The commit of a source that is in a repository, and the branch that was asked for. */
+  source: Type.Optional(
+    Type.Object({
+      repo: Type.String(),
+      ref: Type.String(),
+      commit: Type.String({ pattern: '^[0-9a-f]{40}([0-9a-f]{24})?$' }),
+    }),
+  ),
   changes: Type.Array(Change),
   changes_count: Type.Integer(),
   digest: Type.String(),

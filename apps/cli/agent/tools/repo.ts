@@ -1,8 +1,8 @@
 import { basename, join } from 'node:path'
 import { matcherOf } from '../../../shared/data/pattern.ts'
-import { named } from '../tools/file.ts'
-import { hostKeyFault, hostKeysOf, sshOptions } from '../tools/host.ts'
-import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
+import { named } from './file.ts'
+import { hostKeyFault, hostKeysOf, sshOptions } from './host.ts'
+import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from './types.ts'
 
 type Options = {
   stdin?: string
@@ -10,14 +10,17 @@ type Options = {
   acts?: boolean
   /** Receives the lines of stdout instead of `out`. */
   take?: (line: string) => void
+  /** Its files are written to this folder. */
+  work_tree?: string
 }
 /** A repository of the agent's file, as an empty one in the attempt's folder: no work tree, hooks or settings. */
 export type Repo = {
   url: string
+  dir: string
   git: (args: string[], options?: Options) => Promise<{ code: number; out: string; said: string }>
   /** Ends the job if git does not succeed. */
   must: (args: string[], options?: Options) => Promise<string>
-  /** The commits of these branches; branches that do not exist are left out. */
+  /** The commits of these branches, where * matches any text; branches that do not exist are left out. */
   heads: (...branches: string[]) => Promise<Map<string, string>>
 }
 
@@ -25,19 +28,25 @@ const BRANCH = /^(?!.*(\.\.|\/\/|\/\.|\.lock(\/|$)|\/$|\.$))[A-Za-z0-9][A-Za-z0-
 const GRACE_S = 10
 const MAX_LINE = 16 * 1024 * 1024
 
-const repoOf = (job: Job) => {
-  const { git: rules } = job.file
-  const name = String((job.work.inputs as Record<string, unknown>).repo)
+const repoOf = ({ file: { git: rules } }: Job, name: string) => {
   const repo = named(rules?.repos, name)
   if (!rules || !repo) throw refusal(`The agent's file names no repository "${name}".`)
-  return { rules, name, repo }
+  return { rules, repo }
+}
+
+/** The repository that the inputs of a job name. */
+export const repoIn = (job: Job): string => String((job.work.inputs as Record<string, unknown>).repo)
+
+/** Returns the member if it is the name of a branch, never an option; otherwise ends the job. */
+export const asBranch = (member: string, branch: unknown): string => {
+  if (typeof branch !== 'string' || !BRANCH.test(branch)) throw refusal(`"${member}" must be the name of a branch.`)
+  return branch
 }
 
 /** Returns the name of a branch that the agent's file allows; otherwise ends the job. */
 export const branchOf = (job: Job, name: string, allowed?: 'push' | 'merge'): string => {
-  const branch = (job.work.inputs as Record<string, unknown>)[name]
-  if (typeof branch !== 'string' || !BRANCH.test(branch)) throw refusal(`"${name}" must be the name of a branch.`)
-  const { repo } = repoOf(job)
+  const branch = asBranch(name, (job.work.inputs as Record<string, unknown>)[name])
+  const { repo } = repoOf(job, repoIn(job))
   if (allowed && !repo[allowed]?.some((pattern) => matcherOf(pattern)(branch))) {
     const does = allowed === 'push' ? 'push' : 'merge into'
     throw refusal(`The agent's file does not allow jobs to ${does} "${branch}".`)
@@ -45,8 +54,9 @@ export const branchOf = (job: Job, name: string, allowed?: 'push' | 'merge'): st
   return branch
 }
 
-export const openRepo = async (job: Job): Promise<Repo> => {
-  const { rules, name, repo } = repoOf(job)
+/** Opens the repository of this name. */
+export const openRepo = async (job: Job, name: string): Promise<Repo> => {
+  const { rules, repo } = repoOf(job, name)
   const { url } = repo
   const keys = hostKeysOf(repo.host_keys ?? [])
   if (!keys || (url.startsWith('ssh:') && keys.length === 0))
@@ -64,7 +74,7 @@ export const openRepo = async (job: Job): Promise<Repo> => {
     ...{ GIT_ALLOW_PROTOCOL: 'ssh:https:file', GIT_SSH_VARIANT: 'ssh' },
     GIT_SSH_COMMAND: client.map((word) => `'${word}'`).join(' '),
   }
-  const git: Repo['git'] = async (args, { stdin, acts = false, take } = {}) => {
+  const git: Repo['git'] = async (args, { stdin, acts = false, take, work_tree } = {}) => {
     let out = ''
     let said = ''
     const log: Job['log'] = (text, line) => {
@@ -77,7 +87,8 @@ export const openRepo = async (job: Job): Promise<Repo> => {
       job.log(text, line)
     }
     const end = await runTool(job, {
-      ...{ path: rules.program, args, cwd: job.home, env, grace_s: GRACE_S, log, max_line: MAX_LINE, aside: !acts },
+      ...{ path: rules.program, args, cwd: job.home, grace_s: GRACE_S, log, max_line: MAX_LINE, aside: !acts },
+      env: { ...env, ...(work_tree !== undefined && { GIT_WORK_TREE: work_tree }) },
       ...(stdin !== undefined && { stdin }),
     })
     const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)
@@ -95,7 +106,7 @@ export const openRepo = async (job: Job): Promise<Repo> => {
   }
   await must(['init', '-q', '--bare', '--template=', dir])
   return {
-    ...{ url, git, must },
+    ...{ url, dir, git, must },
     heads: async (...branches) => {
       const out = await must(['ls-remote', '--', url, ...branches.map((branch) => `refs/heads/${branch}`)])
       const lines = out
