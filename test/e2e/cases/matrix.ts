@@ -196,6 +196,24 @@ describe('the graph of many hosts', () => {
           .getByRole('heading', { name: 'check bad-3' })
           .waitFor()
       }
+      // The address follows each choice a moment later: a second choice in that moment stays, and so does a tab.
+      const graph_url = `${stack.gateway_url}/operations/${operation_id}/graph`
+      for (const gap_ms of [0, 20, 40, 80]) {
+        await page.goto(`${graph_url}?view=list`)
+        await named.last().waitFor()
+        await page.evaluate(`(async () => {
+          document.querySelector('button.legend').click()
+          await new Promise((resolve) => setTimeout(resolve, ${gap_ms}))
+          document.querySelector('ul[aria-label="Failed nodes"] button').click()
+        })()`)
+        await page.waitForURL((url) => url.searchParams.has('only') && url.searchParams.get('node') === 'check.bad-1')
+      }
+      await page.evaluate(`(() => {
+        document.querySelector('button.legend').click()
+        document.querySelector('a[href$="/timeline"]').click()
+      })()`)
+      await page.getByRole('table', { name: /^Events/ }).waitFor()
+      expect(new URL(page.url()).pathname).toBe(`/operations/${operation_id}/timeline`)
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test', mode: 'graceful' })
       await page.close()
     },
