@@ -155,6 +155,9 @@ describe('the timeline of an uneven operation', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await page.setViewportSize({ width: 390, height: 844 })
       await takePictures(page, 'timeline-phone')
+      // Back leads to the choice before.
+      await page.goBack()
+      await page.getByRole('heading', { name: 'Critical path of task aside' }).waitFor({ state: 'detached' })
       await page.close()
     },
     PATIENCE_MS,
