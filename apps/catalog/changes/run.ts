@@ -32,7 +32,8 @@ const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check 
   const of = new Map(set.map((asked) => [asked.command, asked]))
   const makeAll: MakeAll = async (tx, fresh, held, last) => {
     if (fresh[0] === whole && whole) {
-      const made = await makeAll(tx, fresh.slice(1), held, last)
+      const items = fresh.slice(1)
+      const made = items.length === 0 ? [] : await makeAll(tx, items, held, last)
       return [made.length < set.length || made.some(isMade) ? KEPT : UNUSED, ...made]
     }
     const stamp = stampOf(deps)
@@ -88,7 +89,8 @@ export const runItems = async (
   let reused: AppError | undefined
   let kept = false
   const size = atomic ? Math.max(1, items.length) : CHUNK
-  for (let from = 0; from < items.length; from += size) {
+  // Even without items, the key of the request is checked.
+  for (let from = 0; from < Math.max(items.length, whole ? 1 : 0); from += size) {
     const part = items.slice(from, from + size)
     const indexOf = (at: number) => part[at]?.index ?? at
     const refused = (error: AppError, at: number) => {
