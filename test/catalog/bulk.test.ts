@@ -382,6 +382,16 @@ describe('bulk', () => {
     expect(await bulk([update(1)], { key })).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
   })
 
+  it('counts its items as commands, not the request itself', async () => {
+    const counted = async () => {
+      const metric = await c.deps.telemetry.metrics.getSingleMetric('signalbox_catalog_commands_total')?.get()
+      return metric?.values.find(({ labels }) => labels.result === 'answered')?.value ?? 0
+    }
+    const before = await counted()
+    expect(results(await bulk([1, 2].map((n) => create(service(`n${n}-${randomUUID()}`)))))).toHaveLength(2)
+    expect(await counted()).toBe(before + 2)
+  })
+
   it.each([false, true])('keeps the change of a single item, atomic: %s', async (atomic) => {
     const id = `s-${randomUUID()}`
     await c.as('ada').record(service(id))

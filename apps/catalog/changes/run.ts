@@ -54,6 +54,7 @@ const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check 
   const before = whole ? [whole] : []
   const outcomes = await runCommands(deps, [...before, ...pluck(set, 'command')], makeAll, {
     alone,
+    uncounted: whole,
     ...(refused && { refused: (error, at) => refused(error, at - before.length) }),
   })
   return outcomes.slice(before.length)
