@@ -135,6 +135,10 @@ describe('the timeline of an uneven operation', () => {
       await line.getByRole('link', { name: 'task flaky' }).waitFor()
       const said = line.getByRole('listitem')
       expect(await said.count()).toBe(0)
+      // Paper, which cannot be unfolded, has them at once.
+      await page.emulateMedia({ media: 'print' })
+      await said.first().waitFor()
+      await page.emulateMedia({ media: 'screen' })
       await line.locator('summary').press('Enter')
       await said
         .filter({ hasText: /failed/i })
