@@ -22,8 +22,8 @@ type How = { refused?: (error: AppError, at: number) => void; check?: () => void
 
 /**
  * Runs commands in one transaction. A single one is rolled back when refused; several are refused one by one. `whole`:
- * the request that they are parts of, which is claimed with them, and kept if one is made or was made before. If its key
- * is refused, so are all.
+ * the request that they are parts of, which is claimed with them and kept if one is, or was, made. If its key is
+ * refused, so are all.
  */
 const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check = () => {}, whole }: How) => {
   const { types } = deps.registry
@@ -77,8 +77,8 @@ type AtItem = (error: AppError, index: number) => AppError
 
 /**
  * Makes the items of a request, each refused or made as if it had come alone. `atomic`: all in one transaction, or none
- * and the first refusal. Outcomes keep the index of their item. `whole`: the request itself, kept with the first item that
- * is made; if its key is refused, so is everything.
+ * and the first refusal. Outcomes keep the index of their item. `whole`: the request itself, kept with the first item
+ * that is made; if its key is refused, so is everything.
  */
 export const runItems = async (
   deps: ChangeDeps,
@@ -100,7 +100,7 @@ export const runItems = async (
       if (reused) throw reused
       if (atomic) throw atItem(error, indexOf(at))
     }
-    const how = { refused, check, whole: kept ? undefined : whole }
+    const how: How = { refused, check, whole: kept ? undefined : whole }
     const made = await runSet(deps, part, how).catch((error): AppError[] => {
       const own = part.length === 1 && error !== reused && error instanceof AppError
       if (!own || error.status >= 500 || error.options.retryable) throw error
