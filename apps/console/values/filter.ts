@@ -3,9 +3,9 @@ const COMPARED = /(^|[\s(])-?[a-z_]+(\.[^\s=<>:!.]+)*\s*(=|!=|<|>)/i
 
 /** The fields of filters (catalog.md 7.1). Before a colon only these count: images and addresses have colons too. */
 const FIELDS = [
-  ...['resource_id', 'name', 'display_name', 'owner', 'parent_id', 'type_key', 'type_version', 'layer_kind', 'provides'],
+  ...['resource_id', 'name', 'display_name', 'owner', 'parent_id', 'type_key', 'type_version', 'layer_kind'],
   ...['lifecycle_status', 'health_status', 'health_revision', 'drift', 'version', 'generation', 'observed_generation'],
-  ...['created_by', 'created_at', 'updated_by', 'updated_at'],
+  ...['created_by', 'created_at', 'updated_by', 'updated_at', 'provides'],
 ]
 const INSIDE = ['labels', 'scope', 'desired_state', 'observed_state']
 const CONTAINED = new RegExp(
