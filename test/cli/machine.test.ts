@@ -94,6 +94,10 @@ it('gives a machine another owner', async () => {
   const machine = listed.find(({ username }: { username: string }) => username === 'machine:shared')
   expect(machine.owners.map(({ username }: { username: string }) => username).sort()).toEqual(['eva', 'olga'])
   expect(await owner('drop', 'shared', 'eva')).toMatchObject({ code: 2 })
+  expect(await signalbox('ada', ['machine', 'key', 'revoke', 'shared', 'zzzzzz'])).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('machine:shared has no credential "zzzzzz". See: signalbox machine list'),
+  })
 })
 
 it('lets a machine prove itself by its own key or by tokens of a CI system', async () => {

@@ -40,6 +40,21 @@ const preview = (changes: object[], changes_count = changes.length) => ({
   ...{ format: 'signalbox/preview@1', binding: 'checked', changes, changes_count },
 })
 
+describe('a selection', () => {
+  it.each([
+    [true, '"a"\n'],
+    [false, 'a\n'],
+  ])('of a single text is JSON on a line with --jsonl: %s', async (jsonl, printed) => {
+    const shown: string[] = []
+    const stdout = vi.spyOn(process.stdout, 'write').mockImplementation((text) => shown.push(String(text)) > 0)
+    const { list, settled } = createOutput({ format: 'json', jsonl, select: async () => 'a' })
+    list([{ name: 'a' }], 'name', [])
+    await settled()
+    stdout.mockRestore()
+    expect(shown.join('')).toBe(printed)
+  })
+})
+
 describe('fields of a change', () => {
   const after = 1
   it('that are folded, or not listed, are counted; a change without fields is a line', () => {

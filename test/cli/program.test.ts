@@ -141,7 +141,6 @@ describe('a line that is wrong', () => {
     ['watching what is no list', ['whoami', '--watch'], '--watch repeats lists; whoami is not a list.'],
     ['an expression that cannot be read', ['whoami', '--select', 'a.'], '--select is not a JSONata expression'],
     ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name such as Europe/Berlin'],
-    ['a context that does not exist', ['whoami', '--context', 'mars'], 'There is no context "mars"'],
     ['a context without an address', ['context', 'set', 'mars'], '--url takes an address such as'],
     ['help for no command', ['help', 'op', 'lst'], 'There is no command "op lst". See: signalbox --help'],
     ['a path that is none', ['api', 'GET', 'v1/me'], 'PATH begins with /'],
@@ -161,6 +160,14 @@ describe('a line that is wrong', () => {
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(said) })
     if (args.length > 1) expect(out).toBe('')
   })
+
+  it.each([['whoami', '--context', 'mars'], ['context', 'use', 'mars'], ['context', 'remove', 'mars']])(
+    'with an unknown context exits 1: %s',
+    async (...args) => {
+      const { code, err } = await signalbox(...args)
+      expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('There is no context "mars"') })
+    },
+  )
 })
 
 /** Something that listens at the address and is not Signalbox. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { TimelineEvent } from '../../apps/console/api/types.ts'
 import { asksOf, type Bar, barsOf, type Fact, pausesOf } from '../../apps/console/history/bars.ts'
 import { blameOf } from '../../apps/console/history/blame.ts'
-import { foldedByNode, triedOf } from '../../apps/console/history/words.ts'
+import { foldedByNode, keyOfLine, triedOf } from '../../apps/console/history/words.ts'
 
 const at = (ms: number) => new Date(ms).toISOString()
 const fact = (type: string, ms: number, data: Record<string, unknown> = {}, of: Partial<Fact> = {}): Fact => ({
@@ -81,6 +81,12 @@ describe('the list of events', () => {
     expect(others).toEqual([])
     expect([line?.type, line?.earlier?.map(({ seq }) => seq)]).toEqual(['node.succeeded', [5, 4, 3, 2, 1, 0]])
     expect(line && triedOf(line)).toEqual({ attempts: 3, ran_ms: 10 + 11 + 18 })
+  })
+
+  it('keeps the key of a line when a newer event joins it, so that its opened events stay open', () => {
+    const keys = [2, 3, RETRIED.length].map((count) => foldedByNode(listed(RETRIED.slice(0, count))).map(keyOfLine))
+    expect(keys).toEqual([[0], [0], [0]])
+    expect(listed(RETRIED.slice(0, 2)).map(keyOfLine)).toEqual([1, 0])
   })
 
   it('hides no act of a person, and no event of a gate or of the operation', () => {

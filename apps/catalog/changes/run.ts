@@ -22,7 +22,8 @@ type How = { refused?: (error: AppError, at: number) => void; check?: () => void
 
 /**
  * Runs commands in one transaction. A single one is rolled back when refused; several are refused one by one. `whole`:
- * the request that they are parts of, which is claimed and kept with them; if it is refused, so are all.
+ * the request that they are parts of, which is claimed with them and kept if one is, or was, made. If its key is
+ * refused, so are all.
  */
 const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check = () => {}, whole }: How) => {
   const { types } = deps.registry
@@ -30,7 +31,11 @@ const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check 
   const [only] = set.length === 1 && !whole ? set : []
   const of = new Map(set.map((asked) => [asked.command, asked]))
   const makeAll: MakeAll = async (tx, fresh, held, last) => {
-    if (fresh[0] === whole && whole) return [KEPT, ...(await makeAll(tx, fresh.slice(1), held, last))]
+    if (fresh[0] === whole && whole) {
+      const items = fresh.slice(1)
+      const made = items.length === 0 ? [] : await makeAll(tx, items, held, last)
+      return [made.length < set.length || made.some(isMade) ? KEPT : UNUSED, ...made]
+    }
     const stamp = stampOf(deps)
     const changes = fresh.flatMap((command) => {
       const { wish, work } = of.get(command) as Asked
@@ -49,6 +54,7 @@ const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check 
   const before = whole ? [whole] : []
   const outcomes = await runCommands(deps, [...before, ...pluck(set, 'command')], makeAll, {
     alone,
+    uncounted: whole,
     ...(refused && { refused: (error, at) => refused(error, at - before.length) }),
   })
   return outcomes.slice(before.length)
@@ -56,6 +62,10 @@ const runSet = async (deps: ChangeDeps, set: readonly Asked[], { refused, check 
 
 /** The answer that a request is kept with; its own answer is made of those of its items. */
 const KEPT = { status: 200, body: {} }
+/** Releases the key of a request of which no item was made; never sent. */
+const UNUSED = new AppError('validation_error', 'malformed', 'No item was made. Send corrected items.')
+
+const isMade = (outcome: object): boolean => !(outcome instanceof AppError)
 
 /** How many items one transaction makes, so that its locks are not held for long. */
 const CHUNK = 200
@@ -67,8 +77,8 @@ type AtItem = (error: AppError, index: number) => AppError
 
 /**
  * Makes the items of a request, each refused or made as if it had come alone. `atomic`: all in one transaction, or none
- * and the first refusal. Outcomes keep the index of their item. `whole`: the request itself, kept with the first items;
- * its refusal refuses everything.
+ * and the first refusal. Outcomes keep the index of their item. `whole`: the request itself, kept with the first item
+ * that is made; if its key is refused, so is everything.
  */
 export const runItems = async (
   deps: ChangeDeps,
@@ -78,22 +88,26 @@ export const runItems = async (
 ): Promise<void> => {
   const check = () => refuseLate(ends_at)
   let reused: AppError | undefined
+  let kept = false
   const size = atomic ? Math.max(1, items.length) : CHUNK
-  for (let from = 0; from < items.length; from += size) {
+  // Even without items, the key of the request is checked.
+  for (let from = 0; from < Math.max(items.length, whole ? 1 : 0); from += size) {
     const part = items.slice(from, from + size)
     const indexOf = (at: number) => part[at]?.index ?? at
     const refused = (error: AppError, at: number) => {
+      if (error === UNUSED) return
       if (at < 0) reused = error
       if (reused) throw reused
       if (atomic) throw atItem(error, indexOf(at))
     }
-    const how = { refused, check, whole: from === 0 ? whole : undefined }
+    const how: How = { refused, check, whole: kept ? undefined : whole }
     const made = await runSet(deps, part, how).catch((error): AppError[] => {
       const own = part.length === 1 && error !== reused && error instanceof AppError
       if (!own || error.status >= 500 || error.options.retryable) throw error
       refused(error, 0)
       return [error]
     })
+    kept ||= made.some(isMade)
     for (const [at, outcome] of made.entries()) outcomes[indexOf(at)] = outcome
   }
 }

@@ -31,17 +31,23 @@ export type MakeAll = (
   last: Last,
 ) => Promise<(Given | AppError)[]>
 type Row = { row: ResourceRow | undefined }
+type CommandsOptions = {
+  alone?: string | undefined
+  refused?: (error: AppError, at: number) => void
+  uncounted?: Command | undefined
+}
 
 /**
  * Runs each command once, in one transaction (catalog.md 8, steps 3 to 11). Claims come first: a repeat gets the first
  * answer byte for byte, even if the resource has changed since. A refusal releases its claim, so a corrected command
- * may reuse the id. `alone`: the resource to lock and read along with the claim of a single command.
+ * may reuse the id. `alone`: the resource to lock and read along with the claim of a single command. `uncounted`: the
+ * request that the others are items of.
  */
 export const runCommands = async (
   deps: CommandDeps,
   commands: readonly Command[],
   makeAll: MakeAll,
-  { alone, refused }: { alone?: string | undefined; refused?: (error: AppError, at: number) => void } = {},
+  { alone, refused, uncounted }: CommandsOptions = {},
 ): Promise<(Answer | AppError)[]> => {
   const [{ command_id } = { command_id: '' }] = commands
   const steps = {
@@ -57,8 +63,8 @@ export const runCommands = async (
   const count = countOf(deps)
   try {
     const outcomes = await runEach<Row | undefined, undefined, Command>(kernelOf(deps), commands, steps)
-    return outcomes.map((outcome) => {
-      count(outcome)
+    return outcomes.map((outcome, at) => {
+      if (commands[at] !== uncounted) count(outcome)
       if (outcome instanceof AppError) return outcome
       if ('answer' in outcome) return outcome.answer
       throw new Error('a command of the catalog was not answered')

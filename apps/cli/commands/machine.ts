@@ -211,9 +211,9 @@ const wordsOf = ({ id, kind, expires_at, last_used_at, unused }: Credential): st
 const pathOf = ({ id, username, credentials }: Machine, given: string): string => {
   const found = credentials.filter((one) => isLive(one) && given !== '' && one.id.endsWith(given))
   if (found.length === 1) return `${PATH}/${id}/credentials/${found[0]?.id}`
-  throw usageError(
-    `${username} has ${found.length === 0 ? 'no' : 'more than one'} credential ${JSON.stringify(given)}.`,
-  )
+  const remedy = 'See: signalbox machine list'
+  if (found.length === 0) throw missing(`${username} has no credential ${JSON.stringify(given)}.`, remedy)
+  throw usageError(`${username} has more than one credential ${JSON.stringify(given)}.`, remedy)
 }
 
 const machineNamed = async ({ api }: Context, given: string): Promise<Machine> => {

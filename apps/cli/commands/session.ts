@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Me } from '../../shared/contracts/operations/events.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
 import { type Command, type Context, readDocument, readText, text, type Values, wholeId } from '../command.ts'
-import { usageError } from '../errors.ts'
+import { missing, usageError } from '../errors.ts'
 import type { Api } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import type { DeviceCodes } from '../session/device.ts'
@@ -19,12 +19,11 @@ const providerOf = async ({ open }: Pick<Api, 'open'>, given: string | undefined
   const ids = items.map(({ id }) => id)
   const [found, ...others] = given === undefined ? ids : ids.filter((id) => id === given)
   if (found !== undefined && others.length === 0) return found
-  if (ids.length === 0) throw usageError('This installation has no identity provider.', 'Run: signalbox login NAME')
-  const fault =
-    found === undefined
-      ? `No identity provider is called ${JSON.stringify(given)}.`
-      : 'There are several identity providers.'
-  throw usageError(fault, `Name one of: ${ids.join(', ')}`)
+  if (ids.length === 0) throw missing('This installation has no identity provider.', 'Run: signalbox login NAME')
+  const remedy = `Name one of: ${ids.join(', ')}`
+  throw found === undefined
+    ? missing(`No identity provider is called ${JSON.stringify(given)}.`, remedy)
+    : usageError('There are several identity providers.', remedy)
 }
 
 const invitation = ({ user_code, verification_uri, verification_uri_complete, expires_in }: DeviceCodes): string =>

@@ -6,7 +6,7 @@ import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Shown } from '../../shared/evidence/verify.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
-import { CliError, EXIT, usageError } from '../errors.ts'
+import { CliError, EXIT, missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { affectedLines } from './affected.ts'
@@ -184,9 +184,9 @@ const operationOf = async ({ api }: Context, gate_id: string): Promise<string> =
   const waiting = await api.list<InboxItem>('/api/v1/gates', { for: 'all', page_size: '500' }, false)
   const found = waiting.filter((gate) => gate.gate_id === gate_id)
   if (found.length === 1 && found[0]) return found[0].operation_id
-  throw usageError(
-    `${found.length === 0 ? 'No waiting gate is' : `${found.length} waiting gates are`} named ${gate_id}: name the operation with --op.`,
-  )
+  const remedy = 'Name the operation with --op.'
+  if (found.length === 0) throw missing(`No waiting gate is named ${gate_id}.`, remedy)
+  throw usageError(`${found.length} waiting gates are named ${gate_id}.`, remedy)
 }
 
 /** The object of a decision: the digest that the server asks to approve, and the subject as it is shown. */

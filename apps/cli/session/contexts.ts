@@ -1,6 +1,6 @@
 import { isObject } from '../../shared/data/pointer.ts'
 import { type Command, text } from '../command.ts'
-import { usageError } from '../errors.ts'
+import { missing, usageError } from '../errors.ts'
 import { readPrivate, settingsFile, writePrivate } from './private-file.ts'
 
 /** Platforms by name instead of address. The credentials file keeps sign-ins by address. */
@@ -26,7 +26,7 @@ const known = ({ contexts }: Contexts, name: string): { url: string } => {
   const found = Object.hasOwn(contexts, name) ? contexts[name] : undefined
   if (found) return found
   const names = Object.keys(contexts)
-  throw usageError(
+  throw missing(
     names.length === 0
       ? `There is no context "${name}", because none has been added. Add one: signalbox context set ${name} --url URL`
       : `There is no context "${name}". Known: ${names.join(', ')}.`,

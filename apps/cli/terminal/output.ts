@@ -15,7 +15,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
   const print = (text: string) => void process.stdout.write(`${text}\n`)
   const data = (body: unknown) => print(format === 'yaml' ? stringify(body).trimEnd() : JSON.stringify(body, null, 2))
 
-  /** A selection is printed as JSON, but a selected text without quotes, so that scripts can assign it to variables. */
+  /** A selection is JSON, but without --jsonl a text has no quotes, so that scripts can assign it to variables. */
   let selected: Promise<void> = Promise.resolve()
   const selecting = (body: unknown): boolean => {
     if (!select) return false
@@ -23,7 +23,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
       .then(() => select(body))
       .then((found) => {
         if (found === undefined) return
-        if (typeof found === 'string') print(found)
+        if (typeof found === 'string' && !jsonl) print(found)
         else if (format === 'yaml' && !jsonl) data(found)
         else if (jsonl && Array.isArray(found)) for (const item of found) print(JSON.stringify(item))
         else print(JSON.stringify(found, null, jsonl ? undefined : 2))

@@ -28,7 +28,9 @@ export const SearchField = ({ label, value, choices, search }: SearchFieldProps)
     search(sent.current, typing.current)
     typing.current = true
   }
+  /** Ends the text: the next letter begins another. */
   const end = () => {
+    send()
     typing.current = false
   }
   useEffect(() => {
@@ -61,9 +63,7 @@ export const SearchField = ({ label, value, choices, search }: SearchFieldProps)
         onChange={(event) => setText(event.target.value)}
         onBlur={end}
         onKeyDown={(event) => {
-          if (event.key !== 'Enter') return
-          send()
-          end()
+          if (event.key === 'Enter') end()
         }}
         list={choices && `${id}-choices`}
       />

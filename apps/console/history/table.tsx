@@ -9,7 +9,7 @@ import { tChange } from '../words/change.ts'
 import { quoted } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { type Entry, eventWords, triedOf } from './words.ts'
+import { type Entry, eventWords, keyOfLine, triedOf } from './words.ts'
 
 type EventTableProps = { operation_id: string; events: Entry[]; names: ReadonlyMap<string, string>; whole?: boolean }
 
@@ -19,7 +19,7 @@ export const EventTable = ({ operation_id, events, names, whole = false }: Event
     caption={tOperation.timeline.caption}
     columns={[...columnsOf(operation_id, names), ...(whole ? FURTHER : [])]}
     rows={events}
-    keyOf="seq"
+    keyOf={keyOfLine}
   />
 )
 

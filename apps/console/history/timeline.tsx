@@ -17,10 +17,10 @@ export const OperationTimelinePage = () => {
   const timeline = useInfiniteQuery(timelineQuery(operation_id))
   useAllPages(timeline)
   const { kinds, why, rows, from, to } = search
-  const show = (change: Partial<typeof search>) =>
+  const show = (change: Partial<typeof search>, replace = false) =>
     void navigate({
       search: Object.fromEntries(Object.entries({ ...search, ...change }).filter(([, value]) => value !== undefined)),
-      replace: true,
+      replace,
       resetScroll: false,
     })
   const all = timeline.data?.pages.flatMap((page) => page.events) ?? []
@@ -37,7 +37,7 @@ export const OperationTimelinePage = () => {
         why={why}
         only={rows}
         viewed={{ from, to }}
-        view={({ from, to }) => show({ from, to })}
+        view={({ from, to }) => show({ from, to }, true)}
         explain={(node_id) => show({ why: node_id })}
         keep={(choice) => show({ rows: choice })}
       />

@@ -40,6 +40,9 @@ export const foldedByNode = (events: readonly TimelineEvent[]): Entry[] => {
   return [...lines.values()].flatMap(([newest, ...earlier]) => (newest ? [{ ...newest, earlier }] : []))
 }
 
+/** The key of a line, which stays the same while newer events join it. Pure. */
+export const keyOfLine = ({ seq, earlier }: Entry): number => earlier?.at(-1)?.seq ?? seq
+
 /** How often a node was tried up to the newest of its events, and how long that took together. Pure. */
 export const triedOf = ({ earlier = [], ...newest }: Entry): { attempts: number; ran_ms: number } => {
   const bars = barsOf([...earlier.toReversed(), newest], Date.parse(newest.at)).get(newest.node_id ?? '') ?? []

@@ -208,7 +208,6 @@ const CompareSwitch = ({ node, attempt, other }: CompareSwitchProps) => {
       change={(value) =>
         void navigate({
           search: ({ compare: _, ...before }) => ({ ...before, ...(value !== '' && { compare: Number(value) }) }),
-          replace: true,
         })
       }
     />
@@ -226,7 +225,7 @@ const AttemptSwitch = ({ node, attempt }: { node: NodeDetail; attempt: number | 
         .toSorted((a, b) => b.attempt - a.attempt)
         .map((one) => [one.attempt, tOperation.node.attempt_of(one.attempt, attempts.length)] as const)}
       value={attempt}
-      change={(value) => void navigate({ search: (before) => ({ ...before, attempt: Number(value) }), replace: true })}
+      change={(value) => void navigate({ search: (before) => ({ ...before, attempt: Number(value) }) })}
     />
   )
 }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { deepEqual, useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { memo, Suspense, useCallback, useContext, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
 import { isNarrow, type View, ViewChoice } from '../forms/view.tsx'
@@ -48,18 +48,31 @@ const useView = (chosen: View | undefined): View => {
  * The choice in the address, and ways to change it. A choice is shown at once; the address follows after the next paint,
  * because for another address the router draws every link of the page anew.
  */
-const useChosen = () => {
+const useChosen = (operation_id: string) => {
   const address = useSearch({ from: '/shell/operations/$operation_id/graph' })
   const navigate = useNavigate({ from: '/operations/$operation_id/graph' })
+  const { history } = useRouter()
   const [ahead, setAhead] = useState<typeof address>()
   const search = ahead ?? address
   const latest = useRef(address)
   latest.current = address
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the address has followed, or leads elsewhere
-  useEffect(() => setAhead(undefined), [address])
+  /** The choices that the address was told of and has not reached, oldest first. */
+  const told = useRef<(typeof address)[]>([])
+  // A choice that was made since then stays. An address that is none of them, as after Back, ends every choice.
+  useEffect(() => {
+    const at = told.current.findIndex((choice) => deepEqual(choice, address))
+    const reached = told.current[at]
+    told.current = at < 0 ? [] : told.current.slice(at + 1)
+    setAhead((now) => (reached === undefined || now === reached ? undefined : now))
+  }, [address])
   useEffect(() => {
     if (ahead === undefined) return
-    const follow = () => void navigate({ search: ahead, replace: true, resetScroll: false })
+    const follow = () => {
+      // A link that was pressed since then wins.
+      if (history.location.pathname !== `/operations/${operation_id}/graph`) return
+      told.current.push(ahead)
+      void navigate({ search: ahead, replace: true, resetScroll: false })
+    }
     let painted: ReturnType<typeof setTimeout>
     const frame = requestAnimationFrame(() => {
       painted = setTimeout(follow)
@@ -68,7 +81,7 @@ const useChosen = () => {
       cancelAnimationFrame(frame)
       clearTimeout(painted)
     }
-  }, [ahead, navigate])
+  }, [ahead, navigate, history, operation_id])
   const show = useCallback(
     (change: (before: typeof address) => typeof address) => setAhead((before) => change(before ?? latest.current)),
     [],
@@ -108,7 +121,7 @@ const useMarked = (graph: Graph, looks: GraphStates, only: string | undefined) =
 const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id: string }) => {
   // News of thousands of nodes must not delay a key.
   const graph = useDeferredValue(newest)
-  const { search, show, select, open, openGate } = useChosen()
+  const { search, show, select, open, openGate } = useChosen(operation_id)
   const looks = useLiveStates(graph)
   const [folded, fold] = useFolding(() => largeGroups(graph))
   const [seek, setSeek] = useState<string>()

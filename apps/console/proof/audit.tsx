@@ -104,11 +104,20 @@ export const AuditPage = () => {
 const keyOf = ({ at, actor, action, object, request_id }: AuditRow): string =>
   [at, actor, action, object, request_id].join(' ')
 
-const Day = ({ label, value, change }: { label: string; value: string; change: (value: string) => void }) => {
+type DayProps = { label: string; value: string; change: (value: string, replace: boolean) => void }
+
+/** Each digit of a year is a day of its own, so that Back skips all but the last. */
+const Day = ({ label, value, change }: DayProps) => {
   const id = useId()
   return (
     <Field id={id} label={label}>
-      <input id={id} type="date" className="input" value={value} onChange={(event) => change(event.target.value)} />
+      <input
+        id={id}
+        type="date"
+        className="input"
+        value={value}
+        onChange={(event) => change(event.target.value, value !== '')}
+      />
     </Field>
   )
 }

@@ -127,12 +127,6 @@ export const resourceOperationsQuery = (resource_id: string) =>
 export const capabilitiesQuery = (resource_id: string) =>
   queryOf(['resource-capabilities', resource_id], '/v1/resources/{resource_id}/capabilities', { path: { resource_id } })
 
-/** A field and an operator. A mistyped field too: the catalog then names the fault. Addresses are words. */
-const FILTER = /(^|[\s(])-?(?![\da-f]+:)[a-z_]+(\.[^\s=<>:!]+)*\s*(=|!=|<|>|:(?!\/\/))/i
-
-/** Whether a text is words to search for rather than a filter. */
-export const isWords = (q: string): boolean => q !== '' && !FILTER.test(q)
-
 /** Resources that contain all the words, best first. */
 export const searchQuery = ({ q = '', type, region, health }: ResourceFind, limit = 100) =>
   queryOf(['resources', 'search', { q, type, region, health }, limit], '/v1/search', {

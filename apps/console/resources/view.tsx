@@ -15,7 +15,7 @@ export const PictureChoice = ({ drawn }: { drawn: boolean }) => {
       label={tCatalog.picture.view}
       choices={tCatalog.picture.views}
       chosen={drawn ? 'picture' : 'table'}
-      choose={(view) => void navigate({ to: '.', search: (before: object) => ({ ...before, view }), replace: true })}
+      choose={(view) => void navigate({ to: '.', search: (before: object) => ({ ...before, view }) })}
     />
   )
 }

@@ -53,7 +53,6 @@ const Compared = ({ resource_id, version, against, rows }: ComparedProps) => {
   const choose = (value: string) =>
     void navigate({
       search: (before) => ({ ...before, tab: 'versions', version, against: Number(value) }),
-      replace: true,
       resetScroll: false,
     })
   const others = rows.filter((row) => row.version !== version).map((row) => row.version)

@@ -58,6 +58,10 @@ describe('a change from intent to end', () => {
     const { digest } = json<{ digest: string }>(
       await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']),
     )
+    expect(await signalbox('eva', ['gate', 'show', 'nowhere'])).toMatchObject({
+      code: 1,
+      err: 'No waiting gate is named nowhere. Name the operation with --op.\n',
+    })
     const approve = ['gate', 'approve', 'go', '--op', id, '--yes', '--digest']
     expect(await signalbox('eva', [...approve, `sha256:${'0'.repeat(64)}`])).toMatchObject({
       code: 7,

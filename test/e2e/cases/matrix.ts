@@ -160,10 +160,11 @@ describe('the graph of many hosts', () => {
       const drained = (host: string) => ({
         ...{ node_id: `drain.${host}`, name: `drain ${host}`, target_id: host, executor: 'noop', with: {} },
       })
+      const once = { ...drained('bad-2'), node_id: 'wipe.bad-2', name: 'wipe bad-2', depends_on: ['check.bad-2'] }
       const { operation_id } = await startOperation(people.olga, 'Check the racks', {
         ...{ kind: 'graph', title: 'Check the racks', reason: 'a test' },
         targets: hosts.map((resource_id) => ({ resource_id })),
-        graph: { nodes: hosts.flatMap((host) => [drained(host), checked(host)]) },
+        graph: { nodes: [...hosts.flatMap((host) => [drained(host), checked(host)]), once] },
       })
       await until(() => target.waiting.length === 3, { what: 'the checks', timeout_ms: 60_000 })
       for (const answer of target.waiting.splice(0))
@@ -188,6 +189,10 @@ describe('the graph of many hosts', () => {
         await until(async () => (await focused()) === `check ${host}, Failed`, { what: `${key} to ${host}` })
       }
       expect(new URL(page.url()).pathname).toBe(`/operations/${operation_id}/graph`)
+      // A phone shows the dot of a host without the step.
+      await page.setViewportSize({ width: 320, height: 640 })
+      await grid.getByRole('gridcell', { name: 'Not planned' }).first().getByText('·').waitFor()
+      await page.setViewportSize({ width: 1360, height: 900 })
       for (const view of ['List', 'Drawing']) {
         await page.getByRole('button', { name: view, exact: true }).click()
         await named.last().click()
@@ -196,6 +201,24 @@ describe('the graph of many hosts', () => {
           .getByRole('heading', { name: 'check bad-3' })
           .waitFor()
       }
+      // The address follows each choice a moment later: a second choice in that moment stays, and so does a tab.
+      const graph_url = `${stack.gateway_url}/operations/${operation_id}/graph`
+      for (const gap_ms of [0, 20, 40, 80]) {
+        await page.goto(`${graph_url}?view=list`)
+        await named.last().waitFor()
+        await page.evaluate(`(async () => {
+          document.querySelector('button.legend').click()
+          await new Promise((resolve) => setTimeout(resolve, ${gap_ms}))
+          document.querySelector('ul[aria-label="Failed nodes"] button').click()
+        })()`)
+        await page.waitForURL((url) => url.searchParams.has('only') && url.searchParams.get('node') === 'check.bad-1')
+      }
+      await page.evaluate(`(() => {
+        document.querySelector('button.legend').click()
+        document.querySelector('a[href$="/timeline"]').click()
+      })()`)
+      await page.getByRole('table', { name: /^Events/ }).waitFor()
+      expect(new URL(page.url()).pathname).toBe(`/operations/${operation_id}/timeline`)
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test', mode: 'graceful' })
       await page.close()
     },

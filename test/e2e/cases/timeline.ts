@@ -135,6 +135,10 @@ describe('the timeline of an uneven operation', () => {
       await line.getByRole('link', { name: 'task flaky' }).waitFor()
       const said = line.getByRole('listitem')
       expect(await said.count()).toBe(0)
+      // Paper, which cannot be unfolded, has them at once.
+      await page.emulateMedia({ media: 'print' })
+      await said.first().waitFor()
+      await page.emulateMedia({ media: 'screen' })
       await line.locator('summary').press('Enter')
       await said
         .filter({ hasText: /failed/i })
@@ -155,6 +159,9 @@ describe('the timeline of an uneven operation', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await page.setViewportSize({ width: 390, height: 844 })
       await takePictures(page, 'timeline-phone')
+      // Back leads to the choice before.
+      await page.goBack()
+      await page.getByRole('heading', { name: 'Critical path of task aside' }).waitFor({ state: 'detached' })
       await page.close()
     },
     PATIENCE_MS,
