@@ -36,7 +36,7 @@ describe('a schedule', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'schedule')
 
-      const pause = await press('Pause', 'No further run begins.')
+      const pause = await press('Pause', 'No further run begins by itself.')
       expect(await accessibilityOf(page)).toEqual([])
       await pause.getByRole('textbox').fill('The authority is closed')
       await pause.getByRole('button', { name: 'Pause' }).click()
