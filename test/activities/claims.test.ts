@@ -565,6 +565,29 @@ describe('work that no agent began', () => {
     expect(await attemptsOf(operation_id)).toMatchObject([{ attempt: 1, phase: 'running' }])
   })
 
+  it('leaves its number to a later generation, which starts like any first one', async () => {
+    const operation_id = await handed(31)
+    await connection.pool.query(
+      `update operations.node_attempts set started_at = started_at - interval '1 h', deadline_at = deadline_at - interval '1 h' where operation_id = $1`,
+      [operation_id],
+    )
+    await set(operation_id, { control: { control: 'pause' } })
+    expect(await claim(operation_id)).toMatchObject({ reason: 'stopped', repeated: false })
+    await set(operation_id, { control: { control: 'run' }, node: { generation: 2 } })
+    expect(await claim(operation_id)).toMatchObject({ reason: 'superseded', generation: 2 })
+    const { fence, started_at, now, ...first } = await granted(operation_id, { generation: 2 })
+    expect(first).toMatchObject({ repeated: false, resume: null })
+    expect(now - started_at).toBeLessThan(60_000)
+    const [attempt, ...others] = await attemptsOf(operation_id)
+    expect(others).toEqual([])
+    expect(attempt).toMatchObject({ attempt: 1, generation: 2, phase: 'running', fence })
+    expect(Date.parse(attempt?.deadline_at ?? '')).toBeGreaterThan(now)
+    // Its end is the node's: both have one generation.
+    expect(await endAttempt(connection.pool, ref(operation_id, fence), success)).toBeTruthy()
+    const [row] = await connection.db.select().from(nodes).where(sql`operation_id = ${operation_id}`)
+    expect(row).toMatchObject({ state: 'succeeded', attempt: 1 })
+  })
+
   it('goes to another agent if all still holds, and stays with one that began or may still begin', async () => {
     expect(await granted(await handed(31))).toMatchObject({ repeated: false, resume: { handed_over: true } })
     for (const operation_id of [await handed(5), await handed(31, true)]) {
