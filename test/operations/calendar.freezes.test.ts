@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { passOverFreezes } from '../../apps/operations/calendar/over.ts'
 import { createDriftWatch, rethrow } from '../../apps/operations/upkeep/drift.ts'
+import { compileCel } from '../../apps/shared/expressions/cel.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
@@ -62,7 +63,10 @@ describe('a freeze that a person makes', () => {
       ended: () => p.as('eva').post(end('ended'), {}),
       past: () =>
         p.query(
-          `update operations.calendar_entries set entry = jsonb_set(entry, '{to}', to_jsonb(now() - interval '1 s')) where freeze_id = 'past'`,
+          `with past as (
+             update operations.calendar_entries set entry = jsonb_set(entry, '{to}', to_jsonb(now() - interval '1 s')) where freeze_id = 'past')
+           update operations.operation_control set calendar = jsonb_set(calendar, '{freezes,past,to}', to_jsonb(now() - interval '1 s'))
+           where calendar #> '{freezes,past}' is not null`,
         ),
     }
     for (const [freeze_id, over] of Object.entries(overs)) {
@@ -93,6 +97,31 @@ describe('a freeze that a person makes', () => {
       expect(sent).toEqual([{ status: 'approved' }])
       await running.release()
     }
+  })
+
+  it('keeps its gates where a process does not know it, or has a clock that is ahead', async () => {
+    const { freezes } = p.deps.library
+    const applies = compileCel("target.name == 'rack'", ['target'])
+    freezes.push({ ...freeze('filed'), applies, digest: 'filed' })
+    const running = await operationOn(p, 'rack')
+    const { operation_id } = running
+    const [{ gate_id }] = (await p.query('select gate_id from operations.gates where operation_id = $1', [
+      operation_id,
+    ])) as [{ gate_id: string }]
+    await p.openGate(operation_id, gate_id)
+    const before = { ...p.deps, library: { ...p.deps.library, freezes: [] } }
+    const ahead = { ...p.deps, clock: { now: () => new Date('2101-01-01T00:00:00Z') } }
+    for (const deps of [before, ahead]) expect(await passOverFreezes(deps, rethrow)).toBe(0)
+    const read = async () => must(await p.as('vic').get(`/v1/operations/${operation_id}/gates/${gate_id}`), 200).body
+    expect(await read()).toMatchObject({ status: 'waiting' })
+    await p.query(
+      `update operations.operation_control set calendar = calendar #- '{freezes,filed}' where operation_id = $1`,
+      [operation_id],
+    )
+    expect(await passOverFreezes(before, rethrow)).toBe(1)
+    expect(await read()).toMatchObject({ status: 'approved' })
+    freezes.pop()
+    await running.release()
   })
 
   it('holds a running operation whose target moves under it, and lets it go when it moves away', async () => {
