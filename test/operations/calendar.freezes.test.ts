@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { passOverFreezes } from '../../apps/operations/calendar/over.ts'
 import { createDriftWatch, rethrow } from '../../apps/operations/upkeep/drift.ts'
 import { compileCel } from '../../apps/shared/expressions/cel.ts'
+import { until } from '../support/until.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
@@ -121,6 +122,32 @@ describe('a freeze that a person makes', () => {
     expect(await passOverFreezes(before, rethrow)).toBe(1)
     expect(await read()).toMatchObject({ status: 'approved' })
     freezes.pop()
+    await running.release()
+  })
+
+  it('passes its gate later in the same round if it was found to last', async () => {
+    must(await p.as('olga').post('/v1/freezes', freeze('lasting')), 201)
+    const running = await operationOn(p, 'rack')
+    const { operation_id } = running
+    const [{ gate_id }] = (await p.query('select gate_id from operations.gates where operation_id = $1', [
+      operation_id,
+    ])) as [{ gate_id: string }]
+    await p.openGate(operation_id, gate_id)
+    await p.query(
+      `update operations.operation_control set calendar = calendar #- '{freezes,lasting}' where operation_id = $1`,
+      [operation_id],
+    )
+    // The decision looks by the clock of Postgres.
+    const ahead = { ...p.deps, clock: { now: () => new Date('2101-01-01T00:00:00Z') } }
+    expect(await passOverFreezes(ahead, rethrow)).toBe(0)
+    const audit = () => p.query('select action from operations.audit where object = $1', [`gate:${operation_id}/${gate_id}`])
+    expect(await audit()).toEqual([])
+    must(await p.as('eva').post(end('lasting'), {}), 200)
+    await until(async () => {
+      await passOverFreezes(p.deps, rethrow)
+      return (await p.as('vic').get(`/v1/operations/${operation_id}/gates/${gate_id}`)).body.status === 'approved'
+    })
+    expect(await audit()).toEqual([{ action: 'gate_decided' }])
     await running.release()
   })
 
