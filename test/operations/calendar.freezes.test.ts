@@ -59,7 +59,8 @@ describe('a freeze that a person makes', () => {
   })
 
   it('passes the gates that asked about it once it is ended, or its time is over', async () => {
-    const pass = () => passOverFreezes(p.deps, rethrow)
+    // The sweeper of this platform may be faster, also in the middle of ours.
+    const pass = () => passOverFreezes(p.deps, () => undefined)
     const overs = {
       ended: () => p.as('eva').post(end('ended'), {}),
       past: () =>
@@ -81,8 +82,10 @@ describe('a freeze that a person makes', () => {
       const read = async () => must(await p.as('vic').get(`/v1/operations/${operation_id}/gates/${gate_id}`), 200).body
       expect([await pass(), (await read()).status]).toEqual([0, 'waiting'])
       await over()
-      // The sweeper of this platform may be faster.
-      await pass()
+      await until(async () => {
+        await pass()
+        return (await read()).status === 'approved'
+      })
       expect(await read()).toMatchObject({ status: 'approved', decided: { by: { kind: 'system' } }, votes: [] })
       expect(must(await p.as('vic').get(`/v1/operations/${operation_id}`), 200).body.open_gates).toEqual([])
       const { events } = must(
@@ -140,7 +143,8 @@ describe('a freeze that a person makes', () => {
     // The decision looks by the clock of Postgres.
     const ahead = { ...p.deps, clock: { now: () => new Date('2101-01-01T00:00:00Z') } }
     expect(await passOverFreezes(ahead, rethrow)).toBe(0)
-    const audit = () => p.query('select action from operations.audit where object = $1', [`gate:${operation_id}/${gate_id}`])
+    const audit = () =>
+      p.query('select action from operations.audit where object = $1', [`gate:${operation_id}/${gate_id}`])
     expect(await audit()).toEqual([])
     must(await p.as('eva').post(end('lasting'), {}), 200)
     await until(async () => {
