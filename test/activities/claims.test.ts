@@ -6,6 +6,7 @@ import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
 import { maskerOf } from '../../apps/shared/data/mask.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createDb } from '../../db/client.ts'
+import { insertExecution, newestExecution } from '../../db/operations/agents/executions.ts'
 import { offerPlaces } from '../../db/operations/commands/places.ts'
 import { SYSTEM } from '../../db/operations/facts/state.ts'
 import { endAttempt, noteAttempt } from '../../db/operations/nodes/attempts.ts'
@@ -563,6 +564,49 @@ describe('work that no agent began', () => {
     await set(operation_id, undo)
     expect(await granted(operation_id)).toMatchObject({ repeated: false, resume: null })
     expect(await attemptsOf(operation_id)).toMatchObject([{ attempt: 1, phase: 'running' }])
+  })
+
+  it('leaves its number to a later generation, which starts like any first one', async () => {
+    const operation_id = await handed(31)
+    await connection.pool.query(
+      `update operations.node_attempts set started_at = started_at - interval '1 h', deadline_at = deadline_at - interval '1 h' where operation_id = $1`,
+      [operation_id],
+    )
+    await set(operation_id, { control: { control: 'pause' } })
+    expect(await claim(operation_id)).toMatchObject({ reason: 'stopped', repeated: false })
+    await set(operation_id, { control: { control: 'run' }, node: { generation: 2 } })
+    expect(await claim(operation_id)).toMatchObject({ reason: 'superseded', generation: 2 })
+    const { fence, started_at, now, ...first } = await granted(operation_id, { generation: 2 })
+    expect(first).toMatchObject({ repeated: false, resume: null })
+    expect(now - started_at).toBeLessThan(60_000)
+    const [attempt, ...others] = await attemptsOf(operation_id)
+    expect(others).toEqual([])
+    expect(attempt).toMatchObject({ attempt: 1, generation: 2, phase: 'running', fence })
+    expect(Date.parse(attempt?.deadline_at ?? '')).toBeGreaterThan(now)
+    // Its end is the node's: both have one generation.
+    expect(await endAttempt(connection.pool, ref(operation_id, fence), success)).toBeTruthy()
+    const [row] = await connection.db.select().from(nodes).where(sql`operation_id = ${operation_id}`)
+    expect(row).toMatchObject({ state: 'succeeded', attempt: 1 })
+  })
+
+  it('has all its time and handovers again after a claim withdrew it', async () => {
+    const operation_id = await handed(31)
+    const at = { operation_id, node_id: 'n', role: 'run', attempt: 1 } as const
+    await connection.pool.query(
+      `update operations.executions set start_before = now() - interval '1 min' where operation_id = $1`,
+      [operation_id],
+    )
+    expect(await newestExecution(connection.pool, at)).toMatchObject({ handovers: 1, start_due: true })
+    await set(operation_id, { control: { control: 'pause' } })
+    expect(await claim(operation_id)).toMatchObject({ reason: 'stopped', repeated: false })
+    await set(operation_id, { control: { control: 'run' } })
+    const { fence } = await granted(operation_id)
+    expect(await newestExecution(connection.pool, at)).toBeUndefined()
+    const given = { token_sha256: uuidv7(), generation: 1, pool: 'idle', start_s: 900, heartbeat_s: 30, left_s: 60 }
+    await insertExecution(connection.pool, { ...at, ...given, fence })
+    const newest = await newestExecution(connection.pool, at)
+    expect(newest).toMatchObject({ fence, handovers: 1, start_due: false })
+    expect(newest?.start_left_s).toBeGreaterThan(800)
   })
 
   it('goes to another agent if all still holds, and stays with one that began or may still begin', async () => {

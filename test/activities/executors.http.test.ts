@@ -118,11 +118,15 @@ describe('a call', () => {
     })
   })
 
-  it('keeps a number beyond double precision as its text', async () => {
+  it('keeps a number beyond double precision as its text, and every other as a number', async () => {
+    const exact = '[1e21,1.5E+21,-1e23,1152921504606846976,1152921504606847000,10000000000000000.0,-2.5,7]'
     handler = (_req, res) =>
-      void res.writeHead(200, { 'content-type': 'application/json' }).end('{"id":9007199254740993,"n":[1e999,-2.5,7]}')
+      void res
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(`{"id":9007199254740993,"n":[1e999,-12345678901234567890,1.0000000000000000001e20],"exact":${exact}}`)
     const { result } = await run({ base_url: base, request: { method: 'GET', url: '/' } })
-    expect(result).toMatchObject({ raw: { body: { id: '9007199254740993', n: ['1e999', -2.5, 7] } } })
+    const n = ['1e999', '-12345678901234567890', '1.0000000000000000001e20']
+    expect(result).toMatchObject({ raw: { body: { id: '9007199254740993', n, exact: JSON.parse(exact) } } })
   })
 
   it.each([

@@ -173,8 +173,13 @@ describe('a graph is refused with the code of its fault', () => {
     [
       'unknown_reference: a condition on an output that its node does not declare',
       'unknown_reference',
-      [noop('a'), { ...noop('b', 'a'), when: 'nodes.a.outputs.x == 1' }],
-      ['unknown_reference /nodes/b/when'],
+      [
+        call('a', get('http://h/')),
+        { ...noop('b', 'a'), when: 'nodes.a.outputs.x == 1' },
+        { ...noop('c'), outputs: { y: '/y' } },
+        { ...noop('d', 'c'), when: 'nodes.c.outputs.x == 1' },
+      ],
+      ['unknown_reference /nodes/b/when', 'unknown_reference /nodes/d/when'],
     ],
     [
       'inputs_invalid: an expectation that can never be true or false',
@@ -233,6 +238,11 @@ describe('a graph as its author wrote it', () => {
     ]).document
     expect(nodes[1]?.with).toEqual({ request: { method: 'GET', url: { $from: 'nodes/a.1/outputs/url' } } })
     expect(nodes[1]?.when).toBe('nodes["a.1"]["outputs"]["url"] != dyn("eu1-web-01")')
+  })
+
+  it('keeps conditions over any output of an executor whose whole result is its outputs', () => {
+    const { nodes } = plan([noop('a'), { ...noop('b', 'a'), when: 'nodes.a.outputs.x == 1' }]).document
+    expect(nodes[1]?.when).toBe('nodes["a"]["outputs"]["x"] == 1')
   })
 
   it('has the gates that were written, by key or in full, and leases for the targets of its nodes', () => {

@@ -961,6 +961,11 @@ describe('a start', () => {
       )
     const paused = must(await p.as('olga').post(`/v1/operations/${stopped}/pause`, { reason: 'not now' }), 202).body
     expect(paused.status).toBe('paused')
+    const stated = await p.query<{ type: string }>(
+      `select type from operations.operation_timeline_view where operation_id = $1 and type like 'operation.paus%' order by seq`,
+      [stopped],
+    )
+    expect(stated.map(({ type }) => type)).toEqual(['operation.pausing', 'operation.paused'])
     // Callers that wait longer than those of this test need not wait for the leases.
     expect(await p.deps.outcomes.within(paused.command.command_id, 5000)).toMatchObject({ kind: 'pause', held: true })
     await p.deps.db.transaction((tx) => operationClosed(tx, holder, 'succeeded'))

@@ -79,6 +79,23 @@ describe('policies', () => {
     expect(ask('op/go')).toContain('not_this')
   })
 
+  it('of a site on interventions hold for a delegation, too, and those on a delegation for it alone', () => {
+    const forbid = (id: string, act: string) =>
+      `@id("${id}") forbid (principal, action == Action::"operation.${act}", resource) when { resource.environment == "prod" };`
+    writeFileSync(join(dir, 'site.cedar'), `${forbid('by_hand', 'intervene')}\n${forbid('handed_on', 'delegate')}`)
+    const { refuse } = loadPolicies(dir)
+    const [{ object, ...asked }] = fc.sample(request, 1) as [PolicyRequest]
+    const ask = (action: PolicyRequest['action'], environment: string) => {
+      const on = { ...object, type: 'Operation' as const, environment }
+      const person = { kind: 'person' as const, granted: true, auth_age_s: 0 }
+      return refuse({ ...asked, ...person, action, object: on })?.extra?.policy_ids
+    }
+    expect(ask('operation.delegate', 'prod')).toEqual(['by_hand', 'handed_on'])
+    expect(ask('operation.intervene', 'prod')).toEqual(['by_hand'])
+    for (const action of ['operation.delegate', 'operation.intervene'] as const)
+      expect(ask(action, 'test')).toBeUndefined()
+  })
+
   it('evaluate a question once', () => {
     let asked = 0
     const { refuse } = loadPolicies(undefined, () => (asked += 1))

@@ -7,6 +7,7 @@ import {
   type OnFailure,
   TARGET_DRIFTED,
 } from '../../apps/shared/contracts/operations/graph.ts'
+import { refusalOf } from '../../workflows/operation/refuse.ts'
 import { coneOf, isInFlight, refuseIntervention, resetCone } from '../../workflows/operation/rules/nodes.ts'
 import type { AttemptResult, Effect, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
 import {
@@ -712,6 +713,19 @@ describe('reducer', () => {
       const { s, decide } = backingOff()
       decide('rejected', 2)
       expect(s.nodes[0]).toMatchObject({ state: 'failed', error: { class: 'rejected' } })
+    })
+
+    it('rejected and holds its node lets only a retry ask again', () => {
+      const nodes = [{ ...one, tries: 1, deps: [], gates: [true] }]
+      const spec = { nodes, gates: ['hold' as const], max_parallel: 1, pause_on_failure: false }
+      const world = new World([pageOf({ ...spec, failure_budget: null, deadline: null })])
+      const s = start('op', world.pages, world.command('start', {}), world.now)
+      const retry = () => refusalOf(s, { kind: 'retry', node_id: 'n0' }, world.now)?.code
+      step(s, { type: 'due', at: world.now })
+      expect([s.nodes[0]?.state, retry()]).toEqual(['gated', 'node_not_retryable'])
+      const command = world.command('gate_decided', { gate_id: 'g0', round: 1, status: 'rejected', digest: 'd' })
+      step(s, { type: 'command', at: world.now, command })
+      expect([s.nodes[0]?.state, retry()]).toEqual(['gated', undefined])
     })
 
     it('rejected before an attempt on its way has claimed fails the node', () => {

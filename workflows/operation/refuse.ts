@@ -54,7 +54,8 @@ export const refusalOf = (s: State, asked: Asked, now: number): RefusalCode | un
     case 'retry':
       return onNode(s, asked.node_id, (node, all) => {
         const cone = resetCone(all, node.node_id, asked.scope ?? 'downstream')
-        return refuseRetry(facts, node, { cone, reconciliation: asked.reconciliation ?? false })
+        const { reconciliation = false } = asked
+        return refuseRetry(facts, node, { cone, reconciliation, unpassed: unpassedOf(s) })
       })
     case 'intervene': {
       const { type, node_id = '' } = asked
@@ -124,6 +125,11 @@ const nodeFacts = (s: State, i: number): NodeFacts => {
     depends_on: item(s.graph.deps, i).map((dep) => item(s.graph.ids, dep)),
   }
 }
+
+const unpassedOf = (s: State) =>
+  s.gates
+    .filter(({ status }) => !isPassed(status))
+    .map(({ status, guards }) => ({ status, guards: guards.map((i) => item(s.graph.ids, i)) }))
 
 const gateFacts = (s: State, gate_id: string): GateFacts | undefined => {
   const g = s.graph.gate_index.get(gate_id)

@@ -38,9 +38,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
   name: 'external',
   refers: true,
   run: async (context) => {
-    const newest = await newestExecution(deps.pool, context)
-    const withdrawn = context.resume === null && newest?.closed && !newest.begun
-    const known = withdrawn ? undefined : newest
+    const known = await newestExecution(deps.pool, context)
     // The claim found an agent that might still begin: whether another one may is asked with the next one.
     if (context.repeated && known && !known.begun && (known.closed || (known.unbegun && !known.start_due)))
       return waiting(1)

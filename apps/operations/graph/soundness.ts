@@ -4,6 +4,7 @@ import { schemaFault } from '../../shared/data/json-schema.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import type { Violation } from '../../shared/errors.ts'
 import { CelError, type CelProgram, compileCondition } from '../../shared/expressions/cel.ts'
+import { mayOutput } from '../../shared/expressions/outputs.ts'
 import { formsOf, type Reference, ValueError } from '../../shared/expressions/values.ts'
 import { chainsOf } from './conditions.ts'
 import { EXECUTORS, type ProgramRules, programFault, SECRET } from './executors.ts'
@@ -218,7 +219,7 @@ function* checkCondition(
     if (id === undefined) yield fault(place, 'unknown_reference', 'must name each node, as nodes["<node_id>"].outputs')
     else if (!(own && id === node.node_id) && !(source_node && isAncestor(id, node, walk)))
       yield fault(place, 'unknown_reference', `"${id}" is not a node that comes before "${node.node_id}"`)
-    else if (word === 'outputs' && name !== undefined && !Object.hasOwn(source_node?.outputs ?? {}, name))
+    else if (word === 'outputs' && name !== undefined && source_node && !mayOutput(source_node, name))
       yield fault(place, 'unknown_reference', `"${id}" declares no output "${name}"`)
   }
 }

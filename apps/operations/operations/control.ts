@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
-import type { Tx } from '../../../db/client.ts'
-import { countUnknown, startHeld } from '../../../db/operations/commands/rows.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
+import { type Tx, together } from '../../../db/client.ts'
+import { countUnknown, isStartHeld, startHeld } from '../../../db/operations/commands/rows.ts'
+import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
 import { cancelGates, waitingGates } from '../../../db/operations/gates/rows.ts'
 import { listTargets, repin } from '../../../db/operations/leases/drift.ts'
@@ -29,12 +29,15 @@ export const pauseSteps = (deps: PolicyDeps & Uses<'config' | 'db'>, command: Co
   onOperation(deps, command, 'operation.pause', async (tx, subject, command_id) => {
     await refuseOn(deps, tx, command, subject, refusePause(subject.facts))
     checkIfMatch(command.if_match, subject.revision)
-    const { running, not_started } = await countForStop(tx, subject.operation_id)
+    const [{ running, not_started }, paused] = await together(
+      countForStop(tx, subject.operation_id),
+      pausedIfHeld(tx, subject, command_id),
+    )
     return {
       payload: {},
       head: subject.head,
       writes: [setControl(tx, subject.operation_id, { control: 'pause', pause_reason: 'operator' })],
-      events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`)],
+      events: [said(command, command_id, 'operation.pausing', `${command.actor.name} paused the operation`), ...paused],
       // The engine may not have reported yet that an earlier pause is over.
       set: { engine_status: running.length > 0 ? 'running' : unlessHeld(subject, 'paused') },
       effect: { running, not_started },
@@ -200,7 +203,10 @@ export const driftSteps = (
     const statement = `Nodes whose targets no longer have the planned version: ${node_ids.length}`
     return {
       payload: { node_ids },
-      events: [said(command, command_id, 'operation.drifted', statement, { node_ids, resource_ids })],
+      events: [
+        said(command, command_id, 'operation.drifted', statement, { node_ids, resource_ids }),
+        ...(await pausedIfHeld(tx, subject, command_id)),
+      ],
       set: { engine_status: unlessHeld(subject, 'paused') },
       effect: { drifted: node_ids },
     }
@@ -225,6 +231,12 @@ export const nodeSignalSteps = (
 /** While its start is held for leases the engine cannot report: the rows then say what it would. */
 const unlessHeld = ({ operation_id }: Subject, status: 'queued' | 'paused') =>
   sql<string>`case when ${startHeld(operation_id)} then ${status} else ${operations.engine_status} end`
+
+/** The pause is then complete with its command, which states that in the engine's place. */
+const pausedIfHeld = async (tx: Tx, { operation_id }: Subject, command_id: string): Promise<TimelineEvent[]> =>
+  (await isStartHeld(tx, operation_id))
+    ? [{ type: 'operation.paused', actor: SYSTEM, command_id, data: { status: 'paused' } }]
+    : []
 
 const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))

@@ -103,16 +103,28 @@ export const loadPolicies = (site_dir?: string, observe: (seconds: number) => vo
   const authorize = preparePolicies(staticPolicies)
   const order = new Map(all.map((policy, index) => [policy.id, { ...policy, index }]))
 
-  const evaluate = (request: PolicyRequest): RefusalCode | undefined => {
-    const started = performance.now()
+  /** The policies that forbid it; `undefined` if it is allowed. */
+  const ask = (request: PolicyRequest) => {
     const { decision, diagnostics } = authorize(request)
-    observe((performance.now() - started) / 1000)
     const [broken] = diagnostics.errors
     if (broken) throw new Error(`${broken.policyId}: ${broken.error.message}`)
     if (decision === 'allow') return undefined
-    const forbidding = diagnostics.reason.flatMap((id) => order.get(id) ?? []).sort((a, b) => a.index - b.index)
+    return diagnostics.reason.flatMap((id) => order.get(id) ?? [])
+  }
+  const ofSite = new Set(pluck(site, 'id'))
+  /** A site's policies on interventions also hold for a delegation, which is one. */
+  const askSite = (request: PolicyRequest) => {
+    if (ofSite.size === 0 || request.action !== 'operation.delegate') return []
+    return (ask({ ...request, action: 'operation.intervene' }) ?? []).filter(({ id }) => ofSite.has(id))
+  }
+
+  const evaluate = (request: PolicyRequest): RefusalCode | undefined => {
+    const started = performance.now()
+    const own = ask(request)
+    const forbidding = [...new Set([...(own ?? []), ...askSite(request)])].sort((a, b) => a.index - b.index)
+    observe((performance.now() - started) / 1000)
     const [first] = forbidding
-    if (!first) return OUT_OF_SCOPE
+    if (!first) return own && OUT_OF_SCOPE
     return {
       category: 'policy_denied',
       code: first.code,

@@ -5,6 +5,10 @@ import { isObject, readPointer } from '../data/pointer.ts'
 /** Executors whose raw result is the outputs if the node names none. */
 const WHOLE: ReadonlySet<string> = new Set(['command', 'external', 'noop', 'watch'])
 
+/** Whether a node may have an output of this name: one that it names, or any if its raw result is its outputs. */
+export const mayOutput = ({ outputs, executor }: Pick<PlanNode, 'outputs' | 'executor'>, name: string): boolean =>
+  outputs ? Object.hasOwn(outputs, name) : WHOLE.has(executor)
+
 /** Returns the named parts of an executor's raw result, and their fault if there is one. */
 export const takeOutputs = (
   spec: Pick<PlanNode, 'outputs' | 'outputs_schema' | 'executor'>,

@@ -22,8 +22,26 @@ const LARGE = /\d{16}|\d[eE]/
 export const parseOutput = (text: string): unknown =>
   LARGE.test(text)
     ? JSON.parse(text, (_name, value: unknown, context?: { source?: string }) =>
-        typeof value === 'number' && (Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value))
-          ? (context?.source ?? value)
+        typeof value === 'number' && context?.source !== undefined && isAltered(value, context.source)
+          ? context.source
           : value,
       )
     : JSON.parse(text)
+
+/** Whether a whole number is neither the one of its text, as 2^60 is, nor written like it, as 1e23 is. */
+const isAltered = (value: number, source: string): boolean => {
+  if (!Number.isInteger(value)) return !Number.isFinite(value)
+  if (Number.isSafeInteger(value)) return false
+  const stated = decimalOf(source)
+  return stated !== decimalOf(String(value)) && stated !== decimalOf(String(BigInt(value)))
+}
+
+/** Equal for two texts of one number. */
+const decimalOf = (text: string): string => {
+  const [, sign = '', whole = '', part = '', exponent = '0'] = DECIMAL.exec(text) ?? []
+  const digits = (whole + part).replace(/^0+/, '')
+  let end = digits.length
+  while (digits[end - 1] === '0') end -= 1
+  return `${sign}${digits.slice(0, end)}e${Number(exponent) - part.length + digits.length - end}`
+}
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/

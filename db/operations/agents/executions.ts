@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../../client.ts'
-import { type AttemptRef, BEGIN_BEFORE } from '../nodes/attempts.ts'
+import { type AttemptRef, BEGIN_BEFORE, withdrawnBefore } from '../nodes/attempts.ts'
 
 /** How often an attempt that may be repeated is handed over at most. */
 export const HANDOVERS = 5
@@ -31,6 +31,9 @@ export type Execution = {
   look_after_s: number
 }
 
+const START = `(select a.started_at from operations.node_attempts a
+    where a.operation_id = $1 and a.node_id = $2 and a.attempt = $3 and a.role = $4)`
+
 const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
   started_at is null and heartbeat_at is not null and least(${BEGIN_BEFORE}, start_before) <= clock_timestamp() as unbegun,
@@ -40,11 +43,12 @@ select fence, generation, pool, started_at is not null as started, closed_at is 
   extract(epoch from min(start_before) over () - clock_timestamp())::double precision as start_left_s,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, ${BEGIN_BEFORE}, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
     else heartbeat_at + make_interval(secs => 3 * heartbeat_s) end) - clock_timestamp())))::int as look_after_s
-from operations.executions e where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4`
+from operations.executions e where operation_id = $1 and node_id = $2 and attempt = $3 and role = $4
+  and ${withdrawnBefore('e', START)} is not true`
 
 type Row = Omit<Execution, 'fence'> & { fence: string }
 
-/** The newest handover of an attempt. */
+/** The newest handover of an attempt, without those that a claim withdrew before its start. */
 export const newestExecution = async (
   pool: pg.Pool,
   { operation_id, node_id, attempt, role }: Omit<AttemptRef, 'fence'>,

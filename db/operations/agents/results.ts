@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Db, Tx } from '../../client.ts'
-import type { LogLine } from '../nodes/attempts.ts'
+import { type LogLine, withdrawnBefore } from '../nodes/attempts.ts'
 import { operation_timeline_view } from '../tables/index.ts'
 
 /** A handover, its attempt and its node, locked against other messages and against the executor's checks. */
@@ -51,6 +51,8 @@ const LEFT = sql`extract(epoch from case when e.started_at is not null then e.de
   when h.begun_before then e.deadline_at - e.start_before
   else greatest(e.deadline_at - e.start_before, make_interval(secs => (n.spec -> 'timeouts' ->> 'run_s')::float8)) end)::int`
 
+const WITHDRAWN = sql.raw(withdrawnBefore('o', 'a.started_at'))
+
 /** Control before attempts, as everywhere; messages that end no attempt share the control row with claims. */
 export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boolean): Promise<Handed | undefined> => {
   const { rows } = await tx.execute<Handed>(sql`
@@ -71,7 +73,7 @@ export const lockExecution = async (tx: Tx, token_sha256: string, may_end: boole
     from control c, operations.executions e
     join operations.nodes n on n.operation_id = e.operation_id and n.node_id = e.node_id
     left join operations.node_attempts a on a.operation_id = e.operation_id and a.node_id = e.node_id and a.role = e.role and a.attempt = e.attempt
-    cross join lateral (select count(*)::int as handovers, coalesce(bool_or(o.started_at is not null and o.fence < e.fence), false) as begun_before
+    cross join lateral (select (count(*) filter (where ${WITHDRAWN} is not true))::int as handovers, coalesce(bool_or(o.started_at is not null and o.fence < e.fence), false) as begun_before
       from operations.executions o where o.operation_id = e.operation_id and o.node_id = e.node_id and o.role = e.role and o.attempt = e.attempt) h
     where e.token_sha256 = ${token_sha256} for update of e, n`)
   return rows[0]

@@ -79,6 +79,12 @@ export const startHeld = (operation_id: SQL | string) =>
   sql<boolean>`exists (select from operations.operation_commands s where s.operation_id = ${operation_id}
     and s.kind = 'start' and s.status = 'pending' and s.next_try_at = 'infinity')`
 
+/** The same, asked now. */
+export const isStartHeld = async (tx: Queryable, operation_id: string): Promise<boolean> => {
+  const { rows } = await tx.execute<{ held: boolean }>(sql`select ${startHeld(operation_id)} as held`)
+  return rows[0]?.held ?? false
+}
+
 /**
  * Until when a start-class command may be sent. Behind a start that is held for leases its time begins with that start
  * (leases.ts), because it cannot be sent earlier.

@@ -36,6 +36,10 @@ export const BEGIN_BEFORE = `e.heartbeat_at + interval '${BEGIN_S} s'`
 export const AFRESH = `coalesce(bool_and(e.started_at is null and (k.phase = 'cancelled' or e.closed_at is not null
     or coalesce(${BEGIN_BEFORE} <= clock_timestamp(), false))), false)`
 
+/** SQL: a claim withdrew the handover `e` before the attempt started at `start`. It counts as none of the attempt. */
+export const withdrawnBefore = (e: string, start: string): string =>
+  `(${e}.started_at is null and ${e}.closed_at is not null and ${e}.created_at < ${start})`
+
 const LOGS = `
 chunk as (
   select min((l ->> 'seq')::int) as chunk, jsonb_agg(l order by (l ->> 'seq')::int) as lines, min((l ->> 'seq')::int) as first_seq,

@@ -3,6 +3,7 @@
 -- calendar: the digest of the calendar that was found to let the node start. places: those of each external pool.
 -- asked_at: when the catalog was asked about the target; it counts for 5 s, the wait for locks included.
 -- afresh: an agent has the work, none began it, and none will, so its next handover is asked like any first start.
+-- freed: such an attempt, closed by a claim. Its number is free, also for a later generation.
 -- barred: the calendar was found to bar the start, or the target is not as planned.
 -- standing_s: how many seconds ago voters may have been proved. unproved: no one can prove them now.
 -- Gates are read, not locked: a command that opens one again holds the control row. So a node with gates needs the lock
@@ -30,6 +31,7 @@ outside as materialized (
     and case :role when 'run' then n.spec ->> 'executor' else n.spec -> 'compensate' ->> 'executor' end = 'external'),
 verdict as materialized (
   select n.spec, n.input_overrides, n.target_id, c.calendar, c.control = 'run' and n.hold_patch_id is null and not n.removed as wanted, n.generation, k.phase, k.error, k.resume, k.started_at, k.ended_at, k.log_lines, k.log_bytes, h.afresh,
+    h.afresh and k.phase = 'cancelled' as freed,
     k.phase in ('dispatched', 'running', 'cancelled') as repeated,
     case
       when k.phase is not null and k.phase not in ('dispatched', 'running', 'cancelled') then 'ended'
@@ -39,7 +41,7 @@ verdict as materialized (
         else coalesce((n.spec -> 'compensate' ->> 'idempotent')::boolean, false) end then 'unknown'
       when case when :role = 'run' then c.control <> 'run' when c.control = 'cancel' then c.cancel_mode <> 'compensate'
         else n.state <> 'compensating' end then 'stopped'
-      when n.removed or n.generation <> :generation or k.generation <> :generation
+      when n.removed or n.generation <> :generation or (k.generation <> :generation and not (h.afresh and k.phase = 'cancelled'))
         or (k.phase is null and exists (select from operations.node_attempts o
             where o.operation_id = :operation_id and o.node_id = :node_id and o.role = :role and o.attempt > :attempt)) then 'superseded'
       when n.hold_patch_id is not null then 'held'
@@ -66,12 +68,15 @@ granted as (
   from verdict, lateral (select nextval('operations.fence_seq') + coalesce((select epoch from operations.relay_state where name = 'restored'), 0) * (2 ^ 40)::bigint as fence) f where verdict = 'granted'
   on conflict (operation_id, node_id, role, attempt) do update
     set fence = excluded.fence, fences = a.fences || excluded.fences, phase = 'running', error = null, ended_at = null, heartbeat_at = clock_timestamp(),
+      generation = excluded.generation,
+      started_at = case when (select freed from verdict) then excluded.started_at else a.started_at end,
+      deadline_at = case when (select freed from verdict) then excluded.deadline_at else a.deadline_at end,
       gates = case when a.resume is null or (select afresh from verdict) then excluded.gates else a.gates end
   returning a.fence, a.started_at),
 begun as (
-  update operations.nodes n set state = 'running', attempt = greatest(n.attempt, :attempt), started_at = coalesce(v.started_at, clock_timestamp()),
+  update operations.nodes n set state = 'running', attempt = greatest(n.attempt, :attempt), started_at = g.started_at,
     ended_at = null, error = null, due_at = null, updated_at = clock_timestamp()
-  from verdict v where v.verdict = 'granted' and :role = 'run' and v.resume is null and n.operation_id = :operation_id and n.node_id = :node_id),
+  from verdict v, granted g where v.verdict = 'granted' and :role = 'run' and v.resume is null and n.operation_id = :operation_id and n.node_id = :node_id),
 consumed as (
   update operations.gates g set consumed_at = clock_timestamp(), updated_at = clock_timestamp()
   from verdict v where v.verdict = 'granted' and :role = 'run' and g.operation_id = :operation_id and g.gate_id in (select gate_id from gate) and g.consumed_at is null),
@@ -93,7 +98,7 @@ closed as (
     and a.operation_id = :operation_id and a.node_id = :node_id and a.role = :role and a.attempt = :attempt
   returning v.afresh),
 -- The number of an attempt that no agent began is free again.
-freed as (
+given_back as (
   update operations.nodes n set attempt = :attempt - 1 from closed
   where closed.afresh and :role = 'run' and n.operation_id = :operation_id and n.node_id = :node_id and n.attempt = :attempt),
 withdrawn as (

@@ -133,15 +133,19 @@ export const listFreezesNow = async (
     .map(([freeze_id, { approvers }]) => ({ freeze_id, approvers }))
 }
 
-/** Gates that ask whether to continue despite a freeze, and that a decision can still pass. */
-export const listFreezeGates = (db: Queryable) =>
+/**
+ * Gates that ask whether to continue despite a freeze, and that a decision can still pass; `only`: that gate, if it is
+ * one. Left out while the operation's own calendar, which its claims read, holds the freeze by Postgres' clock.
+ */
+export const listFreezeGates = (db: Queryable, only: { operation_id?: string; gate_id?: string } = {}) =>
   db
     .select({ ...pick(gates, 'operation_id', 'gate_id', 'round'), freeze_id: sql<string>`${gates.policy} ->> 'key'` })
     .from(gates)
     .innerJoin(operation_control, eq(operation_control.operation_id, gates.operation_id))
     .where(
       and(
-        equals(gates, { kind: 'freeze', status: 'waiting' }),
+        equals(gates, { kind: 'freeze', status: 'waiting', ...only }),
+        sql`coalesce((${operation_control.calendar} #>> array['freezes', ${gates.policy} ->> 'key', 'to'])::timestamptz <= clock_timestamp(), true)`,
         sql`(${gates.deadline_at} is null or ${gates.deadline_at} > clock_timestamp())`,
         eq(operation_control.ended, false),
         ne(operation_control.control, 'cancel'),

@@ -83,17 +83,18 @@ export const coneOf = <N extends Pick<NodeFacts, 'node_id' | 'depends_on'>>(
 }
 
 type Unpassed = { gate_id: string; status: GateStatus; guards: readonly string[]; ended: boolean }
-export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean; unpassed?: readonly Unpassed[] }
+type Unopened = Pick<Unpassed, 'status' | 'guards'>
+export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean; unpassed: readonly Unopened[] }
 
 /** Whether the node waits at a gate that no longer asks: only a retry opens it again (`on_reject: hold`). */
-const isHeldBack = ({ node_id, state }: NodeFacts, unpassed: readonly Unpassed[]): boolean =>
+const isHeldBack = ({ node_id, state }: NodeFacts, unpassed: readonly Unopened[]): boolean =>
   state === 'gated' &&
   unpassed.some(({ guards, status }) => guards.includes(node_id) && (status === 'rejected' || status === 'expired'))
 
 export const refuseRetry = (
   facts: OperationFacts,
   node: NodeFacts,
-  { cone, reconciliation, unpassed = [] }: RetryCommand,
+  { cone, reconciliation, unpassed }: RetryCommand,
 ) => {
   if (hasEnded(facts.status)) return terminal(facts.status)
   if (facts.status === 'cancelling') return cancelling(facts.cancel_mode)
