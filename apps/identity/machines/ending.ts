@@ -9,6 +9,8 @@ import { tellerOf } from '../users/leaving.ts'
 /** How many days before a credential expires its owners and the administrators are notified. */
 const NOTICE_DAYS = [14, 2] as const
 export const DAY_MS = 86_400_000
+/** In place of the count of notices: a rotation intends the end, so none is needed. */
+export const ROTATED = 99
 
 /** How many notices are due for a credential with this expiry; one created this late needs no notice from the past. */
 export const noticesDue = (expires_at: string | Date, now: Date): number =>

@@ -8,7 +8,7 @@ import type { By, Measure } from '../control/changes.ts'
 import { announce, ENDED_CREDENTIAL, rolesChanged } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 import { lockFound } from '../users/change.ts'
-import { DAY_MS, isUnused, noteShown, noticesDue } from './ending.ts'
+import { DAY_MS, isUnused, noteShown, noticesDue, ROTATED } from './ending.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
@@ -79,8 +79,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ deps, t
         const until = sql`clock_timestamp() + make_interval(secs => ${overlap_s})`
         await updateRows(tx, { id: old.id }, machine_credentials, {
           expires_at: sql`least(${machine_credentials.expires_at}, ${until})` as never,
-          // Its end is intended, so no notice is needed.
-          told: 99,
+          told: ROTATED,
         })
         const ended = { user_id: machine.id, credential_id: old.id }
         if (overlap_s === 0) await announce(tx, req, ENDED_CREDENTIAL, ended)

@@ -66,6 +66,8 @@ export const NewMachine = Closed(
   },
   { examples: [{ name: 'ci-deploy', owners: ['0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'] }] },
 )
+/** How long a credential is valid if no one says otherwise. */
+export const DEFAULT_DAYS = 90
 export const NewCredential = Closed(
   {
     kind: CredentialKind,
@@ -79,7 +81,7 @@ export const NewCredential = Closed(
         description: 'The networks it may be used from; none: anywhere.',
       }),
     ),
-    expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
+    expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: DEFAULT_DAYS }),
     jwk: Type.Optional(Jwk),
     trust: Type.Optional(Trust),
   },
@@ -91,7 +93,11 @@ export const Rotation = Closed(
   {
     overlap_s: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
     expires_in_days: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 365, description: 'By default as many as the first key was given.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 365,
+        description: `By default as many as the first key was given, or ${DEFAULT_DAYS} if it was rotated before.`,
+      }),
     ),
   },
   { examples: [{ overlap_s: 3600, expires_in_days: 90 }] },
