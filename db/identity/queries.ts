@@ -1,4 +1,6 @@
-import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { union } from 'drizzle-orm/pg-core'
+import { type AuditFilter, auditMatches } from '../audit.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
 import {
@@ -7,9 +9,11 @@ import {
   grants,
   group_members,
   groups,
+  named_user,
   outbox,
   type UserRow,
   type UserStatus,
+  user_events,
   users,
 } from './tables.ts'
 
@@ -206,4 +210,18 @@ export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> =>
         : sql`${outbox.payload} ->> 'credential_id' = ${of.credential_id}`
   const waiting = and(these, isNull(outbox.published_at), isNull(outbox.js_seq))
   return (await db.select({ id: outbox.event_id }).from(outbox).where(waiting)).length > 0
+}
+
+/** Events under that filter, newest first; those of a user include events that name them. An index finds each kind. */
+export const listUserEvents = (db: Queryable, { user_id, ...filter }: AuditFilter, limit: number) => {
+  const of = (concerns: SQL | undefined) =>
+    db
+      .select()
+      .from(user_events)
+      .where(and(concerns, auditMatches(user_events, filter)))
+      .orderBy(desc(user_events.id))
+      .limit(limit)
+  if (user_id === undefined) return of(undefined)
+  const [about, naming] = [of(eq(user_events.object, `user:${user_id}`)), of(eq(named_user, user_id))]
+  return union(about, naming).orderBy(desc(user_events.id)).limit(limit)
 }
