@@ -334,6 +334,20 @@ describe('an API key', () => {
     await until(async () => (await get('/api/v1/admin/users', token)).status === 401)
   })
 
+  it('is listed as a session once, page by page, also when it was used again meanwhile', async () => {
+    const { id } = await machine('auditor')
+    const keys = [await keyOf(id), await keyOf(id), await keyOf(id)]
+    for (const { key } of [...keys, ...keys.slice(0, 1)]) expect((await byKey(key)).status).toBe(200)
+    const seen: string[] = []
+    for (let token: unknown = ''; token !== null; ) {
+      const query = `page_size=1${token ? `&page_token=${token}` : ''}`
+      const { body } = await get(`/api/v1/admin/users/${id}/sessions?${query}`, ada)
+      seen.push(...(body.items as { id: string }[]).map((one) => one.id))
+      token = body.next_page_token
+    }
+    expect(seen).toEqual(keys.map((one) => one.id).reverse())
+  })
+
   it('is refused everywhere once its revocation is answered, and so is its token', async () => {
     const { id } = await machine('auditor')
     const { id: credential_id, key } = await keyOf(id)
