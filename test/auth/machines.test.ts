@@ -255,10 +255,13 @@ describe('an API key', () => {
     const { id, name } = await machine('auditor')
     const { id: credential_id } = await keyOf(id, { expires_in_days: 365 })
     const { db } = auth.identity_deps
+    const is = eq(machine_credentials.id, credential_id)
     const idle = (days: number, used: boolean) => {
       const at = new Date(Date.now() - days * 86_400_000).toISOString()
-      const set = used ? { last_used_at: at } : { created_at: at }
-      return db.update(machine_credentials).set(set).where(eq(machine_credentials.id, credential_id))
+      return db
+        .update(machine_credentials)
+        .set(used ? { last_used_at: at } : { created_at: at })
+        .where(is)
     }
     const told = async () => {
       await Promise.all([noteUnused(auth.identity_deps), noteUnused(auth.identity_deps)])
@@ -273,15 +276,18 @@ describe('an API key', () => {
     await idle(89, false)
     expect([await told(), await listed()]).toEqual([[], false])
     await idle(91, false)
+    expect(await listed()).toBe(false)
     expect((await told()).map(({ object }) => object).sort()).toEqual([`user:${owner_id}`, `user:${ada_id}`].sort())
     expect([(await told()).length, await listed()]).toEqual([2, true])
     await idle(0, true)
     expect([(await told()).length, await listed()]).toEqual([2, false])
     // Told long ago, used since, and idle again.
     const unused_told_at = new Date(Date.now() - 200 * 86_400_000).toISOString()
-    await db.update(machine_credentials).set({ unused_told_at }).where(eq(machine_credentials.id, credential_id))
+    await db.update(machine_credentials).set({ unused_told_at }).where(is)
     await idle(91, true)
-    expect(await told()).toHaveLength(4)
+    expect([await listed(), (await told()).length, await listed()]).toEqual([false, 4, true])
+    await db.update(machine_credentials).set({ revoked_at: new Date().toISOString() }).where(is)
+    expect(await listed()).toBe(false)
   })
 
   it('gives tokens that end with it', async () => {

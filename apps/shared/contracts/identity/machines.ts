@@ -118,7 +118,7 @@ export const CredentialView = Type.Object({
   last_used_at: nullable(time()),
   last_address: nullable(text('203.0.113.7')),
   unused: Type.Boolean({
-    description: 'Not used for 90 days, nor made since. Its owners were told.',
+    description: 'Valid, but its owners were told that it was not used for 90 days, and it was not used since.',
     examples: [false],
   }),
 })
