@@ -91,7 +91,13 @@ export const NewCredential = Closed(
 )
 export const Rotation = Closed(
   {
-    overlap_s: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
+    overlap_s: Type.Integer({
+      minimum: 0,
+      maximum: 604_800,
+      default: 86_400,
+      description:
+        'How long the first key still works. Tokens from it outlast the overlap by up to 900 s; with 0 they end at once, with the key.',
+    }),
     expires_in_days: Type.Optional(
       Type.Integer({
         minimum: 1,
