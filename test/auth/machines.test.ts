@@ -6,6 +6,7 @@ import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noteEnding, noteUnused } from '../../apps/identity/machines/ending.ts'
 import document from '../../apps/shared/contracts/openapi/public.json' with { type: 'json' }
+import { ROTATED } from '../../db/identity/machines.ts'
 import { grants, machine_credentials, outbox, user_events } from '../../db/identity/tables.ts'
 import { auth_events } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
@@ -288,6 +289,23 @@ describe('an API key', () => {
     expect([await listed(), (await told()).length, await listed()]).toEqual([false, 4, true])
     await db.update(machine_credentials).set({ revoked_at: new Date().toISOString() }).where(is)
     expect(await listed()).toBe(false)
+  })
+
+  it('is announced with at most a hundred others at a time, and not if a rotation ends it', async () => {
+    const { id } = await machine('auditor')
+    const created_at = new Date(Date.now() - 91 * 86_400_000).toISOString()
+    await auth.identity_deps.db
+      .insert(machine_credentials)
+      .values(
+        Array.from({ length: 102 }, (_, n) => ({
+          ...{ id: randomUUID(), machine_id: id, kind: 'key' as const, name: `k${n}`, secret_hash: `h${n}` },
+          ...{ permissions: [], created_by: 'system', expires_at: '2100-01-01T00:00:00Z', created_at },
+          told: n === 0 ? ROTATED : 0,
+        })),
+      )
+    const runs = [await noteUnused(auth.identity_deps), await noteUnused(auth.identity_deps)]
+    expect([...runs, await noteUnused(auth.identity_deps)]).toEqual([100, 1, 0])
+    await auth.identity_deps.db.delete(machine_credentials).where(eq(machine_credentials.machine_id, id))
   })
 
   it('gives tokens that end with it', async () => {

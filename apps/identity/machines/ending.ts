@@ -9,8 +9,6 @@ import { tellerOf } from '../users/leaving.ts'
 /** How many days before a credential expires its owners and the administrators are notified. */
 const NOTICE_DAYS = [14, 2] as const
 export const DAY_MS = 86_400_000
-/** In place of the count of notices: a rotation intends the end, so none is needed. */
-export const ROTATED = 99
 
 /** How many notices are due for a credential with this expiry; one created this late needs no notice from the past. */
 export const noticesDue = (expires_at: string | Date, now: Date): number =>
@@ -54,11 +52,14 @@ export const isUnused = (row: MachineCredentialRow, now: Date): boolean => {
   return new Date(unused_told_at) >= new Date(last_used_at ?? created_at)
 }
 
+/** So many at a time: a long list of old credentials must not hold a transaction, nor flood the administrators. */
+const MOST_UNUSED = 100
+
 /** Records which valid credentials are not used, once until the next use of each. */
 export const noteUnused = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<number> =>
   deps.db.transaction(async (tx) => {
     const now = deps.clock.now()
-    const unused = await lockUnused(tx, now, unusedBefore(now))
+    const unused = await lockUnused(tx, now, unusedBefore(now), MOST_UNUSED)
     for (const { id } of unused)
       await updateRows(tx, { id }, machine_credentials, { unused_told_at: now.toISOString() })
     await tellOf(deps, tx, unused, 'machine.credential_unused')

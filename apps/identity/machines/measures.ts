@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
-import { liveOf, lockCredential } from '../../../db/identity/machines.ts'
+import { liveOf, lockCredential, ROTATED } from '../../../db/identity/machines.ts'
 import { type MachineCredentialRow, machine_credentials } from '../../../db/identity/tables.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -8,7 +8,7 @@ import type { By, Measure } from '../control/changes.ts'
 import { announce, ENDED_CREDENTIAL, rolesChanged } from '../mutations.ts'
 import { refuseDeleted, throwIf } from '../rules.ts'
 import { lockFound } from '../users/change.ts'
-import { DAY_MS, isUnused, noteShown, noticesDue, ROTATED } from './ending.ts'
+import { DAY_MS, isUnused, noteShown, noticesDue } from './ending.ts'
 
 const isoOf = (text: string | null) => (text === null ? null : new Date(text).toISOString())
 
