@@ -1,8 +1,10 @@
-import { and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
 import {
   type AnyPgColumn,
   bigint,
+  type ExtraConfigColumn,
   getTableConfig,
+  type IndexBuilder,
   index,
   type PgSchema,
   text,
@@ -41,7 +43,11 @@ export const auditColumns = () => ({
 })
 
 /** The audit log of one schema (reliability.md 5.4). Apps insert and read; only the relay seals rows into a chain. */
-export const auditTable = <N extends string>(schema: PgSchema, name: N) =>
+export const auditTable = <N extends string>(
+  schema: PgSchema,
+  name: N,
+  more: (columns: { id: ExtraConfigColumn }) => IndexBuilder[] = () => [],
+) =>
   schema.table(
     name,
     {
@@ -55,6 +61,7 @@ export const auditTable = <N extends string>(schema: PgSchema, name: N) =>
       index().on(t.id).where(unsealed),
       index().on(t.actor, t.id),
       index().on(t.object, t.id),
+      ...more(t),
     ],
   )
 const unsealed: SQL = sql`seal_seq is null`
@@ -140,8 +147,6 @@ const logOf = (table: AuditTable): string => {
 export type AuditFilter = {
   /** The user whom it concerns. */
   user_id?: string | undefined
-  /** Whether rows whose details name the user concern them too, such as a grant. */
-  named?: boolean
   /** Who did it, and to what, as stored in the rows. */
   actor?: string | undefined
   object?: string | undefined
@@ -155,12 +160,12 @@ export type AuditFilter = {
 
 /** The condition for one page of an audit log under that filter, newest first. Throws if no time can be in it. */
 export const auditMatches = (
-  table: Record<'id' | 'at' | 'actor' | 'action' | 'object' | 'body', AnyPgColumn>,
-  { user_id, named, actor, object, type, from, to, before }: AuditFilter,
+  table: Record<'id' | 'at' | 'actor' | 'action' | 'object', AnyPgColumn>,
+  { user_id, actor, object, type, from, to, before }: AuditFilter,
 ): SQL | undefined => {
   if (from && to && Date.parse(from) > Date.parse(to)) throw reversed()
   return and(
-    user_id ? or(eq(table.object, `user:${user_id}`), named ? isNamed(table.body, user_id) : undefined) : undefined,
+    user_id ? eq(table.object, `user:${user_id}`) : undefined,
     actor ? eq(table.actor, actor) : undefined,
     object ? eq(table.object, object) : undefined,
     type ? eq(table.action, type) : undefined,
@@ -176,10 +181,6 @@ const reversed = () =>
     detail: 'from is after to.',
     hint: 'Send the earlier time as from and the later one as to.',
   })
-
-/** Bodies are canonical JSON, so a member has one spelling. Other texts in a body hold no plain quotes. */
-const isNamed = (body: AnyPgColumn, user_id: string): SQL =>
-  sql`(strpos(${body}, ${`"subject_id":"${user_id}"`}) > 0 or strpos(${body}, ${`"user_id":"${user_id}"`}) > 0)`
 
 /** Those rows, newest first. */
 export const listAudit = (db: Queryable, table: AuditTable, filter: AuditFilter, limit: number) =>

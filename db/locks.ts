@@ -69,7 +69,7 @@ export const tryLockOf = (lock: Lock): SQL => call('pg_try_advisory_xact_lock', 
 /** Waits for one thing's lock; it ends with the transaction. `key` is SQL of type text: an expression or `$1::text`. */
 export const keyedLock = (kind: KeyedLock, key: string): string => `pg_advisory_xact_lock(${hashed(kind, key)})`
 
-/** Until this transaction ends, no other one counts what this owner has: a limit on it is exact. */
+/** Until this transaction ends, no other one counts or changes what this owner has: a limit on it is exact. */
 export const lockOwner = (tx: { execute: (query: SQL) => Promise<unknown> }, owner: string) =>
   tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${KEYED.owner + owner}, 0))`)
 

@@ -1,6 +1,7 @@
 import { createDb } from '../../db/client.ts'
 import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
 import { outbox } from '../../db/credential/tables.ts'
+import { pruneEndedSetups } from '../../db/credential/totp.ts'
 import { pruneOutbox } from '../../db/outbox.ts'
 import { startPruning } from '../../db/prune.ts'
 import { registryOf } from '../shared/auth/trust.ts'
@@ -28,8 +29,9 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
   const registry = registryOf(config, telemetry)
   const keks = keksOf(config.CREDENTIAL__FACTORS__KEK, 'CREDENTIAL__FACTORS__KEK')
   const reseal = () => resealTotps({ db, clock, keks })
-  const stopPruning = startPruning([() => pruneEnrolmentTokens(db), () => pruneOutbox(db, outbox), reseal], (err) =>
-    telemetry.log.warn({ err }, 'old rows cannot be removed or sealed again'),
+  const stopPruning = startPruning(
+    [() => pruneEnrolmentTokens(db), () => pruneEndedSetups(db), () => pruneOutbox(db, outbox), reseal],
+    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed or sealed again'),
   )
   const slots = createSlots({
     concurrency: Math.min(config.CREDENTIAL__HASH__CONCURRENCY, MOST_GENERAL),

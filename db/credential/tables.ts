@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { index, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
-import { at, big, bytea, count } from '../columns.ts'
+import { index, integer, pgSchema, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { at, big, bytea, count, now } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
 
 /** Rows that only the credential app reads: password hashes, one-time enrolment tokens and authenticator apps. */
@@ -48,5 +48,16 @@ export const totp_factors = credentialSchema.table('totp_factors', {
   last_used_at: at('last_used_at'),
 })
 export type TotpRow = typeof totp_factors.$inferSelect
+
+/** Setups whose app was removed: they are refused until they expire. */
+export const totp_ended = credentialSchema.table(
+  'totp_ended',
+  {
+    user_id: uuid('user_id').notNull(),
+    setup_id: uuid('setup_id').notNull(),
+    ended_at: now('ended_at'),
+  },
+  (t) => [primaryKey({ columns: [t.user_id, t.setup_id] }), index().on(t.ended_at)],
+)
 
 export const { outbox, relay_state } = outboxTables(credentialSchema, { swept: true })

@@ -1,10 +1,12 @@
-import { and, eq, lt, ne, sql } from 'drizzle-orm'
-import { first, type Queryable, type Tx } from '../client.ts'
-import { type TotpRow, totp_factors } from './tables.ts'
+import { and, eq, gte, lt, ne, sql } from 'drizzle-orm'
+import { type Db, first, type Queryable, type Tx } from '../client.ts'
+import { lockOwner } from '../locks.ts'
+import { pruneRows } from '../prune.ts'
+import { type TotpRow, totp_ended, totp_factors } from './tables.ts'
 
-/** A removed app leaves its row without a secret, so that its setup cannot bring it back. */
-const isThere = sql`octet_length(${totp_factors.secret}) > 0`
-const appOf = (user_id: string) => and(eq(totp_factors.user_id, user_id), isThere)
+const appOf = (user_id: string) => eq(totp_factors.user_id, user_id)
+/** A setup must not be saved while its app is being removed. */
+const lockApp = (tx: Tx, user_id: string) => lockOwner(tx, `totp:${user_id}`)
 
 export const getTotp = (db: Queryable, user_id: string) =>
   db.select().from(totp_factors).where(appOf(user_id)).then(first)
@@ -14,8 +16,15 @@ export const lockTotp = (tx: Tx, user_id: string) =>
   tx.select().from(totp_factors).where(appOf(user_id)).for('update').then(first)
 
 /** Replaces the app of an earlier setup. Returns `undefined` if this setup was already saved, or one begun later. */
-export const saveTotp = (db: Queryable, row: typeof totp_factors.$inferInsert) =>
-  db
+export const saveTotp = async (tx: Tx, row: typeof totp_factors.$inferInsert) => {
+  await lockApp(tx, row.user_id)
+  const [ended] = await tx
+    .select({ setup_id: totp_ended.setup_id })
+    .from(totp_ended)
+    .where(and(eq(totp_ended.user_id, row.user_id), gte(totp_ended.setup_id, row.id)))
+    .limit(1)
+  if (ended) return undefined
+  return tx
     .insert(totp_factors)
     .values(row)
     .onConflictDoUpdate({
@@ -25,25 +34,26 @@ export const saveTotp = (db: Queryable, row: typeof totp_factors.$inferInsert) =
     })
     .returning()
     .then(first)
+}
 
 export const changeTotp = (tx: Tx, user_id: string, change: Partial<TotpRow>) =>
-  tx.update(totp_factors).set(change).where(eq(totp_factors.user_id, user_id))
+  tx.update(totp_factors).set(change).where(appOf(user_id))
 
-export const deleteTotp = (db: Queryable, user_id: string) =>
-  db
-    .update(totp_factors)
-    .set({ secret: Buffer.alloc(0) })
-    .where(appOf(user_id))
-    .returning()
-    .then(first)
+/** Deletes the app and notes its setup, which must not bring it back. */
+export const deleteTotp = async (tx: Tx, user_id: string) => {
+  await lockApp(tx, user_id)
+  const gone = await tx.delete(totp_factors).where(appOf(user_id)).returning().then(first)
+  if (gone) await tx.insert(totp_ended).values({ user_id, setup_id: gone.id }).onConflictDoNothing()
+  return gone
+}
+
+/** Forgets the setups of removed apps when they have long expired: a setup is valid for ten minutes. */
+export const pruneEndedSetups = (db: Db): Promise<number> =>
+  pruneRows(db, totp_ended, 'ended_at', sql`now() - interval '1 day'`)
 
 /** Rows whose secret is sealed by an older key. */
 export const totpsSealedBefore = (db: Queryable, kek_id: string, limit: number) =>
-  db
-    .select()
-    .from(totp_factors)
-    .where(and(ne(totp_factors.kek_id, kek_id), isThere))
-    .limit(limit)
+  db.select().from(totp_factors).where(ne(totp_factors.kek_id, kek_id)).limit(limit)
 
 /** Stores the same secret under another key, unless it was replaced meanwhile. */
 export const resealTotp = (db: Queryable, { id, user_id }: TotpRow, secret: Buffer, kek_id: string) =>

@@ -127,10 +127,16 @@ export const lockEnding = (tx: Tx, now: Date, until: Date): Promise<MachineCrede
     )
     .for('update', { skipLocked: true })
 
+/** In place of the count of notices (`told`): a rotation intends the end, so no notice is needed. */
+export const ROTATED = 99
+
 const idle_since = sql`coalesce(${machine_credentials.last_used_at}, ${machine_credentials.created_at})`
 
-/** Valid credentials of active machines that were last used, or made, before this, and of which no one was told since. */
-export const lockUnused = (tx: Tx, now: Date, before: Date): Promise<MachineCredentialRow[]> =>
+/**
+ * Valid credentials of active machines that were last used, or made, before this, and of which no one was told since; none
+ * that a rotation ends.
+ */
+export const lockUnused = (tx: Tx, now: Date, before: Date, limit: number): Promise<MachineCredentialRow[]> =>
   tx
     .select()
     .from(machine_credentials)
@@ -139,10 +145,13 @@ export const lockUnused = (tx: Tx, now: Date, before: Date): Promise<MachineCred
         ofActive(tx),
         isNull(machine_credentials.revoked_at),
         gt(machine_credentials.expires_at, now.toISOString()),
+        ne(machine_credentials.told, ROTATED),
         sql`${idle_since} <= ${before.toISOString()}`,
         sql`coalesce(${machine_credentials.unused_told_at} < ${idle_since}, true)`,
       ),
     )
+    .orderBy(asc(machine_credentials.id))
+    .limit(limit)
     .for('update', { skipLocked: true })
 
 /** Machines marked for a credential of one administrator, of which none is still valid. */

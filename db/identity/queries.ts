@@ -1,4 +1,6 @@
-import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { union } from 'drizzle-orm/pg-core'
+import { type AuditFilter, auditMatches } from '../audit.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
 import {
@@ -9,9 +11,11 @@ import {
   groups,
   machine_credentials,
   machine_owners,
+  named_user,
   outbox,
   type UserRow,
   type UserStatus,
+  user_events,
   users,
 } from './tables.ts'
 
@@ -220,3 +224,17 @@ const endsOwned = (user_id: string): SQL =>
   sql`${outbox.payload} ->> 'credential_id' in (
     select c.id::text from ${machine_credentials} c
     join ${machine_owners} o on o.machine_id = c.machine_id where o.user_id = ${user_id})`
+
+/** Events under that filter, newest first; those of a user include events that name them. An index finds each kind. */
+export const listUserEvents = (db: Queryable, { user_id, ...filter }: AuditFilter, limit: number) => {
+  const of = (concerns: SQL | undefined) =>
+    db
+      .select()
+      .from(user_events)
+      .where(and(concerns, auditMatches(user_events, filter)))
+      .orderBy(desc(user_events.id))
+      .limit(limit)
+  if (user_id === undefined) return of(undefined)
+  const [about, naming] = [of(eq(user_events.object, `user:${user_id}`)), of(eq(named_user, user_id))]
+  return union(about, naming).orderBy(desc(user_events.id)).limit(limit)
+}

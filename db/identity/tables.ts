@@ -324,6 +324,13 @@ export const machine_assertions = identitySchema.table(
   (t) => [primaryKey({ columns: [t.credential_id, t.jti] }), index().on(t.expires_at)],
 )
 
-export const user_events = auditTable(identitySchema, 'user_events')
+/**
+ * The user whom the details of an event name: whose grant it is, who is the member or the owner. A body is canonical JSON,
+ * so a member has one spelling, and other texts in it hold no plain quotes.
+ */
+export const named_user = sql<string | null>`substring(body from '"(?:subject_id|user_id)":"([^"]+)"')`
+export const user_events = auditTable(identitySchema, 'user_events', ({ id: event_id }) => [
+  index('user_events_named_user').on(named_user, event_id).where(sql`${named_user} is not null`),
+])
 export const idempotency = idempotencyTable(identitySchema)
 export const { outbox, relay_state } = outboxTables(identitySchema, { swept: true })

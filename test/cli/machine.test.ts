@@ -7,6 +7,7 @@ import { run } from '../../apps/cli/run.ts'
 import { type Auth, PASSWORD, startAuth } from '../session/support/auth.ts'
 
 let auth: Auth
+let relay: Awaited<ReturnType<Auth['addRelay']>>
 let url: string
 const home = mkdtempSync(join(tmpdir(), 'signalbox-cli-'))
 const out: string[] = []
@@ -21,7 +22,7 @@ beforeAll(async () => {
   for (const stream of [process.stdout, process.stderr])
     vi.spyOn(stream, 'write').mockImplementation((text) => out.push(String(text)) > 0)
   auth = await startAuth({ AUTH__MACHINES__ISSUERS: '["https://ci.example.com"]' })
-  await auth.addRelay()
+  relay = await auth.addRelay()
   url = (await auth.addGateway()).url
   await auth.addUser('ada', ['admin'])
   await auth.addUser('olga')
@@ -137,4 +138,16 @@ it('lets a machine prove itself by its own key or by tokens of a CI system', asy
   ])
   expect(Date.parse(credentials[1].expires_at) - Date.now()).toBeLessThan(31 * 86_400_000)
   expect((await signalbox('ada', ['machine', 'trust', 'drop', 'builder', '-f', trust])).code).toBe(2)
+})
+
+it('says that tokens are still being ended while the relay is away', async () => {
+  expect(await signalbox('ada', ['machine', 'create', 'late', '--owner', 'olga'])).toMatchObject({ code: 0 })
+  await signalbox('ada', ['machine', 'key', 'add', 'late', '--permissions', 'identity:read'])
+  const listed = JSON.parse((await signalbox('ada', ['machine', 'list', '-o', 'json'])).out)
+  const { credentials } = listed.find(({ username }: { username: string }) => username === 'machine:late')
+  await relay.stop()
+  expect(await signalbox('ada', ['machine', 'key', 'revoke', 'late', credentials[0].id, '--yes'])).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('Revoked. Its sessions and tokens are still being ended.'),
+  })
 })

@@ -209,8 +209,21 @@ describe('a set-up', () => {
     await one.session.removeTotp({ userId: eva.user_id })
     expect(await again(codeAt(next.secret, now), { ...eva, ...next })).toBe('challenge_expired')
     expect(await one.session.getTotp({ userId: eva.user_id })).not.toHaveProperty('totp')
+    // An older build takes any row for an app.
+    expect(await one.deps.db.select().from(totp_factors).where(eq(totp_factors.user_id, eva.user_id))).toEqual([])
     const fresh = await begin(eva.user_id)
     expect(await again(codeAt(fresh.secret, now), { ...eva, ...fresh })).toBe('')
+  })
+
+  it('brings back no app that is being removed', async () => {
+    for (let round = 0; round < 5; round++) {
+      const eva = await person()
+      now = new Date(now.getTime() - 9 * MINUTE_MS)
+      const code = codeAt(eva.secret, now)
+      const set = (by: Process) => by.session.setTotp({ userId: eva.user_id, setup: eva.setup, code })
+      await Promise.all([set(two), one.session.removeTotp({ userId: eva.user_id }), set(one), set(two)])
+      expect(await one.session.getTotp({ userId: eva.user_id })).not.toHaveProperty('totp')
+    }
   })
 
   it('replaces the previous app, whose codes then no longer count', async () => {

@@ -9,6 +9,7 @@ import { inboxOf as catalogInbox } from '../../db/catalog/tables.ts'
 import { createDb } from '../../db/client.ts'
 import { pruneKeys } from '../../db/command/keys.ts'
 import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
+import { pruneEndedSetups } from '../../db/credential/totp.ts'
 import { pruneAssertions } from '../../db/identity/machines.ts'
 import { pruneInbox } from '../../db/inbox.ts'
 import { AREAS } from '../../db/migrate.ts'
@@ -61,6 +62,7 @@ it('expired rows are found by an index: a sweep scans no table that grows with o
     for (const tables of [inboxOf, catalogInbox]) await pruneInbox(db, tables)
     await pruneAssertions(db)
     await pruneEnrolmentTokens(db)
+    await pruneEndedSetups(db)
     await pruneDeliveries(db)
     await pruneDrafts(db)
     await pruneHookDeliveries(db)

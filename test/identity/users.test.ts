@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listUserEvents } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events, users } from '../../db/identity/tables.ts'
 import { PASSWORD, startIdentity, type TestIdentity } from './support/harness.ts'
 
@@ -387,6 +388,21 @@ describe('the audit log', () => {
       [`user:${ada.user_id}`, 'self_action'],
       [`user:${viewer.user_id}`, 'permission_missing'],
     ])
+  })
+
+  it('finds the events of a user by indexes', async () => {
+    const { db } = p.deps
+    await db.execute(sql`insert into identity.user_events (actor, action, object, outcome, body, mac)
+      select 'system', 'grant.created', case when n % 2 = 0 then 'grant:' else 'user:' end || gen_random_uuid(), 'done',
+        '{"details":{"subject_id":"' || gen_random_uuid() || '"}}', '' from generate_series(1, 5000) n`)
+    await db.execute(sql`analyze identity.user_events`)
+    const user = await p.newUser(ada, ['viewer'])
+    const query = listUserEvents(db, { user_id: user.user_id }, 51)
+    expect((await query).map(({ action }) => action)).toContain('user.created')
+    const { rows } = await db.execute(sql`explain (analyze, format json) ${query}`)
+    const plan = JSON.stringify(rows)
+    expect(plan).toContain('user_events_named_user')
+    expect(plan).not.toMatch(/Seq Scan|"Rows Removed by Filter":[1-9]\d{2}/)
   })
 })
 

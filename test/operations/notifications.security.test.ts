@@ -149,6 +149,28 @@ describe('an account event', () => {
     expect(text).toContain('machine:ci, key deploy, bis 02.12.2026, 00:00 Europe/Berlin')
   })
 
+  it('takes no part of a name for the end of a credential', () => {
+    const textOf = (about: string) =>
+      securityMessage({ ...FACT, event: 'key.ending', about }, { console_url: CONSOLE, content: 'titles' }).text
+    const named = 'machine:ci, key x, until 9999-99-99T9Z'
+    expect(textOf(`${named}, until 2026-12-01T23:00:00.000Z`)).toContain(`${named}, until 2026-12-01 23:00 UTC`)
+    expect(textOf(named)).toContain(named)
+  })
+
+  it('that cannot be told is given up in the end', async () => {
+    await add('webhook', `${hooks.url}/in`)
+    await happens({ ...FACT, at: 'never' })
+    await tell()
+    const states = () => p.query('select state, last_error from operations.notify_deliveries')
+    expect(await states()).toEqual([{ state: 'queued', last_error: null }])
+    await p.query(
+      `update operations.notify_deliveries set created_at = created_at - interval '25 h', next_at = clock_timestamp()`,
+    )
+    await tell()
+    expect(await states()).toEqual([{ state: 'dead', last_error: 'The message could not be made.' }])
+    expect(hooks.calls).toEqual([])
+  })
+
   it('reaches every administrator and no one else if it is about the installation', async () => {
     const ida = person(`ida${eva.name}`, ['admin'])
     Object.assign(p.people, { [ida.name]: ida })

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { createDb } from '../../db/client.ts'
 import { pruneEnrolmentTokens } from '../../db/credential/queries.ts'
+import { pruneEndedSetups } from '../../db/credential/totp.ts'
 import { pruneAssertions } from '../../db/identity/machines.ts'
 import { outbox } from '../../db/identity/tables.ts'
 import { pruneInbox } from '../../db/inbox.ts'
@@ -38,7 +39,7 @@ it('forgets events received 40 days ago and sent a month ago; unsent ones stay',
   await database.drop()
 })
 
-it('forgets only links, sign-ins of machines and messages that are over', async () => {
+it('forgets only links, set-ups, sign-ins of machines and messages that are over', async () => {
   const database = await testDatabase('identity', 'credential', 'operations')
   const { db, pool, close } = createDb(database.url, { app: 'test' })
   const days = [6, 8, 29, 31, -1]
@@ -47,6 +48,10 @@ it('forgets only links, sign-ins of machines and messages that are over', async 
   await pool.query(
     `insert into credential.enrolment_tokens (token_id, user_id, change_id, created_at, expires_at)
        select gen_random_uuid(), gen_random_uuid(), d::text, ${of('d')}, ${of('d')} from ${each}`,
+  )
+  await pool.query(
+    `insert into credential.totp_ended (user_id, setup_id, ended_at)
+       select gen_random_uuid(), lpad(abs(d)::text, 32, '0')::uuid, ${of('d')} from ${each}`,
   )
   await pool.query(
     `insert into identity.machine_assertions (credential_id, jti, expires_at) select gen_random_uuid(), d::text, ${of('d')} from ${each}`,
@@ -60,11 +65,13 @@ it('forgets only links, sign-ins of machines and messages that are over', async 
          ${of('d')}, case d when 29 then null else ${of('d')} end from ${each}`,
   )
   await pruneEnrolmentTokens(db)
+  await pruneEndedSetups(db)
   await pruneAssertions(db)
   await pruneDeliveries(db)
   const left = async (table: string, column: string) =>
     (await pool.query<{ n: string }>(`select ${column} as n from ${table}`)).rows.map(({ n }) => Number(n)).sort()
   expect(await left('credential.enrolment_tokens', 'change_id')).toEqual([-1, 6])
+  expect(await left('credential.totp_ended', 'right(setup_id::text, 2)')).toEqual([1])
   expect(await left('identity.machine_assertions', 'jti')).toEqual([-1])
   expect(await left('operations.notify_security', 'key')).toEqual([-1, 29, 6, 8])
   expect(await left('operations.notify_deliveries', 'owner')).toEqual([-1, 29, 6, 8])

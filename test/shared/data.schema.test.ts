@@ -28,18 +28,43 @@ it('the faults of five thousand nodes with one schema cost little more than thos
   for (const _ of [1, 2]) expect(schemaFault({ type: 'objekt' })).toMatch(/type/)
 })
 
-const change = (change: object) => ({ base_revision: 1, reason: 'x', changes: [change] })
+const change = (...changes: object[]) => ({ base_revision: 1, reason: 'x', changes })
 const at = '/changes/0'
 it.each([
   [ProposeBody, change({ op: 'update_node', node_id: 'a', set: { kind: 'wait' } }), [`${at}/set/kind`]],
   [ProposeBody, change({ op: 'paint', node_id: 'a' }), [`${at}/op`]],
   [ProposeBody, change({ node_id: 'a' }), [`${at}/op`]],
   [ProposeBody, change({ op: 'add_gate' }), [`${at}/gate`]],
+  [
+    ProposeBody,
+    change({ op: 'paint' }, { op: 'update_node', node_id: 'a', set: { kind: 'wait' } }, { op: 'add_gate' }),
+    [`${at}/op`, '/changes/1/set/kind', '/changes/2/gate'],
+  ],
   [When, { every_s: 59 }, ['/every_s']],
   [When, { cron: '0 22 * * *' }, ['/timezone']],
   [When, { at: 'soon', more: 1 }, ['/at', '/more']],
   [SignalBody, { type: 'pause' }, ['/type']],
 ])('names the faults of the kind that a value is meant to be: %#', (schema, value, pointers) => {
+  const named = compileSchema(schema)(value).map(({ pointer }) => pointer)
+  expect(named.sort()).toEqual(pointers)
+})
+
+const kind = (name: string) => ({
+  type: 'object',
+  properties: { [name]: { type: 'integer' } },
+  required: [name],
+  additionalProperties: false,
+})
+const union = { anyOf: [kind('a'), kind('b')] }
+it.each([
+  ['items of a list', { type: 'array', items: union }, [{ a: 'x' }, { a: 1 }, { b: 'x' }], ['/0/a', '/2/b']],
+  [
+    'values of a map',
+    { type: 'object', additionalProperties: union },
+    { p: { a: 'x' }, pq: { b: 'x' } },
+    ['/p/a', '/pq/b'],
+  ],
+])('%s of different kinds each keep their own faults', (_, schema, value, pointers) => {
   const named = compileSchema(schema)(value).map(({ pointer }) => pointer)
   expect(named.sort()).toEqual(pointers)
 })

@@ -115,7 +115,7 @@ const QUICK_HASHES = {
  * its polls only cover a lost wake-up. Benchmarks measure the real ones.
  */
 const SELDOM_POLLS: Record<string, string> = process.env.VITEST
-  ? { CATALOG__PROJECTOR__POLL_MS: '250', RELAY__OUTBOX__POLL_MS: '2000', RELAY__COMMANDS__POLL_MS: '1000' }
+  ? { CATALOG__PROJECTOR__POLL_MS: '250', RELAY__OUTBOX__POLL_MS: '1000', RELAY__COMMANDS__POLL_MS: '1000' }
   : {}
 
 /** The settings of every app of a test platform. */

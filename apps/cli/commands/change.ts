@@ -24,6 +24,10 @@ export const waiting = ({ out }: Context, made: Pending): void =>
     ],
   )
 
+/** To append to a note: says that sessions and tokens may last for another moment. */
+export const endingOf = (made: { sessions?: string } | string): string =>
+  typeof made !== 'string' && made.sessions === 'pending' ? ' Its sessions and tokens are still being ended.' : ''
+
 /** Warns if no second administrator checks the changes. */
 export const tellControl = async ({ api, out }: Context): Promise<void> => {
   const { control } = await api.get<{ control: { notice: string | null } }>(`${PATH}?page_size=1`)

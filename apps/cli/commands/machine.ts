@@ -5,7 +5,7 @@ import { type Command, type Context, needed, readDocument, text, type Values, wh
 import { missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word } from '../terminal/output.ts'
-import { isPending, type Pending, tellControl, waiting } from './change.ts'
+import { endingOf, isPending, type Pending, tellControl, waiting } from './change.ts'
 import { find } from './user.ts'
 
 type Machine = MachineView
@@ -114,8 +114,8 @@ export const machineCommands: Command[] = [
       const reason = needed(values, 'reason')
       const { id, username } = await machineNamed(context, name)
       if (!context.yes) await confirm(`disable ${username}?`)
-      await context.api.post(`/api/v1/admin/users/${id}/disable`, { reason })
-      context.out.note(`${username} is disabled.`)
+      const made = await context.api.post<{ sessions?: string }>(`/api/v1/admin/users/${id}/disable`, { reason })
+      context.out.note(`${username} is disabled.${endingOf(made)}`)
     },
   },
 ]
@@ -144,8 +144,8 @@ const ACTIONS: Record<string, Act> = {
   revoke: async (context, machine, key) => {
     const path = pathOf(machine, key)
     if (!context.yes) await confirm(`revoke the credential ${key} of ${machine.username}?`)
-    await context.api.send('DELETE', path)
-    context.out.note('Revoked.')
+    const { body } = await context.api.send<{ sessions?: string } | string>('DELETE', path)
+    context.out.note(`Revoked.${endingOf(body)}`)
   },
 }
 

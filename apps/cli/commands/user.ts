@@ -7,7 +7,7 @@ import { missing } from '../errors.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
-import { changeCommands, isPending, type Pending, tellControl, waiting } from './change.ts'
+import { changeCommands, endingOf, isPending, type Pending, tellControl, waiting } from './change.ts'
 
 type User = Static<typeof UserDetail>
 type Providers = Static<typeof ProviderViews>
@@ -183,9 +183,11 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
       const reason = needed(values, 'reason')
       const { id, username } = await find(context, given)
       if (!context.yes) await confirm(`${verb} ${username}?`)
-      const made = await context.api.post<object | Pending>(`/api/v1/admin/users/${id}/${verb}`, { reason })
+      const made = await context.api.post<{ sessions?: string } | Pending>(`/api/v1/admin/users/${id}/${verb}`, {
+        reason,
+      })
       if (isPending(made)) return waiting(context, made)
-      context.out.note(`${username} is ${verb}d.`)
+      context.out.note(`${username} is ${verb}d.${endingOf(made)}`)
     },
   }
 }

@@ -184,7 +184,7 @@ const newTrust = ({ username }: MachineRow, path: string, permissions: string[])
   }),
 })
 
-const rotationOf = (path: string, { id, name, created_at, expires_at }: Credential): Act => ({
+const rotationOf = (path: string, { id, name }: Credential): Act => ({
   title: words.rotate_one(name),
   button: words.rotate,
   effect: words.rotate_effect,
@@ -192,16 +192,14 @@ const rotationOf = (path: string, { id, name, created_at, expires_at }: Credenti
   shown: words.key_shown,
   fields: [
     { name: 'overlap', label: words.overlap, kind: 'number', value: '24' },
-    { ...DAYS, value: String(daysBetween(created_at, expires_at)) },
+    { ...DAYS, value: '', optional: true },
   ],
   body: (typed) => ({
     overlap_s: Number(typedIn(typed, 'overlap')) * 3600,
-    expires_in_days: Number(typedIn(typed, 'days')),
+    // Only the server knows how many days a key that was rotated before had.
+    expires_in_days: Number(typedIn(typed, 'days')) || undefined,
   }),
 })
-
-const daysBetween = (from: string, to: string) =>
-  Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000))
 
 const revocationOf = (path: string, { id, name }: Credential): Act => ({
   title: words.revoke_one(name),

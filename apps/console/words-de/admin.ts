@@ -136,7 +136,8 @@ export const tAdmin: typeof en.tAdmin = {
     columns: { name: 'Name', permits: 'Erlaubt', expires: 'Läuft ab', used: 'Zuletzt benutzt' },
     rotate: 'Erneuern',
     rotate_one: (name: string) => `${name} erneuern`,
-    rotate_effect: 'Ein zweiter Schlüssel entsteht. Der erste gilt bis zum Ende der Überlappung.',
+    rotate_effect:
+      'Ein zweiter Schlüssel entsteht. Der erste gilt bis zum Ende der Überlappung. Ohne Angabe der Tage erhält der zweite so viele wie der erste.',
     overlap: 'Überlappung in Stunden',
     revoke: 'Widerrufen',
     revoke_one: (name: string) => `${name} widerrufen`,

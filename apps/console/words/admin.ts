@@ -134,7 +134,8 @@ export const tAdmin = {
     columns: { name: 'Name', permits: 'Permits', expires: 'Expires', used: 'Last used' },
     rotate: 'Rotate',
     rotate_one: (name: string) => `Rotate ${name}`,
-    rotate_effect: 'A second key is made. The first works until the overlap ends.',
+    rotate_effect:
+      'A second key is made. The first works until the overlap ends. Leave the days empty to give the second as many as the first.',
     overlap: 'Overlap in hours',
     revoke: 'Revoke',
     revoke_one: (name: string) => `Revoke ${name}`,

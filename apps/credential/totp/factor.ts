@@ -89,7 +89,7 @@ export const setTotp = async (deps: Deps, { userId, setup: text, code }: SetTotp
   if (last_step === undefined) return { refused: 'totp_invalid' }
   const [{ kek_id, key }] = deps.keks
   const row = { user_id, id, last_step, kek_id, secret: seal(key, aboutRow({ user_id, id }), secret) }
-  const saved = await saveTotp(deps.db, { ...row, created_at: now.toISOString() })
+  const saved = await deps.db.transaction((tx) => saveTotp(tx, { ...row, created_at: now.toISOString() }))
   const had = saved ?? (await getTotp(deps.db, user_id))
   return had?.id === id ? { totp: message(had) } : { refused: 'challenge_expired' }
 }
@@ -126,7 +126,7 @@ const countFailure = ({ failures, failures_since }: TotpRow, now: Date) => {
 }
 
 export const removeTotp = async ({ db }: Deps, user_id: string) => ({
-  removed: (await deleteTotp(db, personOf(user_id))) !== undefined,
+  removed: (await db.transaction((tx) => deleteTotp(tx, personOf(user_id)))) !== undefined,
 })
 
 /** Reseals with the newest key what an older one sealed, so that the older key can be removed. */

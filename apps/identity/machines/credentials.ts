@@ -3,10 +3,15 @@ import { sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type Type from 'typebox'
 import { updateRows } from '../../../db/client.ts'
-import { credentialsOf, lockCredential } from '../../../db/identity/machines.ts'
-import { machine_credentials } from '../../../db/identity/tables.ts'
+import { credentialsOf, lockCredential, ROTATED } from '../../../db/identity/machines.ts'
+import { type MachineCredentialRow, machine_credentials } from '../../../db/identity/tables.ts'
 import { PLACELESS } from '../../shared/auth/permissions.ts'
-import type { CredentialRequest, NewCredential, Rotation } from '../../shared/contracts/identity/machines.ts'
+import {
+  type CredentialRequest,
+  DEFAULT_DAYS,
+  type NewCredential,
+  type Rotation,
+} from '../../shared/contracts/identity/machines.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import { isNetwork } from '../../shared/web/networks.ts'
@@ -71,7 +76,6 @@ export const rotateKey = async (
   const old = known.find(({ id, kind }) => id === credential_id && kind === 'key')
   if (!old) throw notFound('key', credential_id, 'not_found')
   const { name, permissions, scope, networks } = old
-  const had_ms = Date.parse(old.expires_at) - Date.parse(old.created_at)
   return make(deps, req, {
     machine_id,
     kind: 'key',
@@ -79,12 +83,18 @@ export const rotateKey = async (
     permissions,
     scope: scope as CredentialRequest['scope'],
     networks,
-    expires_in_days: expires_in_days ?? Math.max(1, Math.round(had_ms / DAY_MS)),
+    expires_in_days: expires_in_days ?? daysOf(old),
     jwk: null,
     trust: null,
     replaces: { credential_id, overlap_s },
   })
 }
+
+/** How long a key was meant to be valid. A rotation has cut its end: then it is the length of a new credential. */
+const daysOf = ({ told, created_at, expires_at }: MachineCredentialRow): number =>
+  told === ROTATED
+    ? DEFAULT_DAYS
+    : Math.max(1, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / DAY_MS))
 
 const make = async (
   deps: IdentityDeps,

@@ -45,15 +45,21 @@ const tellOf = async (deps: Uses<'keys'>, tx: Tx, rows: readonly MachineCredenti
 const UNUSED_DAYS = 90
 const unusedBefore = (now: Date) => new Date(now.getTime() - UNUSED_DAYS * DAY_MS)
 
-/** Whether it was last used, or made, that long ago. */
-export const isUnused = ({ last_used_at, created_at }: MachineCredentialRow, now: Date): boolean =>
-  new Date(last_used_at ?? created_at) <= unusedBefore(now)
+/** Whether its owners were told that it is not used, and it still is not, though valid. */
+export const isUnused = (row: MachineCredentialRow, now: Date): boolean => {
+  const { unused_told_at, last_used_at, created_at, revoked_at, expires_at } = row
+  if (unused_told_at === null || revoked_at !== null || new Date(expires_at) <= now) return false
+  return new Date(unused_told_at) >= new Date(last_used_at ?? created_at)
+}
+
+/** So many at a time: a long list of old credentials must not hold a transaction, nor flood the administrators. */
+const MOST_UNUSED = 100
 
 /** Records which valid credentials are not used, once until the next use of each. */
 export const noteUnused = async (deps: Uses<'db' | 'clock' | 'keys'>): Promise<number> =>
   deps.db.transaction(async (tx) => {
     const now = deps.clock.now()
-    const unused = await lockUnused(tx, now, unusedBefore(now))
+    const unused = await lockUnused(tx, now, unusedBefore(now), MOST_UNUSED)
     for (const { id } of unused)
       await updateRows(tx, { id }, machine_credentials, { unused_told_at: now.toISOString() })
     await tellOf(deps, tx, unused, 'machine.credential_unused')

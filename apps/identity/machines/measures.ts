@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
-import { liveOf, lockCredential } from '../../../db/identity/machines.ts'
+import { liveOf, lockCredential, ROTATED } from '../../../db/identity/machines.ts'
 import { type MachineCredentialRow, machine_credentials } from '../../../db/identity/tables.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -79,8 +79,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ deps, t
         const until = sql`clock_timestamp() + make_interval(secs => ${overlap_s})`
         await updateRows(tx, { id: old.id }, machine_credentials, {
           expires_at: sql`least(${machine_credentials.expires_at}, ${until})` as never,
-          // Its end is intended, so no notice is needed.
-          told: 99,
+          told: ROTATED,
         })
         const ended = { user_id: machine.id, credential_id: old.id }
         if (overlap_s === 0) await announce(tx, req, ENDED_CREDENTIAL, ended)

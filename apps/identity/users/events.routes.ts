@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { listAudit } from '../../../db/audit.ts'
-import { user_events } from '../../../db/identity/tables.ts'
+import { listUserEvents } from '../../../db/identity/queries.ts'
+import type { user_events } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
 import { pick } from '../../shared/data/pick.ts'
@@ -36,7 +36,7 @@ export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
       const { page_size, page_token, ...filter } = req.query
       const list = { route: 'user-events', ...filter }
       const [before] = pages.after(page_token, list) ?? []
-      const rows = await listAudit(deps.db, user_events, { ...filter, named: true, before }, page_size + 1)
+      const rows = await listUserEvents(deps.db, { ...filter, before }, page_size + 1)
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [String(id)])
       return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
     },

@@ -72,9 +72,18 @@ const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
     if (message) await carry(deps, delivery, destination, message)
   } catch (err) {
     deps.telemetry.log.warn({ err, delivery_id: delivery.delivery_id }, 'a message could not be made')
-    await deps.db.transaction((tx) => putOff(tx, delivery.delivery_id, OUTAGE_S))
+    await deps.db.transaction(async (tx) => {
+      if (isLate(deps, delivery, OUTAGE_S)) {
+        await endDelivery(tx, delivery.delivery_id, 'dead', 'The message could not be made.')
+        countMessages(deps.telemetry).inc({ result: 'dead' })
+      } else await putOff(tx, delivery.delivery_id, OUTAGE_S)
+    })
   }
 }
+
+/** Whether its next try would come after the time in which it is retried. */
+const isLate = ({ clock, config }: Pick<SendDeps, 'clock' | 'config'>, { created_at }: Delivery, wait_s: number) =>
+  clock.now().getTime() + wait_s * 1000 - Date.parse(created_at) > config.NOTIFY__GIVE_UP_S * 1000
 
 /** Whether a browser's session still lasts; if it has ended, the browser is removed. */
 const isOfSession = async ({ db, trust }: SendDeps, { destination_id, owner, session_id }: Destination) => {
@@ -113,13 +122,14 @@ export const countMessages = (telemetry: Telemetry) =>
 
 /** Records the result: sent, given up, or to be retried after a backoff or when the receiver asks. */
 const settle = (
-  { db, config, clock, telemetry }: SendDeps,
+  deps: SendDeps,
   delivery: Delivery,
   { kind, message }: { kind: Destination['kind']; message: Message },
   { error, final, gone, retry_after_ms = 0 }: Sent,
 ) =>
-  db.transaction(async (tx) => {
-    const { delivery_id, destination_id, attempts, created_at } = delivery
+  deps.db.transaction(async (tx) => {
+    const { telemetry } = deps
+    const { delivery_id, destination_id, attempts } = delivery
     const count = (result: 'sent' | 'again' | 'dead') => countMessages(telemetry).inc({ result })
     if (error === undefined) {
       await endDelivery(tx, delivery_id, 'sent')
@@ -130,8 +140,7 @@ const settle = (
       return count('sent')
     }
     const wait_s = Math.max(Math.min(FIRST_S * 4 ** attempts, LONGEST_S), retry_after_ms / 1000)
-    const late = clock.now().getTime() + wait_s * 1000 - Date.parse(created_at) > config.NOTIFY__GIVE_UP_S * 1000
-    if (!final && !late) {
+    if (!final && !isLate(deps, delivery, wait_s)) {
       await putOff(tx, delivery_id, wait_s, error)
       return count('again')
     }

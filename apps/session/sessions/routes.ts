@@ -32,6 +32,8 @@ export const listOf = async (
 ) => {
   const list = { route: 'sessions', user_id }
   const live = (await deps.store.list(user_id)).filter((one) => !isOver(deps, one))
+  // The store keeps a machine's sessions in the order of their last use.
+  live.sort((one, other) => isAfter(one, keyOf(other)))
   const rows = rowsFrom(live, deps.pages.place(page_token, list), page_size, isAfter)
   const { items, next_page_token } = deps.pages.cut(rows, page_size, list, keyOf)
   return { items: items.map((one) => viewOf(one, current)), next_page_token, as_of: deps.clock.now().toISOString() }

@@ -158,8 +158,9 @@ const constAt = ({ keyword, schemaPath, instancePath }: ErrorObject, union: Erro
 export const ofItsKind = (faults: readonly ErrorObject[]): ErrorObject[] => {
   const dropped = new Set<ErrorObject>()
   const replaced = new Map<ErrorObject, ErrorObject>()
-  for (const union of faults.filter(({ keyword }) => keyword === 'anyOf')) {
-    const all = branchesOf(faults, union)
+  for (const [at, union] of faults.entries()) {
+    if (union.keyword !== 'anyOf') continue
+    const all = branchesOf(faults.slice(begunAt(faults, at), at), union)
     const typed = narrowed(all, union, OF_TYPE)
     const unknown = wrongKind(typed, union)
     const kept = unknown ? typed : narrowed(typed, union, OF_MEMBERS)
@@ -171,7 +172,8 @@ export const ofItsKind = (faults: readonly ErrorObject[]): ErrorObject[] => {
   }
   // The fault of a name is said by the fault before it.
   const left = faults.filter((fault) => !dropped.has(fault) && fault.keyword !== 'propertyNames')
-  return left.map((fault) => replaced.get(fault) ?? fault)
+  // Never none: that would say that the value fits.
+  return left.length > 0 ? left.map((fault) => replaced.get(fault) ?? fault) : [...faults]
 }
 
 const narrowed = (branches: ErrorObject[][], union: ErrorObject, marks: readonly Mark[]): ErrorObject[][] => {
@@ -183,12 +185,27 @@ const narrowed = (branches: ErrorObject[][], union: ErrorObject, marks: readonly
   return kept
 }
 
+/** Ajv states a union after the faults of its branches. Other items of a list share its schema path, not its place. */
+const begunAt = (faults: readonly ErrorObject[], at: number): number => {
+  let begun = at
+  while (isWithin(faults[begun - 1], faults[at])) begun -= 1
+  return begun
+}
+
+const isWithin = (fault: ErrorObject | undefined, union: ErrorObject | undefined): boolean => {
+  if (!fault || !union) return false
+  if (union.propertyName !== undefined && fault.propertyName !== union.propertyName) return false
+  return fault.instancePath === union.instancePath || fault.instancePath.startsWith(`${union.instancePath}/`)
+}
+
 const branchesOf = (faults: readonly ErrorObject[], union: ErrorObject): ErrorObject[][] => {
   const branches = new Map<string | undefined, ErrorObject[]>()
   for (const fault of faults) {
     if (!fault.schemaPath.startsWith(`${union.schemaPath}/`)) continue
     const [at] = fault.schemaPath.slice(union.schemaPath.length + 1).split('/')
-    branches.set(at, [...(branches.get(at) ?? []), fault])
+    const branch = branches.get(at)
+    if (branch) branch.push(fault)
+    else branches.set(at, [fault])
   }
   return [...branches.values()]
 }

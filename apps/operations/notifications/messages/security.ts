@@ -12,8 +12,8 @@ const PATHS: { [E in SecurityEvent]?: string } = {
   'spray.suspected': '/audit',
 }
 const OWN_PATH = '/settings/sessions'
-/** As identity states the end of a credential. */
-const UNTIL = /, until (\d{4}-\d\d-\d\dT[\d:.]+Z)/
+/** As identity states the end of a credential, after its name. */
+const UNTIL = /, until (\d{4}-\d\d-\d\dT[\d:.]+Z)$/
 
 /** What happened, when and from where, and the way to act on it. It holds no token, and its link ends no session by itself. */
 export const securityMessage = (fact: SecurityFact, style: Style): Message => {
@@ -24,7 +24,11 @@ export const securityMessage = (fact: SecurityFact, style: Style): Message => {
   const said = [words.time(timeFor(reader, at)), ...where.filter((one) => one)]
   const remedy = words.remedies[event] ?? words.own
   const link = `${console_url}${PATHS[event] ?? OWN_PATH}`
-  const named = about && line(about).replace(UNTIL, (_, time: string) => words.until(timeFor(reader, time)))
+  const named =
+    about &&
+    line(about).replace(UNTIL, (end, time: string) =>
+      Number.isNaN(Date.parse(time)) ? end : words.until(timeFor(reader, time)),
+    )
   const shown = named === undefined ? said : [named, ...(event === 'key.ending' || event === 'key.unused' ? [] : said)]
   const details = content === 'titles' ? shown.join('\n') : undefined
   const more_today = last && words.last

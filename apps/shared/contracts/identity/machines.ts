@@ -66,6 +66,8 @@ export const NewMachine = Closed(
   },
   { examples: [{ name: 'ci-deploy', owners: ['0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'] }] },
 )
+/** How long a credential is valid if no one says otherwise. */
+export const DEFAULT_DAYS = 90
 export const NewCredential = Closed(
   {
     kind: CredentialKind,
@@ -79,7 +81,7 @@ export const NewCredential = Closed(
         description: 'The networks it may be used from; none: anywhere.',
       }),
     ),
-    expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: 90 }),
+    expires_in_days: Type.Integer({ minimum: 1, maximum: 365, default: DEFAULT_DAYS }),
     jwk: Type.Optional(Jwk),
     trust: Type.Optional(Trust),
   },
@@ -89,9 +91,19 @@ export const NewCredential = Closed(
 )
 export const Rotation = Closed(
   {
-    overlap_s: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
+    overlap_s: Type.Integer({
+      minimum: 0,
+      maximum: 604_800,
+      default: 86_400,
+      description:
+        'How long the first key still works. Tokens from it outlast the overlap by up to 900 s; with 0 they end at once, with the key.',
+    }),
     expires_in_days: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 365, description: 'By default as many as the first key was given.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 365,
+        description: `By default as many as the first key was given, or ${DEFAULT_DAYS} if it was rotated before.`,
+      }),
     ),
   },
   { examples: [{ overlap_s: 3600, expires_in_days: 90 }] },
@@ -112,7 +124,7 @@ export const CredentialView = Type.Object({
   last_used_at: nullable(time()),
   last_address: nullable(text('203.0.113.7')),
   unused: Type.Boolean({
-    description: 'Not used for 90 days, nor made since. Its owners were told.',
+    description: 'Valid, but its owners were told that it was not used for 90 days, and it was not used since.',
     examples: [false],
   }),
 })

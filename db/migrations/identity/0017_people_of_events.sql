@@ -1,0 +1,1 @@
+CREATE INDEX IF NOT EXISTS "user_events_named_user" ON "identity"."user_events" USING btree (substring(body from '"(?:subject_id|user_id)":"([^"]+)"'),"id") WHERE substring(body from '"(?:subject_id|user_id)":"([^"]+)"') is not null;
