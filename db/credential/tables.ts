@@ -52,11 +52,7 @@ export type TotpRow = typeof totp_factors.$inferSelect
 /** Setups whose app was removed: they are refused until they expire. */
 export const totp_ended = credentialSchema.table(
   'totp_ended',
-  {
-    user_id: uuid('user_id').notNull(),
-    setup_id: uuid('setup_id').notNull(),
-    ended_at: now('ended_at'),
-  },
+  { user_id: uuid('user_id').notNull(), setup_id: uuid('setup_id').notNull(), ended_at: now('ended_at') },
   (t) => [primaryKey({ columns: [t.user_id, t.setup_id] }), index().on(t.ended_at)],
 )
 

@@ -161,13 +161,14 @@ describe('a line that is wrong', () => {
     if (args.length > 1) expect(out).toBe('')
   })
 
-  it.each([['whoami', '--context', 'mars'], ['context', 'use', 'mars'], ['context', 'remove', 'mars']])(
-    'with an unknown context exits 1: %s',
-    async (...args) => {
-      const { code, err } = await signalbox(...args)
-      expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('There is no context "mars"') })
-    },
-  )
+  it.each([
+    ['whoami', '--context', 'mars'],
+    ['context', 'use', 'mars'],
+    ['context', 'remove', 'mars'],
+  ])('with an unknown context exits 1: %s', async (...args) => {
+    const { code, err } = await signalbox(...args)
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('There is no context "mars"') })
+  })
 })
 
 /** Something that listens at the address and is not Signalbox. */

@@ -114,7 +114,10 @@ describe('creating a user', () => {
     for (const grants of [
       [{ role }, { role }],
       [{ role }, { role, expires_at: '2999-01-01T00:00:00Z' }],
-      [{ role, scope }, { role, scope: turned }],
+      [
+        { role, scope },
+        { role, scope: turned },
+      ],
     ])
       expect((await ada.post('/v1/admin/users', { username: 'double', grants })).body).toMatchObject({
         status: 422,

@@ -84,7 +84,7 @@ describe('a freeze that a person makes', () => {
       expect([await pass(), (await read()).status]).toEqual([0, 'waiting'])
       await over()
       await until(async () => {
-      await pass()
+        await pass()
         return (await read()).status === 'approved'
       })
       expect(await read()).toMatchObject({ status: 'approved', decided: { by: { kind: 'system' } }, votes: [] })

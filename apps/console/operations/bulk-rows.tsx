@@ -13,12 +13,7 @@ import { EffectText, type Mode, type OperationCommand } from './effects.tsx'
 
 const words = tOperation.operations.bulk
 
-type AbleProps = {
-  able: Parted['able']
-  command: OperationCommand
-  mode: Mode
-  results: ReadonlyMap<string, Result>
-}
+type AbleProps = { able: Parted['able']; command: OperationCommand; mode: Mode; results: ReadonlyMap<string, Result> }
 
 /** The operations that the command is sent to: each with its effect, and then with its answer. */
 export const Able = ({ able, command, mode, results }: AbleProps) => (

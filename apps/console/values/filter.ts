@@ -8,10 +8,7 @@ const FIELDS = [
   ...['created_by', 'created_at', 'updated_by', 'updated_at', 'provides'],
 ]
 const INSIDE = ['labels', 'scope', 'desired_state', 'observed_state']
-const CONTAINED = new RegExp(
-  `(^|[\\s(])-?(${FIELDS.join('|')}|(${INSIDE.join('|')})\\.[^\\s=<>:!]+)\\s*:(?!//)`,
-  'i',
-)
+const CONTAINED = new RegExp(`(^|[\\s(])-?(${FIELDS.join('|')}|(${INSIDE.join('|')})\\.[^\\s=<>:!]+)\\s*:(?!//)`, 'i')
 
 /** Whether a text is words to search for rather than a filter. */
 export const isWords = (q: string): boolean => q !== '' && !COMPARED.test(q) && !CONTAINED.test(q)

@@ -1,17 +1,38 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { AppError, type CodeOf, problemOf } from '../../shared/errors.ts'
+import { AppError, type CodeOf, overloaded, problemOf } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
+import type { AccessClaims } from '../../shared/jwt/claims.ts'
+import type { Priority } from '../../shared/process/priority.ts'
+import { isTrace } from '../../shared/process/trace.ts'
+import { beginSpan } from '../../shared/tracing.ts'
 import { createAnswers } from '../counts.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { answerError, answerFile, answerPreflight, type Exchange } from './answers.ts'
-import { checkHeaders, isPreflightPath } from './headers.ts'
-import { serveRoute, UPLOAD_MS, uncount } from './route.ts'
-import { parseTarget, splitBase, type Target } from './target.ts'
+import { discardRest, streamOf } from '../proxy/bodies.ts'
+import { diskFull } from '../routes/disk.ts'
+import type { Match } from '../routes/router.ts'
+import type { Route } from '../routes/table.ts'
+import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
+import { checkHeaders, isPreflightPath, traceOf, upstreamHeaders } from './headers.ts'
+import { AUTH_BODY, chargeOpenRoute } from './open-routes.ts'
+import { type ClientAddress, parseTarget, splitBase, type Target } from './target.ts'
 import { createListener } from './tls.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
 const MAX_HEADERS = 16_384
+const API_BODY = 1_048_576
+/** The graph of an intent may have 5,000 nodes. */
+const OPERATIONS_BODY = 4_194_304
+/** Agents send logs, and artifacts of up to 256 MiB over a slow link. */
+const AGENT_BODIES: Record<string, number> = {
+  '/api/v1/execution-results': 8_388_608,
+  '/api/v1/artifacts/{sha256}': 268_435_456,
+}
+/** How long an upload of an agent may take. */
+const UPLOAD_MS = 330_000
+/** After this an app answers 503, also if it has not read the whole body. A slow body is refused before that. */
+const APP_MS = 8000
+const ARRIVAL_SHARE = 7 / 8
 /** How long a connection with a request may be still beyond the time of an answer; streams send something every 15 s. */
 const STILL_MS = 20_000
 
@@ -159,3 +180,148 @@ const methodNotAllowed = (allow: string[]) =>
   new AppError('not_found', 'method_not_allowed', 'This method is not available here.', {
     headers: { allow: allow.join(', ') },
   })
+
+/** Ends the count of this request as one in flight; streams and work end it before their answer. */
+const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
+  if (exchange.counted) pressure.leave()
+  exchange.counted = false
+}
+
+/** Runs the checks of one route, then calls its upstream. */
+const serveRoute = async (
+  deps: GatewayDeps,
+  exchange: Exchange,
+  target: Target,
+  match: Match,
+): Promise<void> => {
+  const { req } = exchange
+  const { route } = match
+  exchange.endpoint = route.path
+  if (route.class !== 'stream') exchange.priority = priorityFor(route, target)
+  const facts = { request_id: exchange.request_id, priority: route.priority }
+  exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), facts)
+  if (deps.pressure.sheds(route.priority)) throw overloaded()
+  if (deps.disk.refuses(route)) throw diskFull()
+  const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
+  if (route.permission === 'none') {
+    const read = await chargeOpenRoute(deps, exchange, route, client)
+    const body = read ?? (await deps.bodies.receive(req, limitOf(route), client.key))
+    return seated(deps, exchange, route, client.key, () => serve(deps, exchange, target, match, { client, body }))
+  }
+  if (exchange.priority === 'read' || exchange.priority === 'batch') await deps.turns()
+  const claims = await deps.guard.authenticate(req, client, route)
+  const body = await deps.bodies.receive(req, limitOf(route), claims.sub)
+  await seated(deps, exchange, route, claims.sub, async () => {
+    await deps.guard.pass(route, claims)
+    deps.guard.refuseForgery(req, claims)
+    await serve(deps, exchange, target, match, { client, claims, body })
+  })
+}
+
+const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undefined =>
+  isTrace(traceparent) ? traceparent : undefined
+
+/**
+ * Runs with a seat at the route's upstream, taken once a small body is here and before Redis is asked: a request with neither a seat nor room to wait
+ * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead.
+ */
+const seated = async (
+  { proxy }: GatewayDeps,
+  { priority, res }: Exchange,
+  { upstream }: Route,
+  flow: string,
+  run: () => Promise<void>,
+): Promise<void> => {
+  if (upstream === 'gateway' || priority === undefined || priority === 'exempt') return run()
+  const seats = proxy.seats[upstream]
+  const taken = seats.take(priority, flow, res)
+  const seat = typeof taken === 'number' ? taken : await taken
+  const since = performance.now()
+  try {
+    await run()
+  } finally {
+    seats.leave(priority, flow, seat, performance.now() - since)
+  }
+}
+
+const unknownParameter = () =>
+  new AppError('validation_error', 'schema_violation', 'This endpoint takes no query parameters.', {
+    hint: 'Send the path alone.',
+  })
+
+/** A list of more than 200 items. */
+const MANY_ITEMS = /(^|&)page_size=(20[1-9]|2[1-9]\d|[3-9]\d\d|\d{4,})(&|$)/
+
+const priorityFor = ({ priority }: Route, { query }: Target): Priority =>
+  priority === 'read' && MANY_ITEMS.test(query) ? 'batch' : priority
+
+/** The sender of a request, and its body; undefined if it is still to be streamed. */
+type Sender = { client: ClientAddress; claims?: AccessClaims; body: Buffer | null | undefined }
+
+const limitOf = ({ upstream, path }: Route): number => {
+  if (upstream === 'catalog' || path.startsWith('/scim/') || path.startsWith('/api/v1/hooks/')) return API_BODY
+  return upstream === 'operations' ? (AGENT_BODIES[path] ?? OPERATIONS_BODY) : AUTH_BODY
+}
+
+/** Sends the gateway's own answer, or the upstream's. */
+const serve = async (
+  deps: GatewayDeps,
+  exchange: Exchange,
+  target: Target,
+  { route, upstream_path }: Match,
+  { client, claims, body }: Sender,
+): Promise<void> => {
+  const { req, res, request_id } = exchange
+  const { upstream } = route
+  if (upstream === 'gateway') {
+    if (target.query !== '' && claims) throw unknownParameter()
+    const { status, body: own } = await deps.own(route.path, claims)
+    return answerJson(deps, exchange, status, own)
+  }
+  const endless = route.class === 'stream'
+  const works = route.class === 'work'
+  if (works) uncount(deps, exchange)
+  const leave = endless && claims ? deps.streams.enter(claims, () => res.destroy()) : undefined
+  try {
+    const since = performance.now()
+    const left_ms = leftOf(deps, exchange)
+    const uploads = route.path in AGENT_BODIES
+    const arrival_ms = uploads ? UPLOAD_MS : Math.min(left_ms, APP_MS) * ARRIVAL_SHARE
+    const request = {
+      method: route.method,
+      path: target.query ? `${upstream_path}?${target.query}` : upstream_path,
+      headers: upstreamHeaders(req.headers, {
+        upstream,
+        request_id,
+        address: client.address,
+        traceparent: exchange.span?.traceparent ?? traceOf(req.headers.traceparent),
+        priority: priorityFor(route, target),
+        ...(!endless && { deadline_ms: left_ms }),
+        ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
+      }),
+      body: body === undefined ? streamOf(req, limitOf(route), arrival_ms) : body,
+      endless,
+      apart: endless || works,
+      ...(uploads && { reply_ms: UPLOAD_MS }),
+      insist: route.kind === 'S',
+    }
+    await deps.proxy.pass(upstream, request, {
+      res,
+      begin: (status, headers) => {
+        exchange.upstream_ms = performance.now() - since
+        if (endless) uncount(deps, exchange)
+        beginAnswer({ deps, exchange }, upstream, route.redirects, { status, headers })
+      },
+    })
+    if (body === undefined) discardRest(req, limitOf(route))
+  } finally {
+    leave?.()
+  }
+}
+
+/** Milliseconds that the upstream has for its answer, less the time that our checks took. */
+const leftOf = ({ config }: GatewayDeps, { started }: Exchange): number =>
+  Math.max(1, Math.floor(config.GATEWAY__UPSTREAM__REPLY_MS - (performance.now() - started)))
+
+/** The middle part of the verified token: base64url of the claims, as it was signed. */
+const payloadOf = (req: IncomingMessage): string => req.headers.authorization?.split('.')[1] ?? ''

@@ -71,7 +71,9 @@ export const createRedisGate = (
     /** Limits, the denylist, the user's revoked-before and the session's ended tokens in one round trip. */
     gate: ({ bucket, claims }: GateInput) => {
       const keys = [`${prefix}lim:${bucket.key}`, ...denialKeys(claims)]
-      return judge(() => scripts.gate(keys, [...rateArguments(bucket.rate), ...sessionKeys(claims), ...factsOf(claims)]))
+      return judge(() =>
+        scripts.gate(keys, [...rateArguments(bucket.rate), ...sessionKeys(claims), ...factsOf(claims)]),
+      )
     },
     /** Which of these tokens are denied now. While Redis is away, none is known to be. */
     denied: async <T extends TokenFacts>(tokens: readonly T[]): Promise<T[]> => {

@@ -1,6 +1,6 @@
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { dualSince, ableAdmins, lockAdmins, provenAdmins, shownUsers } from '../../../db/identity/queries.ts'
+import { ableAdmins, dualSince, lockAdmins, provenAdmins, shownUsers } from '../../../db/identity/queries.ts'
 import { dual_control, user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
 import type { Uses } from '../deps.ts'

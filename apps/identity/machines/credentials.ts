@@ -92,9 +92,7 @@ export const rotateKey = async (
 
 /** How long a key was meant to be valid. A rotation has cut its end: then it is the length of a new credential. */
 const daysOf = ({ told, created_at, expires_at }: MachineCredentialRow): number =>
-  told === ROTATED
-    ? DEFAULT_DAYS
-    : Math.max(1, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / DAY_MS))
+  told === ROTATED ? DEFAULT_DAYS : Math.max(1, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / DAY_MS))
 
 const make = async (
   deps: IdentityDeps,

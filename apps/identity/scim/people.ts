@@ -1,4 +1,4 @@
-import { getUserByFolded, ableAdmins } from '../../../db/identity/queries.ts'
+import { ableAdmins, getUserByFolded } from '../../../db/identity/queries.ts'
 import { isNumbered, type Known, scimAdoptable } from '../../../db/identity/scim.ts'
 import { type UserRow, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'

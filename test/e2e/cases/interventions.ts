@@ -22,14 +22,7 @@ const held = (title: string) =>
           retry: { max_attempts: 1 },
           risk: 60,
         },
-        {
-          node_id: 'after',
-          name: 'task after',
-          executor: 'noop',
-          with: {},
-          idempotent: true,
-          depends_on: ['breaks'],
-        },
+        { node_id: 'after', name: 'task after', executor: 'noop', with: {}, idempotent: true, depends_on: ['breaks'] },
       ],
     },
   })

@@ -2,18 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import {
-  confirm,
-  dialogOf,
-  nodesOf,
-  PATIENCE_MS,
-  people,
-  press,
-  stack,
-  start,
-  tabOf,
-  takePictures,
-} from '../desk.ts'
+import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, stack, start, tabOf, takePictures } from '../desk.ts'
 
 /** Operations that wait at their gate. */
 const waiting = async (...titles: string[]) => {

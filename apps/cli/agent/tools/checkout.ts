@@ -118,7 +118,12 @@ const write = async (repo: Repo, { name, found, skipped }: Asked, commit: string
   const module = lines.find((line) => SUBMODULE.test(line))
   if (module !== undefined)
     throw refusal(`The source "${name}" has the submodule "${placeIn(module)}". Commit its files instead.`)
-  const taken = lines.filter((line) => !placeIn(line).split('/').some((part) => skipped.test(part)))
+  const taken = lines.filter(
+    (line) =>
+      !placeIn(line)
+        .split('/')
+        .some((part) => skipped.test(part)),
+  )
   await repo.must(['update-index', '--index-info'], { stdin: taken.map((line) => `${line}\n`).join('') })
   await repo.must(['checkout-index', '-q', '-a'], { work_tree: dir })
   const pointer = filesOf(dir).find(
