@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { type Dispatcher, request as undiciRequest } from 'undici'
 import { buildApp as buildCredential } from '../../../apps/credential/app.ts'
@@ -29,6 +30,7 @@ import { createRpcClient } from '../../../apps/shared/rpc/client.ts'
 import { buildApp as buildToken } from '../../../apps/token/app.ts'
 import { loadTokenConfig } from '../../../apps/token/config.ts'
 import { createDeps as createTokenDeps } from '../../../apps/token/wire.ts'
+import { users } from '../../../db/identity/tables.ts'
 import { serverUrl, testDatabase } from '../../support/database.ts'
 import { testServices } from '../../support/services.ts'
 
@@ -204,6 +206,8 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
       ),
     )
     await setPassword(user, password)
+    // The password was set without the link, which would say so.
+    await identity_deps.db.update(users).set({ enrolled: true }).where(eq(users.id, user.id))
     return user
   }
 
