@@ -24,11 +24,11 @@ const listFor = async (username: string, q: string) => {
 const select = (page: Page, title: string) =>
   page.getByRole('checkbox', { name: `Select ${title}`, exact: true }).check()
 const rowOf = (page: Page, title: string) => dialogOf(page).getByRole('listitem').filter({ hasText: title }).first()
-/** The commands that a page sends from now on, without dry runs. */
+/** The commands that a page sends from now on; its dry runs are over. */
 const commandsOf = (page: Page) => {
   const sent: { key: string; path: string }[] = []
   page.on('request', (request) => {
-    if (/\/(pause|resume|cancel)$/.test(request.url()) && request.postDataJSON().dry_run !== true)
+    if (/\/(pause|resume|cancel)$/.test(request.url()))
       sent.push({ key: request.headers()['idempotency-key'] ?? '', path: new URL(request.url()).pathname })
   })
   return sent
