@@ -188,12 +188,7 @@ const uncount = ({ pressure }: GatewayDeps, exchange: Exchange): void => {
 }
 
 /** Runs the checks of one route, then calls its upstream. */
-const serveRoute = async (
-  deps: GatewayDeps,
-  exchange: Exchange,
-  target: Target,
-  match: Match,
-): Promise<void> => {
+const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target, match: Match): Promise<void> => {
   const { req } = exchange
   const { route } = match
   exchange.endpoint = route.path
