@@ -49,7 +49,7 @@ export const buildConsole = async (out: string, screen: Screen): Promise<void> =
 }
 
 /** Moves a folder into the place of another, which other processes may do at the same moment: the last one stays. */
-const replaceFolder = (made: string, out: string): void => {
+export const replaceFolder = (made: string, out: string): void => {
   const before = `${made}.before`
   for (;;)
     try {
