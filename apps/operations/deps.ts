@@ -35,12 +35,16 @@ export type Passkeys = {
 /** Whether a session is neither ended nor expired; throws 503 while session is away. */
 export type IsActive = (user_id: string, session_id: string) => Promise<boolean>
 
+/** A token whose link ends all sessions of the person, once; throws while session is away. */
+export type OfferSignOut = (user_id: string) => Promise<string>
+
 /** The sources of trust: how user tokens, principals and service tokens are checked. Tests pass their own keys here. */
 export type Trust = {
   verifier: AccessVerifier
   principals: Principals
   passkeys: Passkeys
   isActive: IsActive
+  offerSignOut: OfferSignOut
   approvers: Approvers
   administrators: ReturnType<typeof createAdministrators>
   /** The zone and language that a person has chosen; empty if none. Throws while identity is away. */

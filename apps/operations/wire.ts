@@ -117,6 +117,7 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     principals: createPrincipals({ identityClient, outage: 'internal_error' }),
     passkeys: createPasskeys(identityClient),
     isActive: createIsActive(sessionClient),
+    offerSignOut: async (userId) => (await sessionClient.offerSignOut({ userId }).catch(throwFromRpc('session'))).token,
     approvers: createApprovers(identityClient),
     administrators: createAdministrators(identityClient),
     preferences: (userId) => identityClient.getPreferences({ userId }).catch(throwFromRpc('identity')),

@@ -4,6 +4,7 @@ import { EXAMPLE_RESULT } from '../../apps/shared/contracts/catalog/commands.ts'
 import type { Projections } from '../../apps/shared/contracts/catalog/projections.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import { createBrowser } from '../session/support/sso.ts'
+import { signOutTokenFor } from '../support/sign-out.ts'
 import { until } from '../support/until.ts'
 import type { Call } from './requests.ts'
 import { type Corp, GRAPH, startOperation, type World } from './world.ts'
@@ -252,6 +253,10 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   },
   // It ends every other session of its user, so only this example signs in as sol.
   'POST /v1/sessions/revoke-others': async ({ login }) => ({ headers: bearer((await login('sol')).access_token) }),
+  'POST /v1/sessions/sign-out': async ({ stack, login }) => {
+    const { sub } = claimsOf((await login('rae')).access_token)
+    return { body: { token: await signOutTokenFor(stack, sub) } }
+  },
   // The requesting token ends.
   'POST /v1/token/reauth': async ({ login }) => ({ headers: bearer((await login('zoe')).access_token) }),
   'POST /v1/users/me/password': async ({ login }) => ({ headers: bearer((await login('pam')).access_token) }),

@@ -112,6 +112,28 @@ describe('an account event', () => {
     expect(told[0]?.to).toEqual(['eva@example.org'])
   })
 
+  it('is mailed with a link that can only end all sessions of its person; other channels never bring it', async () => {
+    const destination_id = await add('email', 'eva@example.org')
+    await p.query(`update operations.notify_destinations set status = 'active' where destination_id = $1`, [
+      destination_id,
+    ])
+    await add('webhook', `${hooks.url}/in`)
+    const bodyOf = async (key: string, fact: object = FACT) => {
+      mail.mails.length = 0
+      await happens(fact, key)
+      await tell()
+      return mail.mails.map(({ body }) => body).join('\n')
+    }
+    expect(await bodyOf('session.auth_events 1')).toContain(`${CONSOLE}/sign-out#so1.${eva.id}`)
+    expect(JSON.stringify(hooks.calls)).not.toContain('so1.')
+    expect(await bodyOf('k1', { ...FACT, event: 'key.ending' }), 'of a machine').not.toContain('so1.')
+    p.identity.away = true
+    const without = await bodyOf('session.auth_events 2')
+    p.identity.away = false
+    expect(without).toContain(`${CONSOLE}/settings/sessions`)
+    expect(without).not.toContain('so1.')
+  })
+
   it('is written in the language and the time zone of its person; one for a program is not', async () => {
     await add('slack', `${hooks.url}/slack`)
     await add('webhook', `${hooks.url}/program`)

@@ -134,6 +134,51 @@ describe('own sessions', () => {
   })
 })
 
+describe('the link of a security message', () => {
+  const offers = () =>
+    createRpcClient(Session, {
+      url: auth.session.rpc_url,
+      signer: auth.services.signer('operations'),
+      audience: 'session-internal',
+    })
+  const signOut = (token: unknown, key: string = randomUUID()) =>
+    send(`${auth.session.url}/v1/sessions/sign-out`, { headers: { 'idempotency-key': key }, body: { token } })
+
+  it('ends all sessions of its person without a sign-in, once, and none that begin later', async () => {
+    const fay = await auth.addUser('fay')
+    const [first, second] = [(await login('fay')).body, (await login('fay')).body]
+    const { token } = await offers().offerSignOut({ userId: fay.id })
+    const key = randomUUID()
+    const answer = await signOut(token, key)
+    expect([answer.status, answer.body]).toEqual([200, { revoked: 2 }])
+    for (const { refresh_token } of [first, second]) expect((await refresh(refresh_token)).status).toBe(401)
+    const later = (await login('fay')).body
+    expect((await signOut(token, key)).body).toEqual({ revoked: 2 })
+    expect((await signOut(token)).body).toMatchObject({ category: 'validation_error', code: 'sign_out_link_invalid' })
+    expect((await refresh(later.refresh_token)).status).toBe(200)
+    expect((await refresh(me.refresh_token)).status, 'of someone else').toBe(200)
+  })
+
+  it('is refused if it was never offered or its 24 hours are over, and gives no other right', async () => {
+    const { token } = await offers().offerSignOut({ userId: eva.id })
+    const [stored] = await auth.redis.keys(`${auth.prefix}leave:*`)
+    expect(await auth.redis.ttl(String(stored))).toBeGreaterThan(86_000)
+    for (const wrong of ['so1.garbage', `${token}x`]) expect((await signOut(wrong)).status).toBe(422)
+    for (const wrong of [undefined, '', 7, 'x'.repeat(200)]) expect((await signOut(wrong)).status).toBe(400)
+    expect((await refresh(token)).status).toBe(401)
+    expect((await call('GET', '/v1/sessions', token)).status).toBe(401)
+    await auth.redis.del(String(stored))
+    expect((await signOut(token)).status).toBe(422)
+    expect((await refresh(me.refresh_token)).status).toBe(200)
+    const stranger = createRpcClient(Session, {
+      url: auth.session.rpc_url,
+      signer: auth.services.signer('relay'),
+      audience: 'session-internal',
+    })
+    await expect(stranger.offerSignOut({ userId: eva.id })).rejects.toMatchObject({ code: Code.PermissionDenied })
+  })
+})
+
 describe('the password', () => {
   it('changes with the current one, ends the other sessions and renews this one (ASVS 6.2.2, 6.2.3, 7.4.3)', async () => {
     const bob = (await login('bob')).body

@@ -10,7 +10,9 @@ const login = createRoute({
   component: lazyPage(() => import('../account/login.tsx'), 'Login'),
 })
 
-const enrol = pagesBelow(root)('/enrol', () => import('../account/enrol.tsx'), 'EnrolPage')
+const enrol = pagesBelow(root)('/enrol', () => import('../account/links/enrol.tsx'), 'EnrolPage')
+
+const signOut = pagesBelow(root)('/sign-out', () => import('../account/links/sign-out.tsx'), 'SignOutPage')
 
 const secondFactor = createRoute({
   getParentRoute: () => root,
@@ -40,6 +42,6 @@ const device = createRoute({
 })
 
 /** The pages before sign-in. */
-export const signInRoutes = [login, enrol, secondFactor] as const
+export const signInRoutes = [login, enrol, signOut, secondFactor] as const
 /** The pages of the signed-in person. */
 export const accountRoutes = [settings, sessions, passkeys, password, notifications, device] as const

@@ -15,7 +15,7 @@ import {
   moveDestination,
 } from '../../../db/operations/notifications/destinations.ts'
 import { among, getDecision, listOpen, listWaiting } from '../../../db/operations/notifications/waiting.ts'
-import type { DecisionKey } from '../../../db/operations/tables/index.ts'
+import type { DecisionKey, SecurityFact } from '../../../db/operations/tables/index.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import type { Uses } from '../deps.ts'
 import type { Channels } from './channels/channels.ts'
@@ -32,8 +32,7 @@ import {
   testMessage,
 } from './messages/decisions.ts'
 import { quietUntil } from './messages/quiet.ts'
-import { securityMessage } from './messages/security.ts'
-import type { Reader } from './messages/words.ts'
+import { isOwn, securityMessage } from './messages/security.ts'
 import { mayReach, readerOf, viewOf } from './view.ts'
 
 type SendDeps = Uses<'clock' | 'config' | 'db' | 'fence' | 'notifyKeys' | 'telemetry' | 'trust'> & {
@@ -68,7 +67,7 @@ const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
       await deps.db.transaction((tx) => endDelivery(tx, delivery.delivery_id, 'obsolete'))
       return
     }
-    const message = await messageOf(deps, delivery, await readerOf(deps, destination))
+    const message = await messageOf(deps, delivery, destination)
     if (message) await carry(deps, delivery, destination, message)
   } catch (err) {
     deps.telemetry.log.warn({ err, delivery_id: delivery.delivery_id }, 'a message could not be made')
@@ -152,12 +151,19 @@ const settle = (
   })
 
 /** Returns the message's current content; `undefined` if it is not sent now. */
-const messageOf = async (deps: SendDeps, delivery: Delivery, reader: Reader): Promise<Message | undefined> => {
+const messageOf = async (
+  deps: SendDeps,
+  delivery: Delivery,
+  destination: Destination,
+): Promise<Message | undefined> => {
   const { console_url } = deps.channels
-  const style = { console_url, content: deps.config.NOTIFY__CONTENT, reader }
+  const style = { console_url, content: deps.config.NOTIFY__CONTENT, reader: await readerOf(deps, destination) }
   if (delivery.purpose === 'code') return codeMessage(deps.notifyKeys.codeOf(delivery.destination_id), style)
   if (delivery.purpose === 'test') return testMessage(style)
-  if (delivery.fact) return securityMessage(delivery.fact, style)
+  if (delivery.fact) {
+    const sign_out = await signOutFor(deps, destination, delivery.fact)
+    return securityMessage(delivery.fact, { ...style, ...(sign_out !== undefined && { sign_out }) })
+  }
   if (delivery.decision) return outcomeOf(deps, delivery, delivery.decision, style)
   const now = deps.clock.now().getTime()
   const rules = await getRules(deps.db, delivery.owner)
@@ -171,6 +177,22 @@ const messageOf = async (deps: SendDeps, delivery: Delivery, reader: Reader): Pr
   })
   if (told.length === 0 || quiet !== undefined) return undefined
   return decisionsMessage(told, style)
+}
+
+/**
+ * The token that ends all sessions of the person whose account it is about: by mail alone, since webhooks and pushes pass
+ * through others' hands. The message does not wait for session: without a token it links to a page that asks for sign-in.
+ */
+const signOutFor = async (
+  { trust, telemetry }: SendDeps,
+  { owner, kind, removed_at }: Destination,
+  { event }: SecurityFact,
+): Promise<string | undefined> => {
+  if (kind !== 'email' || removed_at !== null || !isOwn(event) || !owner.startsWith('user:')) return undefined
+  return trust.offerSignOut(owner.slice('user:'.length)).catch((err: unknown) => {
+    telemetry.log.warn({ err }, 'a message about an account is sent without its link to end all sessions')
+    return undefined
+  })
 }
 
 /** Returns how a decision or hold ended; `undefined` if it is gone, waits again or has a newer notice: that ends it. */

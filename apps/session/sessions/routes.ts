@@ -5,6 +5,8 @@ import { allow } from '../../shared/auth/http.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/shapes.ts'
+import { sha256Hex } from '../../shared/data/digest.ts'
+import { AppError } from '../../shared/errors.ts'
 import { rowsFrom } from '../../shared/http/pages.ts'
 import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -13,7 +15,19 @@ import { commandOf, runOnce } from './commands.ts'
 import { endOwnSession, endUserSessions, isOver, viewOf } from './end.ts'
 
 const SessionParams = Type.Object({ session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }) })
+const LINK_INVALID = 'This link is invalid, used or expired.'
 const Revoked = Type.Object({ revoked: Type.Integer() })
+const SignOut = Type.Object(
+  {
+    token: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'The part after # in the link of a security message.',
+      examples: ['so1.q83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEjRWeJq80'],
+    }),
+  },
+  { additionalProperties: false },
+)
 
 export const byUser = (req: FastifyRequest) =>
   ({ actor_type: 'user', actor_id: req.caller.user_id, request_id: String(req.id) }) as const
@@ -102,4 +116,34 @@ export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) =>
       return sendStored(reply, answer)
     },
   })
+
+  app.post('/v1/sessions/sign-out', {
+    preHandler: allow('none', { kind: 'S' }),
+    operationId: 'signOutByLink',
+    summary: 'End all sessions by a link',
+    description:
+      'Ends all sessions of the person to whom a security message was sent. Its link works once, within 24 hours, without a sign-in, and gives no other right.',
+    headers: CommandHeaders,
+    body: SignOut,
+    response: { 200: Revoked },
+    handler: async (req, reply) => {
+      const { token } = req.body
+      const command = { ...commandOf(req), caller: `link:${sha256Hex(token)}` }
+      const answer = await runOnce(deps, command, async () => ({
+        status: 200,
+        body: { revoked: await signOutByLink(deps, token, String(req.id)) },
+      }))
+      return sendStored(reply, answer)
+    },
+  })
 })
+
+/** Whoever holds the link may be another reader of the person's mail, so it can only end sessions. */
+const signOutByLink = async (deps: SessionDeps, token: string, request_id: string): Promise<number> => {
+  const user_id = await deps.flows.signOutOf(token)
+  if (user_id === undefined) throw new AppError('validation_error', 'sign_out_link_invalid', LINK_INVALID)
+  const by = { actor_type: 'user', actor_id: user_id, request_id } as const
+  const revoked = await endUserSessions(deps, { user_id }, 'suspicious', by)
+  await deps.flows.spendSignOut(token)
+  return revoked
+}

@@ -49,6 +49,9 @@ export type HalfSignedIn = {
   left_s: number
 }
 
+/** How long the link of a security message may end all sessions. */
+const SIGN_OUT_S = 86_400
+
 /** How long a sign-in through a provider may take. */
 export const FLOW_S = 600
 const CODE_S = 60
@@ -57,7 +60,7 @@ const CODE_S = 60
 const RAISE = `local ended = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1]))
 redis.call('SET', KEYS[1], ended, 'EX', ARGV[2])`
 
-/** What a sign-in through a provider stores in Redis between two requests: found by the hash of a secret, used once. */
+/** What a sign-in, or a link, stores in Redis between two requests: found by the hash of a secret, used once. */
 export const createFlows = (redis: Redis, prefix: string) => {
   const keyOf = (kind: string, secret: string) => `${prefix}${kind}:${sha256Hex(secret)}`
   const put = (key: string, row: object, seconds: number) => redis.set(key, JSON.stringify(row), 'EX', seconds)
@@ -94,6 +97,13 @@ export const createFlows = (redis: Redis, prefix: string) => {
       const half = await take<HalfSignedIn>(key)
       return half && { ...half, left_s }
     },
+    offerSignOut: (token: string, user_id: string) => put(keyOf('leave', token), { user_id }, SIGN_OUT_S),
+    /** Whose sessions the token ends. It stays until they have ended, so that a failed try can be repeated. */
+    signOutOf: async (token: string) => {
+      const row = await redis.get(keyOf('leave', token))
+      return row === null ? undefined : (JSON.parse(row) as { user_id: string }).user_id
+    },
+    spendSignOut: (token: string) => redis.del(keyOf('leave', token)),
     /** Returns true the first time within these seconds. */
     once: async (name: string, seconds: number) =>
       (await redis.set(keyOf('ojti', name), '1', 'EX', seconds, 'NX')) === 'OK',

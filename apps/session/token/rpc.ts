@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { create, type JsonObject } from '@bufbuild/protobuf'
 import { TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
@@ -43,6 +44,8 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
       revokeSession: 'sessions:revoke',
       revokeUserSessions: 'sessions:revoke',
       getSessionState: 'sessions:read',
+      // Not a scope of its own: a registry from before would then refuse every call of operations.
+      offerSignOut: 'sessions:read',
     },
     {
       createSession: (request, context) => createSession(deps, request, context),
@@ -58,6 +61,11 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
         deps.revocations.assertApplied()
         const found = await deps.store.get(uuidOf(userId, 'user_id'), uuidOf(sessionId, 'session_id'))
         return { active: found?.state === 'active' && found.expires_at > deps.clock.now().getTime() * 1000 }
+      },
+      offerSignOut: async ({ userId }) => {
+        const token = `so1.${randomBytes(32).toString('base64url')}`
+        await deps.flows.offerSignOut(token, uuidOf(userId, 'user_id'))
+        return { token }
       },
     },
   )

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { type Account, signIn } from '../../../apps/platform/demo/client.ts'
 import { accessibilityOf, signInAs } from '../../support/browser.ts'
+import { signOutTokenFor } from '../../support/sign-out.ts'
 import { until } from '../../support/until.ts'
 import {
   accounts,
@@ -138,6 +139,36 @@ describe('a session in the browser', () => {
       await again.getByLabel('Enrollment token').waitFor()
       expect(await accessibilityOf(again)).toEqual([])
       await again.context().close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    "ends by the link of a security message: opening it ends none, a click all of its person's",
+    async () => {
+      const { context, page } = await sitDown('olga')
+      const { id } = await people.olga.get<{ id: string }>('/v1/users/me')
+      const token = await signOutTokenFor(stack, id)
+      const link = `${stack.gateway_url}/sign-out#${token}`
+      const stranger = await openTab(await browser.newContext({ reducedMotion: 'reduce' }))
+      await stranger.goto(link)
+      await stranger.getByRole('heading', { level: 1, name: 'End all your sessions' }).waitFor()
+      await stranger.waitForURL(`${stack.gateway_url}/sign-out`)
+      expect(await accessibilityOf(stranger)).toEqual([])
+      await page.reload()
+      await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      await press(stranger, 'End all sessions')
+      await stranger.getByRole('heading', { level: 1, name: 'All your sessions have ended' }).waitFor()
+      expect(await accessibilityOf(stranger)).toEqual([])
+      await dialogOf(page).waitFor()
+      await stranger.goto('about:blank')
+      await stranger.goto(link)
+      await press(stranger, 'End all sessions')
+      await stranger.getByText('This link is invalid, used or expired.').waitFor()
+      await stranger.getByLabel('Token').waitFor()
+      await stranger.context().close()
+      await context.close()
+      people.olga = (await stack.people()).olga
     },
     PATIENCE_MS,
   )

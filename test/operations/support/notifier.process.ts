@@ -17,6 +17,7 @@ const trust = {
   principals: createPrincipals({ identityClient: identity as never, ttl_ms: 50, outage: 'internal_error' }),
   preferences: (userId: string) => identity.getPreferences({ userId }),
   isActive: async () => true,
+  offerSignOut: async () => 'so1.token',
 } as unknown as Trust
 const telemetry = createTelemetry('operations')
 startNotifier(createDeps(loadOperationsConfig(vars), trust, loadLibrary(), { telemetry }))

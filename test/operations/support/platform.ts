@@ -263,6 +263,10 @@ export const startPlatform = async ({
     principals: createPrincipals({ identityClient: identity as never, ttl_ms: 50, outage: 'internal_error' }),
     passkeys,
     isActive: async (_user_id, session_id) => !ended.has(session_id),
+    offerSignOut: async (user_id) => {
+      if (identity.away) throw new Error('session is away')
+      return `so1.${user_id}`
+    },
     approvers: createApprovers(identity as never),
     administrators: createAdministrators(identity as never),
     preferences: (userId) => identity.getPreferences({ userId }),

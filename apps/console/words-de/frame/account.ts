@@ -216,6 +216,18 @@ export const enrol: typeof en.enrol = {
   half_note: 'Ihr Link kam in zwei Hälften, von zwei Personen der Administration. Die andere hier einfügen.',
 }
 
+/** The German texts for the link of a security message. */
+export const sign_out: typeof en.sign_out = {
+  title: 'Alle Sitzungen beenden',
+  lead: 'Das meldet jedes Gerät Ihres Kontos ab, auch Ihres. Das Passwort bleibt.',
+  submit: 'Alle Sitzungen beenden',
+  sending: 'Wird beendet …',
+  done: 'Alle Ihre Sitzungen sind beendet',
+  next: 'Der Link ist verbraucht. Anmelden, das Passwort ändern und einer Person der Administration Bescheid geben.',
+  token: 'Schlüssel aus dem Link',
+  token_note: 'Der Teil nach # im Link der Nachricht. Er gilt einmal.',
+}
+
 /** The German texts for the display settings. */
 export const display: typeof en.display = {
   title: 'Anzeige',

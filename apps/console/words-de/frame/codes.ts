@@ -179,6 +179,10 @@ const CODES: Codes = {
   blocked_by_dependents: ['Andere Ressourcen hängen von dieser ab.', 'Zuerst diese umstellen oder stilllegen.'],
   current_password_wrong: ['Das jetzige Passwort ist falsch.', 'Noch einmal eingeben.'],
   enrolment_token_invalid: ['Der Link ist unbekannt, benutzt oder abgelaufen.', 'Um einen neuen Link bitten.'],
+  sign_out_link_invalid: [
+    'Der Link ist unbekannt, benutzt oder abgelaufen.',
+    'Unter Einstellungen die Sitzungen beenden oder einen Administrator darum bitten.',
+  ],
   PasswordTooWeakError: ['Das Passwort ist zu kurz oder zu leicht zu erraten.', 'Ein längeres wählen.'],
   scope_not_allowed: ['Die Rolle gilt überall.', 'Ohne Geltungsbereich vergeben.'],
   machine_role_refused: ['Ein Dienstkonto kann diese Rolle nicht haben.', 'Eine Rolle ohne Entscheidungen wählen.'],

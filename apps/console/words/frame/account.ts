@@ -207,6 +207,17 @@ export const enrol = {
   half_note: 'Your link came in two halves, from two administrators. Paste the other one.',
 }
 
+export const sign_out = {
+  title: 'End all your sessions',
+  lead: 'This signs out every device of your account, yours too. It changes no password.',
+  submit: 'End all sessions',
+  sending: 'Ending …',
+  done: 'All your sessions have ended',
+  next: 'The link has been used. Sign in, change your password, and tell an administrator what happened.',
+  token: 'Token',
+  token_note: 'The part after # in the link of the message. It works once.',
+}
+
 export const display = {
   title: 'Display settings',
   language: 'Language',

@@ -15,9 +15,15 @@ const OWN_PATH = '/settings/sessions'
 /** As identity states the end of a credential, after its name. */
 const UNTIL = /, until (\d{4}-\d\d-\d\dT[\d:.]+Z)$/
 
-/** What happened, when and from where, and the way to act on it. It holds no token, and its link ends no session by itself. */
-export const securityMessage = (fact: SecurityFact, style: Style): Message => {
-  const { console_url, content, reader = ANYONE } = style
+/** Whether an event is about the reader's own account, so that ending their sessions helps. */
+export const isOwn = (event: SecurityEvent): boolean => PATHS[event] === undefined
+
+/**
+ * What happened, when and from where, and the way to act on it. Opening a link changes no state. `sign_out` is a token
+ * behind # of one more link: the page that it opens can only end all sessions of the reader.
+ */
+export const securityMessage = (fact: SecurityFact, style: Style & { sign_out?: string }): Message => {
+  const { console_url, content, reader = ANYONE, sign_out } = style
   const words = wordsFor(reader)
   const { event, at, ip_address, user_agent, about, last } = fact
   const where = [ip_address && words.address(line(ip_address)), user_agent && words.client(line(user_agent))]
@@ -32,7 +38,8 @@ export const securityMessage = (fact: SecurityFact, style: Style): Message => {
   const shown = named === undefined ? said : [named, ...(event === 'key.ending' || event === 'key.unused' ? [] : said)]
   const details = content === 'titles' ? shown.join('\n') : undefined
   const more_today = last && words.last
-  const text = [words.events[event], details, more_today, `${remedy}\n${link}`].filter(Boolean).join('\n\n')
+  const way = sign_out ? words.sign_out(`${console_url}/sign-out#${sign_out}`) : `${remedy}\n${link}`
+  const text = [words.events[event], details, more_today, way].filter(Boolean).join('\n\n')
   const more = details && { details, ...(named !== undefined && { about: named }) }
   return { ...plain(words.events[event], text, link, reader, event), ...more }
 }

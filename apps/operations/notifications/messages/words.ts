@@ -48,6 +48,8 @@ const en = {
   client: (client: string) => `Client: ${client}`,
   last: 'This is the last message of this kind today; the audit log has all of them.',
   own: 'If it was not you, end your other sessions, change your password and tell an administrator:',
+  sign_out: (url: string) =>
+    `If it was not you, end all your sessions. This link works once, for 24 hours, without signing in:\n${url}\n\nThen change your password and tell an administrator.`,
   remedies: {
     'key.ending': 'Until then an administrator rotates it, or makes a new one:',
     'key.seen': 'An administrator rotates it, so that it stops working:',
@@ -112,6 +114,8 @@ const de: typeof en = {
   client: (client) => `Programm: ${client}`,
   last: 'Dies ist heute die letzte Nachricht dieser Art; das Prüfprotokoll enthält alle.',
   own: 'Wenn Sie das nicht waren, beenden Sie Ihre anderen Sitzungen, ändern Sie Ihr Passwort und sagen Sie es einem Administrator:',
+  sign_out: (url) =>
+    `Wenn Sie das nicht waren, beenden Sie alle Ihre Sitzungen. Dieser Link gilt einmal, 24 Stunden lang, ohne Anmeldung:\n${url}\n\nÄndern Sie dann Ihr Passwort und sagen Sie es einem Administrator.`,
   remedies: {
     'key.ending': 'Bis dahin erneuert sie ein Administrator oder legt neue an:',
     'key.seen': 'Ein Administrator erneuert sie, damit die alten nicht mehr gelten:',

@@ -43,6 +43,11 @@ export const REQUEST = {
       'Ask an administrator for a new link.',
       422,
     ],
+    sign_out_link_invalid: [
+      'The link of a security message is unknown, used or expired.',
+      'Sign in and end your sessions under Settings, or ask an administrator to end them.',
+      422,
+    ],
     person_role_refused: ['A person cannot hold this role.', 'Grant it to a machine.', 422],
     scope_not_allowed: ['The role applies everywhere and takes no scope.', 'Grant it without a scope.', 422],
     machine_role_refused: [

@@ -1,45 +1,27 @@
-import { Link, useLocation, useNavigate } from '@tanstack/react-router'
-import { type ComponentProps, useEffect, useState } from 'react'
-import { isHalf, joinHalves } from '../../shared/contracts/client/enrolment.ts'
-import { TextField } from '../forms/field.tsx'
-import { PasswordField } from '../forms/password.tsx'
-import { Welcome } from '../frame/welcome.tsx'
-import { Heading } from '../ui/page.tsx'
-import { tAccount } from '../words/account.ts'
-import { tLogin } from '../words/frame/login.ts'
-import { enrol, newPasswordErrors } from './password.api.ts'
-import { PasswordRules } from './password-rules.tsx'
-import { useSubmission } from './submission.ts'
+import { Link } from '@tanstack/react-router'
+import { isHalf, joinHalves } from '../../../shared/contracts/client/enrolment.ts'
+import { PasswordField } from '../../forms/password.tsx'
+import { Welcome } from '../../frame/welcome.tsx'
+import { Heading } from '../../ui/page.tsx'
+import { tAccount } from '../../words/account.ts'
+import { tLogin } from '../../words/frame/login.ts'
+import { enrol, newPasswordErrors } from '../password.api.ts'
+import { PasswordRules } from '../password-rules.tsx'
+import { useSubmission } from '../submission.ts'
+import { CodeField, useLinkToken } from './token.tsx'
 
 /** The token of a link that came in two halves; any other text unchanged. A half may be pasted with its link. */
 const wholeOf = (token: string, other: string): string => joinHalves(token, other.trim().replace(/^.*#/, '')) ?? token
 
-/** A field for a part of a link, pasted by hand. */
-const CodeField = (props: ComponentProps<typeof TextField>) => (
-  <TextField {...props} className="input mono" autoComplete="off" spellCheck={false} />
-)
-
 /** Sets the first or a new password, with the token behind `#` of a one-time link. */
 export const EnrolPage = () => {
-  const { hash } = useLocation()
-  const navigate = useNavigate()
   const { fields, type, busy, done, problem, setProblem, submit } = useSubmission(
-    { token: hash, other: '', password: '' },
+    { token: '', other: '', password: '' },
     ({ token, other, password }, key) => enrol(wholeOf(token.trim(), other), password, key),
     ['other'],
   )
   const { token, other, password } = fields
-  /** Whether the link contained the token; otherwise the person pastes it. */
-  const [linked, setLinked] = useState(hash !== '')
-
-  useEffect(() => {
-    if (hash === '') return
-    // The token opens an account, so it must not stay in the address bar or the history.
-    type('token', hash)
-    setLinked(true)
-    setProblem(null)
-    void navigate({ to: '/enrol', hash: '', replace: true })
-  }, [hash, navigate, setProblem, type])
+  const linked = useLinkToken('/enrol', type, setProblem)
 
   if (done) {
     return (
