@@ -11,8 +11,8 @@ import type { SessionDeps } from '../deps.ts'
 export type Command = Omit<IdempotentRequest, 'fingerprint'> & { parts: unknown }
 
 /** A public mutation as its Idempotency-Key identifies it. */
-export const commandOf = (req: FastifyRequest): Command => ({
-  caller: `user:${req.caller.user_id}`,
+export const commandOf = (req: FastifyRequest, caller = `user:${req.caller.user_id}`): Command => ({
+  caller,
   route: `${req.method} ${req.routeOptions.url}`,
   key: String(req.headers['idempotency-key']),
   parts: { params: req.params, query: req.query, body: req.body ?? null },

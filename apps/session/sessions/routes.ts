@@ -128,7 +128,7 @@ export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) =>
     response: { 200: Revoked },
     handler: async (req, reply) => {
       const { token } = req.body
-      const command = { ...commandOf(req), caller: `link:${sha256Hex(token)}` }
+      const command = commandOf(req, `link:${sha256Hex(token)}`)
       const answer = await runOnce(deps, command, async () => ({
         status: 200,
         body: { revoked: await signOutByLink(deps, token, String(req.id)) },
