@@ -129,7 +129,7 @@ const routerOf = (plain: FastifyInstance, area: string): Router => {
       const tags = [path.startsWith('/internal/') ? 'internal' : area]
       const schema = { tags, ...described, response: { ...described.response, '4xx': Problem, '5xx': Problem } }
       const options = { bodyLimit, config, onRequest, preHandler, preValidation } as Options
-      plain[method](path, { ...options, schema, handler: handler as RouteHandlerMethod })
+      plain[method](path, { ...options, schema, handler: handler as never })
     }
   return { get: add('get'), post: add('post'), put: add('put'), patch: add('patch'), delete: add('delete'), plain }
 }
