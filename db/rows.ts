@@ -1,19 +1,19 @@
-import { DrizzleQueryError, getTableName, type Placeholder, QueryPromise, sql } from 'drizzle-orm'
-import { getTableConfig, type PgColumn, type PgTable } from 'drizzle-orm/pg-core'
+import { DrizzleQueryError, getTableName, type Placeholder, QueryPromise, SQL, sql } from 'drizzle-orm'
+import { getTableConfig, type PgColumn, PgDialect, type PgTable, type PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type pg from 'pg'
 import type { Queryable, Tx } from './client.ts'
 
 /**
- * Writes of single rows on the path of every command: the text of a statement is built once per set of columns.
- * Building it each time would cost the client more than the rest of a small statement. As with Drizzle's own builders,
+ * Writes of single rows on the path of every command: the text of a statement is built once per set of columns and
+ * expressions. Building it each time would cost the client more than the rest of a small statement. As with Drizzle's own builders,
  * a statement is sent only when awaited, and the database's error is the `cause` of the error.
  */
 export class Statement extends QueryPromise<pg.QueryResult> {
-  readonly tx: Tx
+  readonly tx: Queryable
   readonly text: string
   readonly values: unknown[]
 
-  constructor(tx: Tx, text: string, values: unknown[]) {
+  constructor(tx: Queryable, text: string, values: unknown[]) {
     super()
     this.tx = tx
     this.text = text
@@ -21,7 +21,7 @@ export class Statement extends QueryPromise<pg.QueryResult> {
   }
 
   override async execute(): Promise<pg.QueryResult> {
-    const { client } = this.tx._.session as unknown as { client: pg.PoolClient }
+    const { client } = this.tx._.session as unknown as { client: pg.Pool | pg.PoolClient }
     try {
       return await client.query(this.text, this.values)
     } catch (error) {
@@ -35,13 +35,13 @@ export type Keeper = {
   insert: (table: PgTable, rows: readonly object[]) => void
   update: (table: PgTable, key: object, set: object) => void
 }
-const keeperOf = (tx: Tx): Keeper | undefined => (tx as { keeper?: Keeper }).keeper
+const keeperOf = (tx: Queryable): Keeper | undefined => (tx as { keeper?: Keeper }).keeper
 
 /** A write that is passed to its transaction's keeper when awaited. */
 class KeptWrite extends Statement {
   readonly keep: () => void
 
-  constructor(tx: Tx, keep: () => void) {
+  constructor(tx: Queryable, keep: () => void) {
     super(tx, '', [])
     this.keep = keep
   }
@@ -65,10 +65,37 @@ const describe = (table: PgTable): Described => {
   return described
 }
 
-const driverValue = ({ columns, name }: Described, column: string, value: unknown): unknown => {
+type Part = { text: string; values: unknown[] }
+
+/** Postgres' time, as a value. */
+export const NOW = sql`clock_timestamp()`
+
+const VALUE = '$1'
+const dialect = new PgDialect()
+/** Expressions that are constants of a module, by identity. */
+const expressions = new WeakMap<SQL, Part>()
+
+/** An expression has its own parameters; any other value is one. */
+const partOf = ({ columns, name }: Described, column: string, value: unknown): Part => {
   const known = columns.get(column)
   if (!known) throw new Error(`${name} has no column ${column}`)
-  return value === null ? null : known.mapToDriverValue(value)
+  if (!(value instanceof SQL)) return { text: VALUE, values: [value === null ? null : known.mapToDriverValue(value)] }
+  const seen = expressions.get(value)
+  if (seen) return seen
+  const { sql: text, params: values } = dialect.sqlToQuery(value)
+  const part = { text, values }
+  expressions.set(value, part)
+  return part
+}
+
+/** The texts of these parts, with their parameters numbered from one part to the next. */
+const numbered = (parts: readonly Part[]): string[] => {
+  let taken = 0
+  return parts.map(({ text, values }) => {
+    const before = taken
+    taken += values.length
+    return text.replaceAll(/\$(\d+)/g, (_, number: string) => `$${before + Number(number)}`)
+  })
 }
 
 const textOf = ({ texts }: Described, key: string, write: () => string): string => {
@@ -97,36 +124,38 @@ export const insertRows = <T extends PgTable>(
   if (keeper) return new KeptWrite(tx, () => keeper.insert(table, rows))
   const described = describe(table)
   const names = givenOf(rows[0]).map(([name]) => name)
-  const text = textOf(described, `insert ${rows.length} ${more} ${names.join()}`, () => {
-    const places = rows.map((_, row) => `(${names.map((_, i) => `$${row * names.length + i + 1}`)})`)
-    return `insert into ${described.name} (${quoted(names)}) values ${places} ${more}`
+  const parts = rows.flatMap((row: Record<string, unknown>) => names.map((name) => partOf(described, name, row[name])))
+  const text = textOf(described, `insert ${more} ${names.join()} ${keyOf(parts)}`, () => {
+    const places = numbered(parts)
+    const lines = rows.map((_, row) => `(${places.slice(row * names.length, (row + 1) * names.length)})`)
+    return `insert into ${described.name} (${quoted(names)}) values ${lines} ${more}`
   })
-  const valuesOf = (row: Record<string, unknown>) => names.map((name) => driverValue(described, name, row[name]))
-  return new Statement(tx, text, rows.flatMap(valuesOf))
+  return new Statement(tx, text, valuesOf(parts))
 }
 
-/** Updates the one row with this key. */
+const keyOf = (parts: readonly Part[]): string => parts.map(({ text }) => text).join()
+const valuesOf = (parts: readonly Part[]): unknown[] => parts.flatMap(({ values }) => values)
+
+/** Updates the one row with this key; `more` follows the key, such as a further condition. */
 export const updateRow = <T extends PgTable>(
-  tx: Tx,
+  tx: Queryable,
   table: T,
   key: Partial<T['$inferSelect']>,
-  set: Partial<T['$inferInsert']>,
+  set: PgUpdateSetSource<T>,
+  more = '',
 ): Statement => {
   const keeper = keeperOf(tx)
   if (keeper) return new KeptWrite(tx, () => keeper.update(table, key, set))
   const described = describe(table)
   const [given, wanted] = [givenOf(set), Object.entries(key)]
-  const names = given.map(([name]) => name)
-  const text = textOf(described, `update ${names.join()} ${Object.keys(key).join()}`, () => {
-    const changes = names.map((name, i) => `"${name}" = $${i + 1}`)
-    const is = wanted.map(([name], i) => `"${name}" = $${names.length + i + 1}`)
-    return `update ${described.name} set ${changes.join(', ')} where ${is.join(' and ')}`
+  const names = [...given, ...wanted].map(([name]) => name)
+  const parts = [...given, ...wanted].map(([name, value]) => partOf(described, name, value))
+  const text = textOf(described, `update ${more} ${given.length} ${names.join()} ${keyOf(parts)}`, () => {
+    const equal = numbered(parts).map((place, i) => `"${names[i]}" = ${place}`)
+    const [changes, is] = [equal.slice(0, given.length), equal.slice(given.length)]
+    return `update ${described.name} set ${changes.join(', ')} where ${is.join(' and ')} ${more}`
   })
-  return new Statement(
-    tx,
-    text,
-    [...given, ...wanted].map(([name, value]) => driverValue(described, name, value)),
-  )
+  return new Statement(tx, text, valuesOf(parts))
 }
 
 const merged = new Map<string, string>()
@@ -139,7 +168,7 @@ export const inOne = (...statements: [Statement, ...Statement[]]): Statement => 
   const [{ tx }] = statements
   if (keeperOf(tx)) return new KeptWrite(tx, () => keepAll(statements))
   const key = statements.map(({ text }) => text).join(';')
-  const text = merged.get(key) ?? mergedText(statements.map(({ text, values }) => ({ text, count: values.length })))
+  const text = merged.get(key) ?? mergedText(statements)
   merged.set(key, text)
   return new Statement(
     tx,
@@ -152,13 +181,8 @@ const keepAll = (statements: readonly Statement[]): void => {
   for (const statement of statements) if (statement instanceof KeptWrite) statement.keep()
 }
 
-const mergedText = (parts: { text: string; count: number }[]): string => {
-  let taken = 0
-  const texts = parts.map(({ text, count }) => {
-    const before = taken
-    taken += count
-    return text.replaceAll(/\$(\d+)/g, (_, number: string) => `$${before + Number(number)}`)
-  })
+const mergedText = (parts: readonly Part[]): string => {
+  const texts = numbered(parts)
   const last = texts.pop()
   return texts.length === 0
     ? (last as string)

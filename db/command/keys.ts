@@ -1,11 +1,12 @@
-import { and, isNull, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { index, integer, jsonb, type PgSchema, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core'
 import { canonicalJson, hmacSha256 } from '../../apps/shared/data/digest.ts'
+import { pick } from '../../apps/shared/data/pick.ts'
 import { AppError } from '../../apps/shared/errors.ts'
 import { type Db, equals, type Queryable, type Tx } from '../client.ts'
 import { bytea } from '../columns.ts'
 import { pruneRows } from '../prune.ts'
-import { insertRow } from '../rows.ts'
+import { insertRow, updateRow } from '../rows.ts'
 
 /** First answers of public mutations, by caller, route and key (reliability.md 3). Kept 7 days. */
 export const idempotencyTable = (schema: PgSchema) =>
@@ -104,12 +105,10 @@ export const storeAnswer = async (
   request: IdempotentRequest,
   answer: StoredAnswer,
 ): Promise<StoredAnswer> => {
-  const won = await db
-    .update(table)
-    .set(answer)
-    .where(and(sameKey(table, request), isNull(table.status)))
-    .returning({ key: table.key })
-  if (won.length === 1) return answer
+  const { status, headers, body } = answer
+  const own = pick(request, 'caller', 'route', 'key')
+  const won = await updateRow(db, table, own, { status, headers, body }, 'and status is null').execute()
+  if (won.rowCount === 1) return answer
   const [row] = await db.select().from(table).where(sameKey(table, request))
   return row?.status != null && row.body ? { status: row.status, headers: row.headers ?? {}, body: row.body } : answer
 }

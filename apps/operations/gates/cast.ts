@@ -4,6 +4,7 @@ import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
 import { carryVotes, type GateRow, saveVote, swapping, voidVotes } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
+import { NOW } from '../../../db/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { groupOfVote, outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -63,7 +64,7 @@ export const castVote = async (
   if (own?.decision === vote.decision && status === 'waiting' && lost.length === 0)
     return { payload: null, events: [], effect }
 
-  const used = gate.kind === 'intervention' && { consumed_at: sql`clock_timestamp()` as never }
+  const used = gate.kind === 'intervention' && { consumed_at: NOW }
   const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
   const gone = lost.map(({ user_id }) => user_id)
   const writes = [
@@ -162,7 +163,7 @@ const decidedColumns = (command: Command, command_id: string, status: GateStatus
   status,
   approved_digest: status === 'approved' || status === 'bypassed' ? approved : null,
   decided_by: command.actor,
-  decided_at: sql`clock_timestamp()` as never,
+  decided_at: NOW,
   decided_command_id: command_id,
 })
 

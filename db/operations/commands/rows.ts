@@ -3,9 +3,9 @@ import type { CommandView } from '../../../apps/shared/contracts/operations/comm
 import type { Actor, CancelMode, Control } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { equals, first, type Queryable, type Tx, together } from '../../client.ts'
+import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { runOf } from '../../restore.ts'
-import { builtOnce } from '../../rows.ts'
+import { builtOnce, inOne, insertRow, NOW, updateRow } from '../../rows.ts'
 import { iso } from '../expressions.ts'
 import { HEAD, SYSTEM } from '../facts/state.ts'
 import { lease_waits, nodes, operation_commands, operation_control, operations, relay_state } from '../tables/index.ts'
@@ -107,32 +107,35 @@ export const appendCommand = async (
   tx: Tx,
   { deadline_s, decided, awaits = false, payload, ...command }: NewCommand,
 ): Promise<number> => {
-  const own = eq(operation_control.operation_id, command.operation_id)
-  const numbered = tx
-    .update(operation_control)
-    .set({ command_seq: NEXT_SEQ, revision: sql`${operation_control.revision} + ${decided ? 1 : 0}` })
-    .where(own)
+  const { operation_id } = command
+  const numbered = updateRow(
+    tx,
+    operation_control,
+    { operation_id },
+    { command_seq: NEXT_SEQ, ...(decided && { revision: NEXT_REVISION }) },
+    'returning command_seq',
+  )
+  const dispatched = command.class === 'start' && payload && !awaits
   // The start of an operation that waits for leases is held until they are granted (leases.ts).
-  const held = sql`(${command.kind} = 'start' and exists (select 1 from ${lease_waits} where ${lease_waits.operation_id} = ${command.operation_id}))`
+  const held = command.kind === 'start' && sql`exists (select from ${lease_waits} where operation_id = ${operation_id})`
+  const end = dispatched && dispatchEnd(operation_id, deadline_s)
   const row = {
     ...command,
-    seq: sql`(select ${operation_control.command_seq} from ${operation_control} where ${own})`,
+    seq: NUMBERED,
     payload: payload ?? {},
-    not_after:
-      command.class === 'start' && payload && !awaits
-        ? sql`case when not ${held} then ${dispatchEnd(command.operation_id, deadline_s)} end`
-        : null,
-    next_try_at: sql`case when ${held} then 'infinity'::timestamptz end`,
+    ...(end && { not_after: held ? sql`case when not ${held} then ${end} end` : end }),
+    ...(held && { next_try_at: sql`case when ${held} then 'infinity'::timestamptz end` }),
     ...(awaits && { status: 'awaiting' }),
-    ...(payload === null && { status: 'applied', outcome_at: sql`clock_timestamp()` }),
+    ...(payload === null && { status: 'applied', outcome_at: NOW }),
   }
-  const queued = tx
-    .insert(operation_commands)
-    .values(row as never)
-    .returning({ seq: operation_commands.seq })
-  const [, [made]] = await together(numbered, queued)
-  return made?.seq ?? 0
+  const queued = insertRow(tx, operation_commands, row as never, 'returning seq')
+  const { rows } = await inOne(numbered, queued)
+  return Number(rows[0]?.seq ?? 0)
 }
+
+const NEXT_REVISION = sql`${operation_control.revision} + 1`
+/** The number that the first statement of the same write returns. */
+const NUMBERED = sql`(select command_seq from w0)`
 
 /** Tells the engine a decision that no command made, in the order of commands. The caller holds the control row. */
 export const tellEngine = (
@@ -224,14 +227,16 @@ export const listPendingCommands = (db: Queryable, operation_id: string): Promis
 export type CommandState = Awaited<ReturnType<typeof listCommandStates>>[number]
 
 /** The states of these commands: one query for all pending ones. */
-export const listCommandStates = (db: Queryable, command_ids: string[]) =>
+export const listCommandStates = (db: Queryable, command_ids: readonly string[]) => statesByIds(db, { command_ids })
+const statesByIds = builtOnce(['command_ids'], (db, { command_ids }) =>
   db
     .select({
       ...pick(operation_commands, 'command_id', 'kind', 'status', 'outcome'),
       held: startHeld(sql`operations.operation_commands.operation_id`),
     })
     .from(operation_commands)
-    .where(inArray(operation_commands.command_id, command_ids))
+    .where(sql`${operation_commands.command_id} = any(${command_ids}::uuid[])`),
+)
 
 /** Unsent start-class commands: those that a cancel supersedes and the sweeper withdraws. */
 export const lockUnsentStarts = (tx: Tx, operation_id: string) =>

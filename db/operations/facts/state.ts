@@ -5,6 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type AuditEntry, appendAuditTo } from '../../audit.ts'
 import type { Tx } from '../../client.ts'
+import { insertRow, updateRow } from '../../rows.ts'
 import { chainEvidence, type EvidenceFact, type EvidenceHead } from '../tables/evidence.ts'
 import {
   audit,
@@ -47,17 +48,19 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
   const events = facts.last ? [...facts.events, facts.last(evidence_head)] : facts.events
   const rows = timelineRows(operation_id, head, events)
   const stated = { at: head.at, change_seq: head.change_seq + 1, timeline_seq: head.seq + rows.length, evidence_head }
-  const moved = tx
-    .update(operations)
-    .set({
+  const moved = updateRow(
+    tx,
+    operations,
+    { operation_id },
+    {
       ...facts.set,
       ...pick(stated, 'change_seq', 'timeline_seq'),
       evidence_seq: stated.evidence_head.seq,
       evidence_hash: stated.evidence_head.hash,
       agg_version: head.agg_version + (rows.length > 0 ? 1 : 0),
       updated_at: head.at,
-    })
-    .where(eq(operations.operation_id, operation_id))
+    },
+  )
   await Promise.all([
     moved,
     rows.length > 0 && insertRows(tx, operation_timeline_view, rows),
@@ -128,19 +131,17 @@ const promiseMessage = (
           events: events.filter(({ type }) => String(type).startsWith('operation.')),
           fetch_href: `/v1/operations/${operation_id}/timeline?after_seq=${first - 1}`,
         }
-  return tx
-    .insert(outbox)
-    .values({
-      event_id: uuidv7(),
-      agg_type: 'operation',
-      agg_id: operation_id,
-      agg_version,
-      type: 'operation.changed',
-      payload,
-      request_id,
-      trace,
-      occurred_at: at,
-    })
+  return insertRow(tx, outbox, {
+    event_id: uuidv7(),
+    agg_type: 'operation',
+    agg_id: operation_id,
+    agg_version,
+    type: 'operation.changed',
+    payload,
+    request_id,
+    trace,
+    occurred_at: at,
+  })
 }
 
 const compact = (row: Record<string, unknown>) =>

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Affected } from '../../../apps/shared/contracts/catalog/affected.ts'
 import type {
   Actor,
@@ -10,7 +10,7 @@ import type {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { builtOnce, insertRow } from '../../rows.ts'
+import { builtOnce, insertRow, NOW, updateRow } from '../../rows.ts'
 import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
 import { gates, nodes, operation_control, operation_evidence_index, operations, plans, votes } from '../tables/index.ts'
@@ -119,22 +119,17 @@ export type Swap = {
  * started (`used`: or one has). Returns false if another decision, the expiry or a cancel came first.
  */
 export const swapGate = async (tx: Tx, swap: Swap, { used = false } = {}): Promise<boolean> =>
-  (await swapping(tx, swap, used)).length === 1
+  (await swapping(tx, swap, used)).rowCount === 1
 
 /** The statement of `swapGate`, not sent yet; it succeeds on a row of `lockGate` that no node has used. */
 export const swapping = (tx: Tx, { operation_id, gate_id, from, set }: Swap, used = false) =>
-  tx
-    .update(gates)
-    .set({ ...set, updated_at: sql`clock_timestamp()` as never })
-    .where(
-      and(
-        equals(gates, { operation_id, gate_id }),
-        eq(gates.status, from.status),
-        eq(gates.round, from.round),
-        used ? undefined : isNull(gates.consumed_at),
-      ),
-    )
-    .returning({ gate_id: gates.gate_id })
+  updateRow(
+    tx,
+    gates,
+    { operation_id, gate_id, ...from },
+    { ...set, updated_at: NOW },
+    used ? '' : 'and consumed_at is null',
+  )
 
 /** One person, one vote per round: the newest counts. */
 export const saveVote = (tx: Tx, vote: typeof votes.$inferInsert) => insertRow(tx, votes, vote, REVOTED)

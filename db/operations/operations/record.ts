@@ -1,4 +1,4 @@
-import { and, eq, inArray, notInArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
@@ -6,7 +6,7 @@ import type { Change, RecordBatch, RecordResult, Report } from '../../../workflo
 import { DEADLINE } from '../../../workflows/operation/state/nodes.ts'
 import { type Db, first, type Last, type Tx, together, transact, updateRows } from '../../client.ts'
 import { readFence } from '../../restore.ts'
-import { builtOnce } from '../../rows.ts'
+import { builtOnce, NOW, updateRow } from '../../rows.ts'
 import { revisionNow } from '../commands/rows.ts'
 import { ENGINE, HEAD, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import { moveGates } from '../gates/record.ts'
@@ -186,6 +186,10 @@ const settleCommands = async (
   return events
 }
 
+const commandsByIds = builtOnce(['ids'], (tx, { ids }) =>
+  tx.select().from(operation_commands).where(sql`${operation_commands.command_id} = any(${ids}::uuid[])`),
+)
+
 const settleTogether = async (
   tx: Tx,
   operation_id: string,
@@ -194,22 +198,12 @@ const settleTogether = async (
 ): Promise<TimelineEvent[]> => {
   if (changes.length === 0) return []
   const ids = changes.map(({ command_id }) => command_id)
-  const selected = tx.select().from(operation_commands).where(inArray(operation_commands.command_id, ids))
-  const settled = changes.map(({ command_id, status, category, code, detail }) =>
-    tx
-      .update(operation_commands)
-      .set({
-        status,
-        outcome: status === 'refused' ? { category, code, detail } : null,
-        outcome_at: sql`clock_timestamp()`,
-      } as never)
-      .where(
-        and(
-          eq(operation_commands.command_id, command_id),
-          notInArray(operation_commands.status, [status, 'withdrawn']),
-        ),
-      ),
-  )
+  const selected = commandsByIds(tx, { ids })
+  const settled = changes.map(({ command_id, status, category, code, detail }) => {
+    const outcome = status === 'refused' ? { category, code, detail } : null
+    const unless = `and status not in ('${status}', 'withdrawn')`
+    return updateRow(tx, operation_commands, { command_id }, { status, outcome, outcome_at: NOW } as never, unless)
+  })
   const [rows] = await together(selected, ...settled)
   const events: TimelineEvent[] = []
   for (const { command_id, status } of changes) {
