@@ -233,6 +233,25 @@ it('if the state changed after the approval, no change is made, and the retry of
   await lab.reaches(second, 'succeeded', 'apply')
 }, 180_000)
 
+it('a saved plan goes to an agent that has its key, however many others ask', async () => {
+  const path = await lab.startGraph(change('web', 'keyed', 1))
+  await lab.waiting(path)
+  agent.child.kill('SIGSTOP')
+  const other = lab.startAgent({ ...file, name: 'other', state_dir: lab.place('other-state') })
+  await until(() => other.said().includes('Asking for work'), { timeout_ms: 60_000, what: 'the other agent' })
+  await lab.approve(path)
+  const asks = () => lab.asked().filter((one) => one.endsWith('/work')).length
+  await until(async () => (await lab.nodeOf(path, 'apply')).state === 'running', { timeout_ms: 60_000 })
+  const before = asks()
+  await until(() => asks() > before + 1, { timeout_ms: 60_000, what: 'the other agent asking again' })
+  expect((await lab.nodeOf(path, 'apply')).state).toBe('running')
+  agent.child.kill('SIGCONT')
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(other.said()).not.toContain('apply:')
+  other.child.kill('SIGKILL')
+  await other.ended
+}, 180_000)
+
 it('files of the source that changed after the preview, and a preview that was altered, are refused', async () => {
   const path = await lab.startGraph(change('web', 'ap1', 1))
   await until(async () => (await lab.nodeOf(path, 'plan')).state === 'succeeded', { timeout_ms: 60_000 })
