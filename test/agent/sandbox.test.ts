@@ -8,7 +8,7 @@ import { type Acts, type Case, descendants, startActs } from './support/acts.ts'
 import { type Agent, exitOf } from './support/agent.ts'
 import { locateBwrap } from './support/tools.ts'
 
-/** Jobs in namespaces of their own, made by the real bubblewrap: what they see, and how they end. */
+/** Jobs in namespaces of their own, made by the real bubblewrap: their view of the machine, and their end. */
 let acts: Acts
 let file: Record<string, unknown>
 let agent: Agent
@@ -61,7 +61,7 @@ const examined = (document: object): Promise<{ code: unknown; said: string }> =>
 }
 const allGone = (pids: number[]) => until(() => pids.every((pid) => !existsSync(`/proc/${pid}`)), { what: 'their end' })
 
-it('a job sees its own folder and what the file names, and no key, no other process, no other place to write', async () => {
+it('a job sees its own folder and the listed paths, and no key, no other process, no other place to write', async () => {
   const { lab } = acts
   const path = await lab.start(job('look'))
   expect((await lab.reaches(path, 'succeeded', 'look')).outputs).toEqual({ text: 'out' })

@@ -96,7 +96,7 @@ const metadata = (): Promise<Finding> =>
     )
   })
 
-/** Says of each thing that an agent needs whether this machine has it. It takes no work. */
+/** Prints for each need of an agent whether this machine meets it. Takes no work. */
 export const examine = async (context: Context, file: AgentFile): Promise<ExitCode> => {
   const { programs, secrets } = placesIn(file)
   const findings = [

@@ -49,9 +49,9 @@ export const agentCommands: Command[] = [
   },
   {
     name: 'agent doctor',
-    about: 'Checks on this machine what an agent needs: programs, credentials, sandbox, clock, server. Takes no work.',
+    about: 'Checks programs, credentials, sandbox, clock and server of an agent on this machine. Takes no work.',
     examples: ['agent doctor --file /etc/signalbox/agent.yaml'],
-    options: { file: { type: 'string', value: 'FILE', about: 'what this agent may do' } },
+    options: { file: { type: 'string', value: 'FILE', about: 'the file of the agent' } },
     repeats: 0,
     run: async (context, _, values) => {
       const { readAgentFile } = await import('../agent/tools/file.ts')

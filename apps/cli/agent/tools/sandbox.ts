@@ -22,8 +22,8 @@ const present = (path: string) => {
 const inUsr = (path: string): boolean => ['/usr', ...ROOT].some((root) => path.startsWith(`${root}/`))
 
 /**
- * The program in namespaces of its own: it sees /usr, the folder of its attempt and what the agent's file names, and no
- * process but its own. All of them die with bwrap. A write to any other place fails, because it would be lost.
+ * The program in namespaces of its own: it sees /usr, the folder of its attempt and the paths of its job and the agent's
+ * file, and no process but its own. All of them die with bwrap. A write to any other place fails, because it would be lost.
  */
 export const contain = (
   { bwrap, read = [], write = [] }: NonNullable<AgentFile['sandbox']>,
