@@ -72,7 +72,9 @@ const server = async ({ api }: Context): Promise<Finding[]> => {
     return [
       good(`server: ${api.url} knows this machine`),
       skew_ms > MOST_SKEW_MS
-        ? bad(`clock: ${Math.round(skew_ms / 1000)} s from that of ${api.url}. Let NTP set it: clouds refuse signatures.`)
+        ? bad(
+            `clock: ${Math.round(skew_ms / 1000)} s from that of ${api.url}. Let NTP set it: clouds refuse signatures.`,
+          )
         : good('clock: as that of the server'),
     ]
   } catch (error) {
@@ -92,7 +94,11 @@ const metadata = (): Promise<Finding> =>
     socket.on('error', closed)
     socket.on('timeout', closed)
     socket.on('connect', () =>
-      end(bad(`metadata: ${METADATA} answers, so each job may act in the role of this machine. Block it for their users.`)),
+      end(
+        bad(
+          `metadata: ${METADATA} answers, so each job may act in the role of this machine. Block it for their users.`,
+        ),
+      ),
     )
   })
 
@@ -107,7 +113,8 @@ export const examine = async (context: Context, file: AgentFile): Promise<ExitCo
     ...(await server(context)),
     await metadata(),
   ]
-  for (const { ok, text } of findings) context.out.print(`${ok ? paint('ok   ', 'green') : paint('fault', 'red')} ${text}`)
+  for (const { ok, text } of findings)
+    context.out.print(`${ok ? paint('ok   ', 'green') : paint('fault', 'red')} ${text}`)
   if (file.tofu || file.kubernetes) context.out.note(keyWords(file))
   return findings.every(({ ok }) => ok) ? EXIT.done : EXIT.failed
 }

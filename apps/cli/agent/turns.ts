@@ -23,7 +23,8 @@ const LAST_WORD_MS = 10_000
 export const runAgent = async (context: Context, values: Values): Promise<ExitCode> => {
   const file = readAgentFile(needed(values, 'file'))
   const fault = sandboxFault(file)
-  if (fault !== undefined) throw usageError(`${values.file}/sandbox: ${fault}`, 'See: signalbox agent doctor --file FILE')
+  if (fault !== undefined)
+    throw usageError(`${values.file}/sandbox: ${fault}`, 'See: signalbox agent doctor --file FILE')
   const stop = new AbortController()
   const kill = new AbortController()
   let signals = 0

@@ -43,7 +43,11 @@ export const createDiff = (mask: Masker) => {
       put(masker.rest())
       return {
         ...{ id: mask(id), action, digest: `sha256:${hash.digest('hex')}` },
-        fields: hunks.map(({ path, before, after }) => ({ path, ...shown('before', before), ...shown('after', after) })),
+        fields: hunks.map(({ path, before, after }) => ({
+          path,
+          ...shown('before', before),
+          ...shown('after', after),
+        })),
         ...(count > hunks.length && { fields_count: count }),
       }
     },
