@@ -108,7 +108,7 @@ beforeAll(async () => {
   file = { pools: ['infra'], uid: 0, programs, tofu: { program, sources, grace_s: 20 }, credentials: { cloud } }
   agent = lab.startAgent(file)
 }, 300_000)
-afterAll(() => lab.stop())
+afterAll(() => lab.stop(), 120_000)
 
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
 /** A preview, a gate that binds it, and the apply of exactly that preview. */

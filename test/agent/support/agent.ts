@@ -136,7 +136,7 @@ export const startLab = async (
         const { body } = must(await p.as('eva').get(`${path}/gates/${gate_id}`), 200)
         return body.status === 'waiting' ? body : undefined
       },
-      { timeout_ms: 60_000, what: `${gate_id} waiting` },
+      { timeout_ms: 110_000, what: `${gate_id} waiting` },
     )
   const nodeOf = async (path: string, node_id = 'job') => (await p.as('vic').get(`${path}/nodes/${node_id}`)).body
   return {
