@@ -157,7 +157,7 @@ it('forecasts each task of each host without a change, then runs it; no secret a
   expect(JSON.stringify(bound)).not.toContain(SECRET)
   const again = await lab.startGraph(change(inputsOf()))
   expect(boundOf(await lab.waiting(again))?.changes.map(({ id }) => id)).toEqual([])
-  // Three plays of 50 connections each.
+  // Three plays, each with several connections for a task and host.
 }, 360_000)
 
 it('a source that changed after the approval is stale, and nothing runs', async () => {

@@ -70,7 +70,7 @@ const ask = ({ api }: Context, file: AgentFile, pool = '', leaves?: 'draining' |
   const body: WorkRequest = {
     labels: { ...labels, ...keyLabel(file) },
     wait_s: Math.max(1, Math.floor(WAIT_S / pools.length)),
-    agent: { ...about, ...(file.sandbox && { sandbox: 'bwrap' }), ...(leaves && { leaves }) },
+    agent: { ...about, ...(file.sandbox && { sandbox: 'bwrap' as const }), ...(leaves && { leaves }) },
   }
   return api.send<Work | undefined>('POST', `/api/v1/pools/${pool}/work`, body)
 }

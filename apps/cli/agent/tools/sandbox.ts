@@ -46,7 +46,11 @@ export const sandboxFault = ({ sandbox, uid }: AgentFile): string | undefined =>
   if (!sandbox) return undefined
   const { path, args } = contain(sandbox, { path: '/bin/true', args: [], cwd: '/', read: [], write: [] })
   const { status, signal, stderr, error } = spawnSync(path, args, {
-    ...{ timeout: CHECK_MS, encoding: 'utf8', env: {}, cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] },
+    timeout: CHECK_MS,
+    encoding: 'utf8',
+    env: {},
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     ...(uid && { uid, gid: uid }),
   })
   if (status === 0) return undefined
