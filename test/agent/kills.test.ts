@@ -120,7 +120,8 @@ it(
       acts.lab.link.cut()
       await delay(away_ms)
       acts.lab.link.mend()
-      for (const [pool, name, path] of started) await endOf(pool, path, name, `the link cut for ${Math.round(away_ms)} ms`)
+      for (const [pool, name, path] of started)
+        await endOf(pool, path, name, `the link cut for ${Math.round(away_ms)} ms`)
     }
   },
   60_000 + rounds * 180_000,

@@ -21,7 +21,12 @@ beforeAll(async () => {
   lab.write('key', 'a-key-of-the-cloud')
   const program = (name: string, text: string) => [name, { path: lab.script(name, text), args }] as const
   file = {
-    ...{ pools: ['walled'], uid: 1500, concurrency: 2, sandbox: { bwrap: await locateBwrap(lab.folder), write: [place] } },
+    ...{
+      pools: ['walled'],
+      uid: 1500,
+      concurrency: 2,
+      sandbox: { bwrap: await locateBwrap(lab.folder), write: [place] },
+    },
     credentials: { cloud: { jobs: ['command'], env: { CLOUD_KEY: { file: `${lab.folder}/key` } } } },
     programs: Object.fromEntries([
       program(
@@ -140,6 +145,12 @@ it('an agent whose sandbox does not start takes no work, and the doctor names th
   expect(sick.said).toContain('fault credentials/cloud/env/CLOUD_KEY: other users may read')
   chmodSync(join(acts.lab.folder, 'key'), 0o600)
   const well = await examined(file)
-  for (const words of ['sandbox: jobs run', 'credentials/cloud/env/CLOUD_KEY', 'server: ', 'clock: ', 'programs/look: '])
+  for (const words of [
+    'sandbox: jobs run',
+    'credentials/cloud/env/CLOUD_KEY',
+    'server: ',
+    'clock: ',
+    'programs/look: ',
+  ])
     expect(well.said).toContain(`ok    ${words}`)
 }, 90_000)

@@ -26,7 +26,11 @@ export const refuseAgent = (
   if (kind !== 'machine' || !agentsOf(pool).has(username))
     return new AppError('policy_denied', 'not_an_agent', `${username} is not an agent of the pool "${pool}".`)
   if (needsSandbox(pool) && agent?.sandbox === undefined)
-    return new AppError('policy_denied', 'sandbox_needed', `The pool "${pool}" gives work to agents with a sandbox only.`)
+    return new AppError(
+      'policy_denied',
+      'sandbox_needed',
+      `The pool "${pool}" gives work to agents with a sandbox only.`,
+    )
   return undefined
 }
 
