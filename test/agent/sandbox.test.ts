@@ -129,7 +129,9 @@ it('a pool that demands a sandbox gives no work to agents without one, and says 
   const { sandbox: _, ...bare } = file
   const other = acts.lab.startAgent({ ...bare, name: 'bare' })
   expect(await exitOf(other)).toBe(7)
-  expect(other.said()).toContain('gives work to agents with a sandbox only')
+  expect(other.said()).toContain(
+    'policy_denied/sandbox_needed: The pool "walled" gives work to agents with a sandbox only',
+  )
   expect(other.said()).toContain('Set `sandbox`')
 }, 60_000)
 
