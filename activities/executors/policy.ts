@@ -44,10 +44,12 @@ export const loadPolicy = (file: string): ExecutorPolicy => {
 }
 
 /** A pool with agents states how they take work and how much; a pool without agents omits it. */
-const doorOf = (file: string, name: string, { mode, endpoint, max_in_flight, agents }: Pool): [string, AgentDoor][] => {
+const doorOf = (file: string, name: string, pool: Pool): [string, AgentDoor][] => {
+  const { mode, endpoint, max_in_flight, agents, min_sandbox } = pool
   const fault = (key: string, says: string) => new ConfigError(`${file}/pools/${name}/${key}: ${says}`)
   if (endpoint !== undefined && mode !== 'http') throw fault('endpoint', 'is for a pool with mode http.')
   if (agents !== undefined && mode !== 'nats') throw fault('agents', 'is for a pool with mode nats.')
+  if (min_sandbox !== undefined && agents === undefined) throw fault('min_sandbox', 'is for a pool with agents.')
   if (mode === undefined) {
     if (max_in_flight !== undefined) throw fault('max_in_flight', 'is for a pool with a mode.')
     return []

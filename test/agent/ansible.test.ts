@@ -99,7 +99,7 @@ beforeAll(async () => {
 afterAll(async () => {
   sshd?.stop()
   await lab.stop()
-})
+}, 120_000)
 
 const host = (more: object = {}) => ({
   ...{ address: '127.0.0.1', port: sshd.port, user: sshd.user, host_keys: sshd.host_keys, vars: { port: 80 } },
@@ -157,7 +157,8 @@ it('forecasts each task of each host without a change, then runs it; no secret a
   expect(JSON.stringify(bound)).not.toContain(SECRET)
   const again = await lab.startGraph(change(inputsOf()))
   expect(boundOf(await lab.waiting(again))?.changes.map(({ id }) => id)).toEqual([])
-}, 180_000)
+  // Three plays, each with several connections for a task and host.
+}, 360_000)
 
 it('a source that changed after the approval is stale, and nothing runs', async () => {
   const path = await lab.startGraph(change(inputsOf({ playbook: 'half.yml', limit: ['web1'] })))

@@ -353,8 +353,36 @@ it('masks a hunk before it cuts it: no part of a secret is left at the edge, and
   expect(diffOf('1').digest).not.toBe(diffOf('2').digest)
 })
 
+it('masks a value that the line ends of one text break', () => {
+  const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
+  const mask = maskerOf([value])
+  for (const spelled of [value, Buffer.from(value).toString('base64')])
+    for (const width of [1, 2, 7, 20]) {
+      const text = `x\n${`a ${spelled} b`.match(new RegExp(`.{1,${width}}`, 'g'))?.join('\n')}\ny`
+      expect(mask(text).replaceAll('•••', '').replaceAll('\n', ''), `${width}`).toBe('xa  by')
+    }
+  expect(mask('an honest s\nk-line\n')).toBe('an honest s\nk-line\n')
+})
+
+it('masks a value that line ends break in a diff, on the side where it is', () => {
+  const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
+  for (const spelled of [value, Buffer.from(value).toString('base64')]) {
+    const parts = spelled.match(/.{1,9}/g) ?? []
+    const diff = createDiff(maskerOf([value]))
+    const old = ['-honest', ...parts.map((part) => `-${part}`)]
+    for (const line of ['@@ -1 +1 @@', ...old, '+new', '@@ -9 +9 @@', '-x', ...parts.map((part) => `+${part}`)])
+      diff.read(line)
+    const { fields } = diff.change('key', 'update')
+    const masked = parts.map(() => '•••').join('\n')
+    expect(fields).toEqual([
+      { path: '/line 1', before: `honest\n${masked}`, after: 'new' },
+      { path: '/line 9', before: 'x', after: masked },
+    ])
+  }
+})
+
 it('a diff with more hunks than are shown gives their number', () => {
-  const diff = createDiff(plain)
+  const diff = createDiff(maskerOf([]))
   for (let i = 1; i <= 250; i += 1) for (const line of [`@@ -${i} +${i} @@`, '-a', '+b']) diff.read(line)
   const { fields, fields_count } = diff.change('file', 'update')
   expect([fields.length, fields_count]).toEqual([100, 250])

@@ -6,13 +6,14 @@ import { type Acts, type Case, killTool, startActs } from './support/acts.ts'
 
 /**
  * Kills each tool's agent, the tool itself and the worker with kill -9 at random moments. Effects are counted where
- * they happen. KILLS_ROUNDS (1) sets the number of rounds, KILLS_SEED repeats the same moments.
+ * they happen. KILLS_ROUNDS (1) sets the number of rounds, KILLS_SEED repeats the same moments,
+ * KILLS_SANDBOX=1 runs the jobs in sandboxes.
  */
 const rounds = Number(process.env.KILLS_ROUNDS ?? 1)
 const seed = Number(process.env.KILLS_SEED ?? Date.now() % 1_000_000)
 let acts: Acts
 beforeAll(async () => {
-  acts = await startActs()
+  acts = await startActs({ sandboxed: process.env.KILLS_SANDBOX === '1' })
 }, 300_000)
 afterAll(() => acts?.stop())
 
@@ -99,6 +100,28 @@ it(
       await acts.lab.replaceWorker()
       for (const [pool, name, path] of started)
         expect(await endOf(pool, path, name, 'the worker killed')).toMatchObject({ state: 'succeeded', did: 1 })
+    }
+  },
+  60_000 + rounds * 180_000,
+)
+
+it(
+  'a link that breaks at any moment, for a moment or longer than an agent may be silent: no effect happens twice',
+  async () => {
+    const dice = createDice(seed)
+    for (let round = 0; round < rounds; round++) {
+      const started: [string, string, string][] = []
+      for (const pool of Object.keys(acts.CASES)) {
+        const name = `${pool}-link-${round}`
+        started.push([pool, name, await acts.startCase(pool, name)])
+      }
+      await delay(dice.between(0, 1500))
+      const away_ms = dice.pick([dice.between(200, 4000), dice.between(11_000, 18_000)])
+      acts.lab.link.cut()
+      await delay(away_ms)
+      acts.lab.link.mend()
+      for (const [pool, name, path] of started)
+        await endOf(pool, path, name, `the link cut for ${Math.round(away_ms)} ms`)
     }
   },
   60_000 + rounds * 180_000,

@@ -108,7 +108,7 @@ beforeAll(async () => {
   file = { pools: ['infra'], uid: 0, programs, tofu: { program, sources, grace_s: 20 }, credentials: { cloud } }
   agent = lab.startAgent(file)
 }, 300_000)
-afterAll(() => lab.stop())
+afterAll(() => lab.stop(), 120_000)
 
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
 /** A preview, a gate that binds it, and the apply of exactly that preview. */
@@ -231,6 +231,25 @@ it('if the state changed after the approval, no change is made, and the retry of
   expect(gate.digest).not.toBe(old.digest)
   expect(boundOf(gate)).toMatchObject({ base: { serial }, counts: { update: 1 } })
   await lab.reaches(second, 'succeeded', 'apply')
+}, 180_000)
+
+it('a saved plan goes to an agent that has its key, however many others ask', async () => {
+  const path = await lab.startGraph(change('web', 'keyed', 1))
+  await lab.waiting(path)
+  agent.child.kill('SIGSTOP')
+  const other = lab.startAgent({ ...file, name: 'other', state_dir: lab.place('other-state') })
+  await until(() => other.said().includes('Asking for work'), { timeout_ms: 60_000, what: 'the other agent' })
+  await lab.approve(path)
+  const asks = () => lab.asked().filter((one) => one.endsWith('/work')).length
+  await until(async () => (await lab.nodeOf(path, 'apply')).state === 'running', { timeout_ms: 60_000 })
+  const before = asks()
+  await until(() => asks() > before + 1, { timeout_ms: 60_000, what: 'the other agent asking again' })
+  expect((await lab.nodeOf(path, 'apply')).state).toBe('running')
+  agent.child.kill('SIGCONT')
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(other.said()).not.toContain('apply:')
+  other.child.kill('SIGKILL')
+  await other.ended
 }, 180_000)
 
 it('files of the source that changed after the preview, and a preview that was altered, are refused', async () => {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { crashPoint } from '../../../apps/shared/crash.ts'
-import { isObject } from '../../../apps/shared/data/pointer.ts'
+import { isObject, readPointer } from '../../../apps/shared/data/pointer.ts'
 import { traceNow } from '../../../apps/shared/process/trace.ts'
 import {
   closeExecution,
@@ -45,7 +45,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     // A worker may die between the end of a handover and that of its attempt.
     if (known?.closed && known.begun && !context.idempotent) return { ...unknown('The agent was lost.'), final: true }
     if (known?.closed && known.handovers >= HANDOVERS)
-      return known.started ? unknown('The agent was lost.', known) : untaken(known, context.with.labels)
+      return known.started ? unknown('The agent was lost.', known) : untaken(known, labelsOf(context))
     if (!known || known.closed) return handOver(policy, deps, context, known)
     const { operation_id, node_id, attempt } = context
     const { fence, generation } = known
@@ -60,22 +60,29 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     if (!known.started && (known.unbegun || known.start_due) && (await close('not_started')))
       return known.unbegun && known.handovers < HANDOVERS
         ? handOver(policy, deps, context, known)
-        : untaken(known, context.with.labels)
+        : untaken(known, labelsOf(context))
     if (known.overdue && (await close('over'))) return { ...unknown('The agent did not end it in time.'), final: true }
     if (known.silent && (await close('silent'))) return unknown('The agent was silent for three heartbeats.', known)
     return waiting(known.look_after_s)
   },
 })
 
-const untaken = (known: Execution, labels: unknown): ExecutorResult => {
+/** Those of the step. A saved plan opens only for agents that have its key, and they say so by a label. */
+const labelsOf = (context: ExecutorContext): Record<string, unknown> => {
+  const { labels, inputs } = context.with
+  const key = readPointer(inputs, '/preview/plan/key')
+  return { ...(isObject(labels) && labels), ...(typeof key === 'string' && { seal_key: key }) }
+}
+
+const untaken = (known: Execution, labels: Record<string, unknown>): ExecutorResult => {
   const did = known.unbegun ? 'began' : 'took'
   return known.begun
     ? unknown(`An agent was lost, and no other ${did} the work in time.`, known)
     : failed('not_picked_up', `${noneOf(known.pool, labels)} ${did} it in time, so it has no effect.`)
 }
 
-const noneOf = (pool: string, labels: unknown): string => {
-  const asked = Object.entries(isObject(labels) ? labels : {}).map((pair) => pair.join('='))
+const noneOf = (pool: string, labels: Record<string, unknown>): string => {
+  const asked = Object.entries(labels).map((pair) => pair.join('='))
   return `No agent of the pool "${pool}"${asked.length > 0 ? ` with ${asked.join(', ')}` : ''}`
 }
 
@@ -93,10 +100,11 @@ const waiting = (look_after_s: number): ExecutorResult => ({
 /** The row precedes the message, so that an agent that answers at once finds its token known. */
 const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext, known?: Execution) => {
   const { operation_id, node_id, attempt, generation, fence, key, pool, timeouts } = context
-  const { job, inputs = {}, labels } = context.with
+  const { job, inputs = {}, labels: asked } = context.with
   const { secrets } = context
-  if (typeof job !== 'string' || !isObject(inputs) || !isObject(labels ?? {}))
+  if (typeof job !== 'string' || !isObject(inputs) || !isObject(asked ?? {}))
     return failed('refused', '"job" must be a text; "inputs" and "labels" must be objects.')
+  const labels = labelsOf(context)
   const door = policy.agentsOf(pool)
   if (!door) return failed('refused', `The pool "${pool}" has no agents.`)
   // The time of the work begins with its first agent; a later one has the rest.
@@ -126,7 +134,7 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     results_url: `${deps.agents_url}/execution-results`,
     artifacts_url: `${deps.agents_url}/artifacts`,
     ...(trace !== undefined && { trace }),
-    ...(labels !== undefined && { labels }),
+    ...(Object.keys(labels).length > 0 && { labels }),
     // Last, because others fill these: an agent that reads the first member of a name reads ours.
     job,
     inputs,

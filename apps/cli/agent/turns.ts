@@ -3,11 +3,12 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Work, WorkRequest } from '../../shared/contracts/engine/executions.ts'
 import { type Context, needed, type Values } from '../command.ts'
-import { CliError, EXIT, type ExitCode } from '../errors.ts'
+import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { versionOfClient } from '../version.ts'
 import { carryOut, removeLeft } from './attempt.ts'
 import { type AgentFile, readAgentFile } from './tools/file.ts'
-import { keyWords } from './tools/seal.ts'
+import { sandboxFault } from './tools/sandbox.ts'
+import { keyLabel, keyWords } from './tools/seal.ts'
 
 const LONGEST_WAIT_MS = 30_000
 /** How long a request for work waits, over all pools. */
@@ -21,6 +22,9 @@ const LAST_WORD_MS = 10_000
 /** Carries out the work of the file's pools until a signal ends it, or once. */
 export const runAgent = async (context: Context, values: Values): Promise<ExitCode> => {
   const file = readAgentFile(needed(values, 'file'))
+  const fault = sandboxFault(file)
+  if (fault !== undefined)
+    throw usageError(`${values.file}/sandbox: ${fault}`, 'See: signalbox agent doctor --file FILE')
   const stop = new AbortController()
   const kill = new AbortController()
   let signals = 0
@@ -64,9 +68,9 @@ const ask = ({ api }: Context, file: AgentFile, pool = '', leaves?: 'draining' |
   const { labels = {}, concurrency = 1, pools } = file
   const about = { name: nameOf(file), instance: INSTANCE, version: versionOfClient(), concurrency, pools }
   const body: WorkRequest = {
-    labels,
+    labels: { ...labels, ...keyLabel(file) },
     wait_s: Math.max(1, Math.floor(WAIT_S / pools.length)),
-    agent: { ...about, ...(leaves && { leaves }) },
+    agent: { ...about, ...(file.sandbox && { sandbox: 'bwrap' as const }), ...(leaves && { leaves }) },
   }
   return api.send<Work | undefined>('POST', `/api/v1/pools/${pool}/work`, body)
 }

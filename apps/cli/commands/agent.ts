@@ -48,6 +48,17 @@ export const agentCommands: Command[] = [
     run: async (context, _, values) => (await import('../agent/turns.ts')).runAgent(context, values),
   },
   {
+    name: 'agent doctor',
+    about: 'Checks programs, credentials, sandbox, clock and server of an agent on this machine. Takes no work.',
+    examples: ['agent doctor --file /etc/signalbox/agent.yaml'],
+    options: { file: { type: 'string', value: 'FILE', about: 'the file of the agent' } },
+    repeats: 0,
+    run: async (context, _, values) => {
+      const { readAgentFile } = await import('../agent/tools/file.ts')
+      return (await import('../agent/doctor.ts')).examine(context, readAgentFile(needed(values, 'file')))
+    },
+  },
+  {
     name: 'agent list',
     about: 'Lists the agents that ask for work: their pools, last sign of life and current work.',
     examples: ['agent list', 'agent list --select "items[status=\'silent\'].agent"'],

@@ -16,7 +16,7 @@ const ANSWER_MS = 1500
 /** A drain concerns requests that wait now, for seconds. The oldest have none. */
 const MOST_DRAINING = 1000
 
-type Deps = Uses<'agentsOf' | 'config' | 'db' | 'nats' | 'telemetry'>
+type Deps = Uses<'agentsOf' | 'needsSandbox' | 'config' | 'db' | 'nats' | 'telemetry'>
 
 /** The endpoint for agents that ask for work (operations.md 7.4): only machines that the pool names. The list of agents. */
 export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
@@ -54,7 +54,7 @@ export const workRoutes = routes<Deps>('agents', (app, { deps }) => {
     handler: async (req, reply) => {
       const { labels = {}, wait_s = 5, agent } = req.body
       const { pool } = req.params
-      const refused = refuseAgent(deps, req.caller, pool)
+      const refused = refuseAgent(deps, req.caller, pool, req.body)
       if (refused) throw refused
       const one = seenOf(deps, req.caller.username, pool, req.body)
       const asking = `${one.agent} ${agent?.instance ?? ''}`

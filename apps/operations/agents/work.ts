@@ -16,15 +16,23 @@ const LEAST_WAIT_MS = 1000
 /** Clocks differ by less than this. */
 const OVERDUE_MS = 60_000
 
-/** Why a caller may take no work of a pool. One answer for all: it does not tell whether the pool exists. */
+/** Why a caller may take no work of a pool. A stranger gets one answer, which does not tell whether the pool exists. */
 export const refuseAgent = (
-  { agentsOf }: Uses<'agentsOf'>,
+  { agentsOf, needsSandbox }: Uses<'agentsOf' | 'needsSandbox'>,
   { kind, username }: Pick<Caller, 'kind' | 'username'>,
   pool: string,
-): AppError | undefined =>
-  kind === 'machine' && agentsOf(pool).has(username)
-    ? undefined
-    : new AppError('policy_denied', 'not_an_agent', `${username} is not an agent of the pool "${pool}".`)
+  { agent }: WorkRequest,
+): AppError | undefined => {
+  if (kind !== 'machine' || !agentsOf(pool).has(username))
+    return new AppError('policy_denied', 'not_an_agent', `${username} is not an agent of the pool "${pool}".`)
+  if (needsSandbox(pool) && agent?.sandbox === undefined)
+    return new AppError(
+      'policy_denied',
+      'sandbox_needed',
+      `The pool "${pool}" gives work to agents with a sandbox only.`,
+    )
+  return undefined
+}
 
 /** The agent as it describes itself; only pools whose work its machine may take count. */
 export const seenOf = (

@@ -8,6 +8,8 @@ import type { ProgramRules } from '../graph/executors.ts'
 
 /** The machines that may take the work of a pool over the API. */
 export type AgentRules = (pool: string) => ReadonlySet<string>
+/** Whether these machines must run its jobs in a sandbox. */
+export type SandboxRules = (pool: string) => boolean
 
 /** Whether steps of a pool may resolve a reference to a secret. */
 export type SecretRules = (pool: string, reference: string) => boolean
@@ -19,7 +21,7 @@ export type SecretRules = (pool: string, reference: string) => boolean
  */
 export const loadExecutorRules = (
   file: string,
-): { mayResolve: SecretRules; programs: ProgramRules; agentsOf: AgentRules } => {
+): { mayResolve: SecretRules; programs: ProgramRules; agentsOf: AgentRules; needsSandbox: SandboxRules } => {
   const document = readPolicyFile(file)
   const pools = readPointer(document, '/pools')
   if (!isObject(pools)) throw new ConfigError(`${file}/pools: must be an object.`)
@@ -36,6 +38,7 @@ export const loadExecutorRules = (
     }),
   )
   return {
+    needsSandbox: (pool) => readPointer(pools[pool], '/min_sandbox') !== undefined,
     agentsOf: (pool) => agents.get(pool) ?? new Set(),
     mayResolve: (pool, reference) => (rules.get(pool) ?? []).some((matches) => matches(reference)),
     programs: programRules(file, readPointer(document, '/programs') ?? {}),

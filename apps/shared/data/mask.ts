@@ -92,13 +92,14 @@ export type Masker = ((text: string, about?: { cut?: boolean; hidden?: readonly 
 
 /**
  * Replaces these secret values wherever they appear: verbatim, without a scheme such as "Bearer", line by line, in hex,
- * in base64, and as URLs and JSON escape them. In base64 it finds them within a longer text too. `cut`: the text may end
- * within a value. `hidden`: parts of values that are known already. All are looked for in the text as it was.
+ * in base64, and as URLs and JSON escape them. In base64 it finds them within a longer text too. Line ends may break them.
+ * `cut`: the text may end within a value. `hidden`: parts of values that are known already. All are looked for in the
+ * text as it was.
  */
 export const maskerOf = (secrets: readonly string[]): Masker => {
   const forms = formsOf(secrets)
   const mask: (...given: Parameters<Masker>) => string = (text, { cut = false, hidden = [] } = {}) => {
-    const ranges = [...hidden]
+    const ranges = [...hidden, ...brokenIn(text, forms)]
     for (const form of forms.all)
       for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) ranges.push([at, at + form.length])
     const at = cut ? beginningIn(text, forms, SHORT_START) : text.length
@@ -173,6 +174,19 @@ const hideBroken = (lines: { text: string; hidden: Range[] }[], from: number, en
     if (form !== undefined) hideParts(lines, at, at + form.length)
   }
   return open
+}
+
+/** The parts of values that the line ends of one text break. */
+const brokenIn = (text: string, forms: Forms): Range[] => {
+  if (!text.includes('\n')) return []
+  const lines = text.split('\n').map((line) => ({ text: line, hidden: [] as Range[] }))
+  hideBroken(lines, 0, true, forms)
+  let start = 0
+  return lines.flatMap(({ text: line, hidden }) => {
+    const at = start
+    start += line.length + 1
+    return hidden.map(([from, to]): Range => [at + from, at + to])
+  })
 }
 
 /** Hides this part of their text in each line. */

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as delay } from 'node:timers/promises'
 
 const GRACE_MS = 10_000
 /** How much of one line is read, unless the caller asks for more; the log cuts it anyway. */
@@ -52,6 +53,8 @@ export type ProcessInput = {
   ask?: { signal: 'SIGINT' | 'SIGTERM' | 'EOF'; grace_ms: () => number }
   /** How much of one line is passed to `log`. */
   max_line?: number
+  /** The program is bwrap, which names the first process of its sandbox on pipe 4. */
+  contained?: boolean
   uid?: number
   gid?: number
 }
@@ -61,7 +64,8 @@ export type ProcessEnd =
 
 /** Runs one process in its own group, line by line into the log; when it is over, so is its whole group. */
 export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
-  const { path, args, cwd, env, stdin, limits, uid, gid, ask = { signal: 'SIGTERM', grace_ms: () => GRACE_MS } } = input
+  const { path, args, cwd, env, stdin, limits, uid, gid, contained = false } = input
+  const { ask = { signal: 'SIGTERM', grace_ms: () => GRACE_MS } } = input
   const { cpu_s, memory_mib = 0, file_blocks = FILE_BLOCKS, open_files = OPEN_FILES } = limits
   const numbers = [cpu_s * availableParallelism() + 1, file_blocks, open_files, memory_mib * 1024, input.mark].map(
     String,
@@ -70,16 +74,18 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
     cwd,
     env,
     detached: true,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...(contained ? ['pipe' as const] : [])],
     ...(uid !== undefined && { uid, gid: gid ?? uid }),
   })
+  const leader = contained ? leaderOf(child.stdio[4] as Readable) : Promise.resolve(child.pid)
+  const isOver = () => child.exitCode !== null || child.signalCode !== null
   let how: 'ended' | 'timeout' | 'told' = 'ended'
   let kill: NodeJS.Timeout | undefined
   const end = (because: 'timeout' | 'told') => {
     if (how !== 'ended') return
     how = because
     if (ask.signal === 'EOF') child.stdin.end()
-    else signalGroup(child.pid, ask.signal)
+    else void leader.then((pid) => askGroup(pid, ask.signal as NodeJS.Signals, isOver))
     kill = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), ask.grace_ms())
   }
   const told = () => end('told')
@@ -111,7 +117,7 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
         }, DRAIN_MS)
         void lines.then(() => {
           clearTimeout(drained)
-          resolve({ how, code, signal })
+          resolve({ how, ...(contained ? endWithin(code, signal) : { code, signal }) })
         })
       })
     })
@@ -148,15 +154,39 @@ const environmentOf = (pid: number): string => {
   }
 }
 
-const signalGroup = (pid: number | undefined, signal: NodeJS.Signals) => {
-  if (pid === undefined) return
+/** False if the group is empty. */
+const signalGroup = (pid: number | undefined, signal: NodeJS.Signals): boolean => {
+  if (pid === undefined) return false
   try {
-    process.kill(-pid, signal)
+    return process.kill(-pid, signal)
   } catch (error) {
     // ESRCH: the group is empty. EPERM (macOS): the same for a group of ended processes.
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ESRCH' && code !== 'EPERM') throw error
+    return false
   }
+}
+
+/** The first process of a sandbox leads its group only a moment after bwrap has named it. */
+const askGroup = async (pid: number | undefined, signal: NodeJS.Signals, isOver: () => boolean): Promise<void> => {
+  while (!isOver() && !signalGroup(pid, signal)) await delay(10)
+}
+
+/** The first process of a sandbox. bwrap itself would end at a signal, and kill the program with it. */
+const leaderOf = (info: Readable): Promise<number> =>
+  new Promise((resolve) => {
+    let text = ''
+    info.on('data', (chunk) => {
+      text = `${text}${chunk}`.slice(0, 1000)
+      const [, pid] = /"child-pid": *(\d+)/.exec(text) ?? []
+      if (pid !== undefined) resolve(Number(pid))
+    })
+  })
+
+/** bwrap states the signal that killed its program as a code, as shells do. */
+const endWithin = (code: number | null, signal: string | null) => {
+  const [name] = Object.entries(constants.signals).find(([, number]) => number + 128 === code) ?? []
+  return name === undefined ? { code, signal } : { code: null, signal: name }
 }
 
 /** Reads lines of one stream, no faster than they can be stored; little is left in its pipe when it is `over`. */

@@ -20,6 +20,8 @@ export const ExecutorPolicyFile = Closed({
       endpoint: Type.Optional(Type.String({ pattern: '^https?://' })),
       /** The machines that may take the pool's work over the public API; for a pool with mode nats. */
       agents: Type.Optional(Type.Array(Type.String({ pattern: '^machine:' }), { minItems: 1, maxItems: 1000 })),
+      /** Agents that ask for work get some only if they run jobs so. */
+      min_sandbox: Type.Optional(Type.Enum(['bwrap'])),
       /** How much of it may be in flight at once, across all workers and operations. */
       max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     }),

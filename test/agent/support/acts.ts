@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { createScreen } from '../../../apps/platform/base/screen.ts'
 import { spawnWorker } from '../../operations/support/worker.ts'
 import { locateTofu } from '../../support/tofu.ts'
 import { until } from '../../support/until.ts'
 import { type Agent, type Lab, startLab } from './agent.ts'
-import { locateAnsible, locateGit, locateSsh, startSshd } from './tools.ts'
+import { locateAnsible, locateBwrap, locateGit, locateSsh, startSshd } from './tools.ts'
 
 export type Case = {
   job: string
@@ -44,7 +44,8 @@ export const killTool = (agent: Agent, program: string) => {
  * Four tools, each with an agent of its own. An act makes one effect, works for `rest_s` more, and leaves a second trace,
  * which is missing if the act was stopped.
  */
-export const startActs = async ({ rest_s = 1, more = {} }: { rest_s?: number; more?: Record<string, object> } = {}) => {
+type Options = { rest_s?: number; more?: Record<string, object>; sandboxed?: boolean }
+export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Options = {}) => {
   const files = new Map<string, object>()
   const agents = new Map<string, Agent>()
   const root = process.getuid?.() === 0
@@ -102,11 +103,16 @@ export const startActs = async ({ rest_s = 1, more = {} }: { rest_s?: number; mo
       git: { program, repos: { web: { url, host_keys: sshd.host_keys, push: ['signalbox/*'] } } },
     },
   }
+  const bwrap = sandboxed ? await locateBwrap(lab.folder) : undefined
+  /** Its folder and that of its Python; other users than root may not reach them. */
+  const homes = [ansible, realpathSync(join(dirname(ansible), 'python3'))].map((path) => dirname(dirname(path)))
+  const read = (pool: string) => (pool === 'ansible' ? homes : [])
+  const sandboxOf = (pool: string) => (bwrap ? { sandbox: { bwrap, read: read(pool), write: [place] } } : {})
   const start = (pool: string) => agents.set(pool, lab.startAgent(files.get(pool) ?? {}))
   const agentOf = (pool: string) => agents.get(pool) as Agent
 
   for (const [pool, file] of Object.entries(given)) {
-    files.set(pool, { pools: [pool], concurrency: 2, ...file })
+    files.set(pool, { pools: [pool], concurrency: 2, ...sandboxOf(pool), ...file })
     start(pool)
   }
   const host = () => ({ address: '127.0.0.1', port: sshd.port, user: sshd.user, host_keys: sshd.host_keys })

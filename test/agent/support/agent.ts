@@ -9,6 +9,7 @@ import { compileCacheDir } from '../../../apps/platform/run/compile-cache.ts'
 import { must, type Platform, person, startPlatform } from '../../operations/support/platform.ts'
 import { type spawnWorker, startWorker } from '../../operations/support/worker.ts'
 import { CLI } from '../../support/cli.ts'
+import { startLink } from '../../support/link.ts'
 import { until } from '../../support/until.ts'
 
 /**
@@ -93,6 +94,7 @@ export const startLab = async (
   let worker = await bringWorker(p, policy_file)
   const times = { shift_ms: 0, refused: false, astray: false }
   const front = await startFront(p, times)
+  const link = await startLink(front.url)
   const agents: Agent[] = []
 
   const place = (name: string) => {
@@ -113,7 +115,7 @@ export const startLab = async (
     const child = spawn(process.execPath, [...CLI, 'agent', '--file', path, ...args], {
       env: {
         ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCacheDir(), HOME: folder, TMPDIR: place('tmp') },
-        ...{ SIGNALBOX_URL: front.url, SIGNALBOX_TOKEN: p.tokenOf(as) },
+        ...{ SIGNALBOX_URL: new URL(link.url).origin, SIGNALBOX_TOKEN: p.tokenOf(as) },
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -134,12 +136,14 @@ export const startLab = async (
         const { body } = must(await p.as('eva').get(`${path}/gates/${gate_id}`), 200)
         return body.status === 'waiting' ? body : undefined
       },
-      { timeout_ms: 60_000, what: `${gate_id} waiting` },
+      { timeout_ms: 110_000, what: `${gate_id} waiting` },
     )
   const nodeOf = async (path: string, node_id = 'job') => (await p.as('vic').get(`${path}/nodes/${node_id}`)).body
   return {
     ...{ p, folder, script, times, start, startGraph, startAgent, runner, stranger, nodeOf, asked: () => front.asked },
     traced: () => front.traced,
+    /** Between the agents and the control plane. */
+    link,
     front_url: front.url,
     write: (name: string, text: string) => writeFileSync(join(folder, name), text),
     linesOf: (name: string) => {
@@ -193,6 +197,8 @@ export const startLab = async (
       await Promise.all(agents.map(({ ended }) => ended))
       await worker.stop()
       await p.stop()
+      link.cut()
+      link.stop()
       front.server.closeAllConnections()
       front.server.close()
       rmSync(folder, { recursive: true, force: true })

@@ -43,6 +43,21 @@ export const locateSsh = () =>
 export const locateGit = () =>
   locate('git', [present('git'), systemPackage({ apt: 'git', brew: 'git' }, ['git'])], 'install git >= 2.38.', screen)
 
+/** bubblewrap, in a folder that the users of jobs can read. */
+export const locateBwrap = async (folder: string): Promise<string> => {
+  const home = join(cacheDir(), 'bubblewrap')
+  const sources = [
+    present('bwrap'),
+    found(join(home, 'usr/bin/bwrap')),
+    unpacked(home, ['bubblewrap'], 'usr/bin/bwrap'),
+  ]
+  const located = await locate('bwrap', sources, 'install bubblewrap.', screen)
+  if (!located.startsWith(home)) return located
+  cpSync(located, join(folder, 'bwrap'))
+  chmodSync(join(folder, 'bwrap'), 0o755)
+  return join(folder, 'bwrap')
+}
+
 /** The server, with a library that gives it users. */
 const PACKAGES = ['openssh-server', 'libwrap0', 'libnss-wrapper']
 const NOBODY = 65_534

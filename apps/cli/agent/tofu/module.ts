@@ -5,7 +5,7 @@ import { readPlain } from '../../../shared/run/plain.ts'
 import { type Approved, type Taken, takeSource } from '../tools/checkout.ts'
 import { named } from '../tools/file.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
-import { keepProviders, offerProviders } from './providers.ts'
+import { cacheOf, keepProviders, offerProviders } from './providers.ts'
 import { MODULE } from './unsaved.ts'
 
 /** A root module of OpenTofu or Terraform in the sandbox of one attempt, with the tool to run in it. */
@@ -91,6 +91,8 @@ export const openModule = async (
         grace_s: rules.grace_s ?? GRACE_S,
         log: take,
         max_line: MAX_JSON,
+        read: [cacheOf(job), ...(rules.providers === undefined ? [] : [rules.providers])],
+        write: found.state === undefined ? [] : [found.state],
       },
     })
     const other = acts && isDone(end) ? undefined : stopped(end, `${basename(rules.program)} ${args[0]}`, !acts)

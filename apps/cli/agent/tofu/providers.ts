@@ -7,7 +7,7 @@ import type { Job } from '../tools/types.ts'
 
 /** HOST/NAMESPACE/TYPE/VERSION/PLATFORM, as the tools lay out unpacked providers. */
 const DEPTH = 5
-const cacheOf = ({ file }: Job) => join(file.state_dir, 'providers')
+export const cacheOf = ({ file }: Job) => join(file.state_dir, 'providers')
 const packagesIn = (root: string) =>
   treeOf(root).flatMap(({ path, entry }) => {
     const place = relative(root, path)

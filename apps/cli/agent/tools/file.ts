@@ -48,6 +48,15 @@ export const AgentFile = Closed({
   state_dir: Path,
   /** The user that jobs run as; 0 must be stated explicitly. A list has one for each job that runs at once. */
   uid: Type.Optional(Type.Union([Uid, Type.Array(Uid, { minItems: 1, maxItems: 100, uniqueItems: true })])),
+  /** Programs run in namespaces of their own, made by bubblewrap. They see /usr, and only these of the other paths. */
+  sandbox: Type.Optional(
+    Closed({
+      /** The program bwrap. */
+      bwrap: Path,
+      read: Type.Optional(Type.Array(Path, { maxItems: 100 })),
+      write: Type.Optional(Type.Array(Path, { maxItems: 100 })),
+    }),
+  ),
   programs: Type.Optional(Programs),
   tofu: Type.Optional(
     Closed({

@@ -5,6 +5,7 @@ import { seal as sealBy, unseal as unsealBy } from '../../../shared/codec/seal.t
 import { digest, sha256Hex } from '../../../shared/data/digest.ts'
 import { maskIn } from '../../../shared/data/mask.ts'
 import { storableJson } from '../../../shared/run/storable.ts'
+import type { AgentFile } from './file.ts'
 import { Ended, type Job, refusal } from './types.ts'
 
 /** Saved plans contain secrets, so they leave the agent sealed, by a key file that the agents of one pool share. */
@@ -25,11 +26,23 @@ const keyOf = (state_dir: string): Buffer => {
   )
 }
 
+/** Tells keys apart. */
+const nameOf = (state_dir: string): string => sha256Hex(keyOf(state_dir)).slice(0, 8)
+
+/** Work that carries out a saved plan demands this label, so it goes to an agent that can open the plan. */
+export const keyLabel = ({ state_dir, tofu, kubernetes }: AgentFile): { seal_key?: string } => {
+  try {
+    return tofu || kubernetes ? { seal_key: nameOf(state_dir) } : {}
+  } catch {
+    // The key is broken: each job that needs it says so.
+    return {}
+  }
+}
+
 /** For people, who see by it whether the agents of a pool share a key. */
 export const keyWords = ({ state_dir }: { state_dir: string }): string => {
   try {
-    const key = sha256Hex(keyOf(state_dir)).slice(0, 8)
-    return `Saved plans are sealed by ${join(state_dir, 'seal.key')} (${key}); the other agents of a pool need a copy of it.`
+    return `Saved plans are sealed by ${join(state_dir, 'seal.key')} (${nameOf(state_dir)}). Only agents of the pool that have a copy of it can apply them.`
   } catch (error) {
     return error instanceof Ended && 'message' in error.verdict ? error.verdict.message : (error as Error).message
   }
@@ -82,7 +95,7 @@ const subjectOf = ({ work }: Job, shown: object): string => `${work.operation_id
 export const sealedWith = async <T extends object>(job: Job, name: Sealed, made: T, bytes: Buffer) => {
   const shown = JSON.parse(storableJson(maskIn(made, job.mask))) as T
   const plan = await keepSealed(job, { name, kind: 'saved_plan', of: subjectOf(job, shown) }, bytes)
-  return { ...shown, plan }
+  return { ...shown, plan: { ...plan, key: nameOf(job.file.state_dir) } }
 }
 
 /** An undo shows its preview to no one: objects that an earlier agent saved and applied need not be bound to it. */

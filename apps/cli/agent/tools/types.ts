@@ -5,6 +5,7 @@ import type { Masker } from '../../../shared/data/mask.ts'
 import { type ProcessEnd, runProcess } from '../../../shared/run/process.ts'
 import type { AgentFile } from './file.ts'
 import { programAt } from './program.ts'
+import { contain } from './sandbox.ts'
 
 export type Verdict =
   | { status: 'succeeded'; outputs: Record<string, unknown> }
@@ -82,6 +83,9 @@ type Run = {
   max_line?: number
   memory_mib?: number | undefined
   uid?: number | undefined
+  /** Paths outside of the attempt's folder that it needs in a sandbox. */
+  read?: readonly string[]
+  write?: readonly string[]
 }
 /** The time of the work may be extended, but not this limit of a running program. */
 const DAY_S = 86_400
@@ -108,9 +112,14 @@ export const runTool = async (
   const spare_ms = grace_ms + Math.min(2000, left_ms / 10)
   const end = Date.now() + (timeout_s ?? Infinity) * 1000
   const as = uid ?? job.file.uid
+  const { sandbox } = job.file
+  const { path, args, cwd, stdin = '', read = [], write = [] } = run
+  const started = sandbox
+    ? { ...contain(sandbox, { path, args, cwd, read, write: [...write, job.folder] }), contained: true }
+    : { path, args }
   job.began()
   const ended = await runProcess({
-    ...{ path: run.path, args: run.args, cwd: run.cwd, stdin: run.stdin ?? '', env: { ...job.env, ...env } },
+    ...{ ...started, cwd, stdin, env: { ...job.env, ...env } },
     left_ms: () => Math.min(job.left_ms() - spare_ms, end - Date.now()),
     mark: basename(job.folder),
     limits: { cpu_s: DAY_S, memory_mib: run.memory_mib, ...BIG },

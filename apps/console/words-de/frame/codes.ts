@@ -15,7 +15,7 @@ type Whole = Exclude<
     | 'unavailable'
     | 'internal_error'
   >,
-  'not_an_agent' | 'machine_vote' | 'signature_invalid' | 'certificate_required'
+  'not_an_agent' | 'sandbox_needed' | 'machine_vote' | 'signature_invalid' | 'certificate_required'
 >
 type Codes = Readonly<Record<Whole, Said> & Partial<Record<Exclude<Code, Whole>, Said>>>
 

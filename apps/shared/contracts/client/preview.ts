@@ -48,7 +48,12 @@ export const Preview = Type.Object({
 export const SavedPlan = Type.Object({
   ...Preview.properties,
   base: Type.Object({ lineage: Type.Union([Type.String(), Type.Null()]), serial: Type.Integer() }),
-  plan: Type.Object({ sha256: Type.String(), content_sha256: Type.String() }),
+  /** `key`: the key that sealed it, as agents name theirs by the label seal_key. */
+  plan: Type.Object({
+    sha256: Type.String(),
+    content_sha256: Type.String(),
+    key: Type.Optional(Type.String({ pattern: '^[0-9a-f]{8}$' })),
+  }),
 })
 /** git: the commit to push, the current positions of the branches, and the branch's position afterwards. */
 export const CommitPreview = Type.Object({

@@ -59,6 +59,10 @@ export const ACCESS = {
       'The pool does not list you as an agent.',
       'Name the machine in `agents` of the pool in the policy of the executors.',
     ],
+    sandbox_needed: [
+      'The pool gives work only to agents that run jobs in a sandbox.',
+      "Set `sandbox` in the agent's file.",
+    ],
     permission_missing: ['You lack a permission.', 'Ask an administrator for a role that has it.'],
     out_of_scope: ['Your roles do not cover this object.', 'Ask for a role that covers it.'],
     reauth_required: ['Your sign-in is too old.', 'Confirm who you are and repeat the request.'],

@@ -113,7 +113,7 @@ export const WorkRequest = Closed(
   {
     labels: Type.Optional(
       Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }), Type.String({ maxLength: 200 }), {
-        maxProperties: 20,
+        maxProperties: 24,
         examples: [{ region: 'eu1' }],
         description: 'Labels of this agent. It gets no work that demands other labels.',
       }),
@@ -134,6 +134,9 @@ export const WorkRequest = Closed(
       concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
       pools: Type.Optional(
         Type.Array(PoolParams.properties.pool, { maxItems: 20, description: 'All pools whose work it takes.' }),
+      ),
+      sandbox: Type.Optional(
+        Type.Enum(['bwrap'], { description: 'Jobs run in namespaces of their own. Pools may demand it.' }),
       ),
       leaves: Type.Optional(
         Type.Enum(['draining', 'gone'], {
