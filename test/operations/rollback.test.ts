@@ -61,21 +61,21 @@ it('names the values before; targets whose values differed have intents of their
     {
       request: {
         ...{ kind: 'change', title: 'Roll back: a test', retry_of: operation_id },
-        change: { op: 'update', desired_state_patch: { release: null } },
-        targets: [{ resource_id: 'three' }],
-      },
-    },
-    {
-      request: {
         change: { op: 'update', desired_state_patch: { release: '1' } },
         targets: [{ resource_id: 'one' }, { resource_id: 'two' }],
       },
       targets_resolved: [{ resource_id: 'one', type_key: 't', name: 'one', version: 1 }, { resource_id: 'two' }],
     },
+    {
+      request: {
+        change: { op: 'update', desired_state_patch: { release: null } },
+        targets: [{ resource_id: 'three' }],
+      },
+    },
   ])
-  expect(intents[1].request.change.desired_state_patch).toEqual({ release: '1' })
+  expect(intents[0].request.change.desired_state_patch).toEqual({ release: '1' })
   // Each is an intent as it stands.
-  must(await p.as('pia').post('/v1/intents', intents[1].request), 201)
+  must(await p.as('pia').post('/v1/intents', intents[0].request), 201)
   expect(must(await read('?resource_id=two'), 200).body.intents).toMatchObject([
     { request: { targets: [{ resource_id: 'two' }] } },
   ])

@@ -8,7 +8,7 @@ const ACTING = textArray(['opentofu.apply', 'kubernetes.apply', 'ansible.run'])
 const HALFWAY = textArray(['partial', 'hosts_failed', 'not_ready', 'timeout', 'cancelled'])
 
 /**
- * What nodes changed of their targets and did not undo: `wrote`: the desired state. `acted`: an agent applied a source,
+ * The changes of targets by nodes that did not undo them. `wrote`: the desired state. `acted`: an agent applied a source,
  * wholly or in part; `commit`: from a repository.
  */
 const changes = sql`
@@ -35,7 +35,7 @@ export type TargetChanged = {
   changed_by: string | null
 }
 
-/** The targets that an operation changed, with what came before and after. */
+/** The targets that an operation changed, with the commit before and the next change. */
 export const listChanged = async (db: Queryable, operation_id: string): Promise<TargetChanged[]> => {
   const { rows } = await db.execute<TargetChanged>(sql`
     with own as (

@@ -85,7 +85,7 @@ export const STATE = {
     delivery_not_dead: ['The notification was not given up.', 'Read its state.'],
     destination_not_active: ['The destination is not active.', 'Confirm it, or add it again.'],
     operation_running: ['The operation has not ended.', 'Wait for its end, or cancel it.'],
-    nothing_changed: ['The operation changed nothing that can be rolled back.', 'Read its nodes.'],
+    nothing_changed: ['The operation has no change to roll back.', 'Read its nodes.'],
     no_state_before: ['It is not known how a target was before.', 'State the wanted change as a new intent.'],
     changed_since: ['A target has changed since.', 'Roll back the later change first, or send anyway=true.'],
     target_gone: ['A target no longer exists.', 'Name the other targets in resource_id.'],
