@@ -110,7 +110,10 @@ it('an operation that applied a commit is rolled back by the commit before, and 
   const fourth = await done(sized(20))
   expect(mark()).toBe('two 20')
   const [values] = await wayBack(fourth)
-  expect(values).toMatchObject({ kind: 'change', change: { op: 'update', desired_state_patch: { variables: { size: 1 } } } })
+  expect(values).toMatchObject({
+    kind: 'change',
+    change: { op: 'update', desired_state_patch: { variables: { size: 1 } } },
+  })
   // A plan of the way back is stale once the target has changed: nothing of the later change is lost unseen.
   const stated = await olga.post<{ intent_id: string }>('/v1/intents', values as Request)
   const planned = `/v1/intents/${stated.body.intent_id}/plan-preview`
@@ -122,7 +125,9 @@ it('an operation that applied a commit is rolled back by the commit before, and 
     /has changed from version/,
   )
   await refuses(wayBack(fourth), 'changed_since', /changed later/, { operation_id: fifth })
-  expect(await wayBack(fourth, '?anyway=true')).toMatchObject([{ change: { desired_state_patch: { variables: { size: 1 } } } }])
+  expect(await wayBack(fourth, '?anyway=true')).toMatchObject([
+    { change: { desired_state_patch: { variables: { size: 1 } } } },
+  ])
 }, 400_000)
 
 it('the shipped action previews each kind of source at the ref, and applies exactly that behind a gate', () => {

@@ -129,8 +129,7 @@ const forRollback: Prepare = async (world, token) => {
   const node = { node_id: 'set', executor: 'noop', with: {}, target_id: 'eu1-web-03', catalog: patch }
   const ids = await startOperation(world, token, { nodes: [node] })
   await until(
-    async () =>
-      (await world.call(token, 'GET', `/api/v1/operations/${ids.operation_id}`)).body?.status === 'succeeded',
+    async () => (await world.call(token, 'GET', `/api/v1/operations/${ids.operation_id}`)).body?.status === 'succeeded',
     { timeout_ms: 60_000, what: 'the end of an operation', every_ms: 100 },
   )
   // Only the plan of a change states values before.

@@ -40,10 +40,10 @@ const ended = async (before: Record<string, string | null>) => {
       { path: '/made', before: null, after: 'now', noise: true },
     ],
   }))
-  await p.query(`update operations.plans set report = report || jsonb_build_object('diff', $2::jsonb) where plan_id = $1`, [
-    made.plan_id,
-    JSON.stringify(diff),
-  ])
+  await p.query(
+    `update operations.plans set report = report || jsonb_build_object('diff', $2::jsonb) where plan_id = $1`,
+    [made.plan_id, JSON.stringify(diff)],
+  )
   await hold(ids, '2')
   return made
 }

@@ -100,7 +100,8 @@ const refuseMoved = (
   const extra = { resource_id: target_id, ...(changed_by !== null && { operation_id: changed_by }) }
   if (changed_by !== null)
     throw refused('changed_since', `"${target_id}" was changed later, by operation ${changed_by}.`, extra)
-  const moved = wrote && realOf(diff).find(({ path, after }) => !equalJson(readPointer(desired_state, path) ?? null, after))
+  const moved =
+    wrote && realOf(diff).find(({ path, after }) => !equalJson(readPointer(desired_state, path) ?? null, after))
   if (moved) throw refused('changed_since', `${moved.path} of "${target_id}" has another value by now.`, extra)
 }
 

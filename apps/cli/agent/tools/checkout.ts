@@ -100,18 +100,15 @@ const namedIn = async (repo: Repo, found: Checkout, asked: unknown = found.refs[
     throw refusal(
       `The agent's file does not list the branch "${ref}" of the repository "${found.repo}", which has no such tag.`,
     )
-  throw new Ended(failed('source_missing', `The repository "${found.repo}" has no branch "${ref}". ${UNCHANGED}`, false))
+  throw new Ended(
+    failed('source_missing', `The repository "${found.repo}" has no branch "${ref}". ${UNCHANGED}`, false),
+  )
 }
 
 const fetching = ({ url }: Repo, commit: string) => ['fetch', '-q', '--no-tags', '--depth=1', '--', url, commit]
 
 /** Fetches a commit that is on a listed branch, or ends the job. The head of one comes without its history. */
-const fetchListed = async (
-  repo: Repo,
-  { repo: name, refs }: Checkout,
-  commit: string,
-  next: string,
-): Promise<void> => {
+const fetchListed = async (repo: Repo, { repo: name, refs }: Checkout, commit: string, next: string): Promise<void> => {
   const heads = await listedIn(repo, refs)
   if ([...heads.values()].includes(commit)) return void (await repo.must(fetching(repo, commit)))
   if (heads.size > 0) {

@@ -203,6 +203,12 @@ export const operation: typeof en.operation = {
   pending: (kind: string) => `ausstehend: ${kind}`,
   open: 'Vorgang öffnen',
   actions: 'Aktionen',
-  action: { pause: 'Anhalten', resume: 'Fortsetzen', cancel: 'Abbrechen', again: 'Noch einmal ausführen', back: 'Zurücknehmen' },
+  action: {
+    pause: 'Anhalten',
+    resume: 'Fortsetzen',
+    cancel: 'Abbrechen',
+    again: 'Noch einmal ausführen',
+    back: 'Zurücknehmen',
+  },
   review_gate: 'Freigabe prüfen',
 }
