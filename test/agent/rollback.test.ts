@@ -114,7 +114,7 @@ it('an operation that applied a commit is rolled back by the commit before, and 
     kind: 'change',
     change: { op: 'update', desired_state_patch: { variables: { size: 1 } } },
   })
-  // A plan of the way back is stale once the target has changed: nothing of the later change is lost unseen.
+  // A plan of the way back is stale once the target has changed: no later change is lost unseen.
   const stated = await olga.post<{ intent_id: string }>('/v1/intents', values as Request)
   const planned = `/v1/intents/${stated.body.intent_id}/plan-preview`
   const { body: plan } = await olga.post<{ plan_id: string; plan_hash: string }>(planned, {})

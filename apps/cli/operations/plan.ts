@@ -72,9 +72,9 @@ export const planCommands: Command[] = [
         }
       }
       out.one(
-        plans.length === 1 ? plans[0] : plans,
-        () => plans.flatMap((plan) => ('plan_id' in plan ? [plan.plan_id] : [])).join('\n'),
-        () => plans.flatMap((plan) => ('plan_id' in plan ? planLines(plan) : effectLines(plan))),
+        { plans },
+        ({ plans }) => plans.flatMap((plan) => ('plan_id' in plan ? [plan.plan_id] : [])).join('\n'),
+        ({ plans }) => plans.flatMap((plan) => ('plan_id' in plan ? planLines(plan) : effectLines(plan))),
       )
     },
   },

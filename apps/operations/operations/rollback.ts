@@ -102,7 +102,7 @@ const refuseMoved = (
     throw refused('changed_since', `"${target_id}" was changed later, by operation ${changed_by}.`, extra)
   const moved =
     wrote && realOf(diff).find(({ path, after }) => !equalJson(readPointer(desired_state, path) ?? null, after))
-  if (moved) throw refused('changed_since', `${moved.path} of "${target_id}" has another value by now.`, extra)
+  if (moved) throw refused('changed_since', `${moved.path} of "${target_id}" has another value now.`, extra)
 }
 
 const realOf = (diff: TargetDiff | undefined) => (diff?.fields ?? []).filter(({ noise }) => !noise)
@@ -127,6 +127,6 @@ const wayBack = ({ target_id, wrote, commit_before }: TargetChanged, diff: Targe
 
 /** Sets a member of a merge patch; null removes it. */
 const setAt = (patch: Record<string, unknown>, [name = '', ...rest]: string[], value: unknown): void => {
-  if (rest.length === 0) patch[name] = value
-  else setAt((patch[name] ??= {}) as Record<string, unknown>, rest, value)
+  patch[name] = rest.length === 0 ? value : (patch[name] ?? {})
+  if (rest.length > 0) setAt(patch[name] as Record<string, unknown>, rest, value)
 }

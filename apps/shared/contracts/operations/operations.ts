@@ -115,7 +115,9 @@ export const OperationReply = Type.Object({ ...single, command: CommandView })
 export type OperationReply = Static<typeof OperationReply>
 
 export const RollbackQuery = Closed({
-  anyway: Type.Optional(Type.Boolean({ description: 'Also if targets have changed since; their new values are lost.' })),
+  anyway: Type.Optional(
+    Type.Boolean({ description: 'Also if targets have changed since; their new values are lost.' }),
+  ),
   resource_id: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
       maxItems: 500,
