@@ -216,7 +216,17 @@ const AgainNote = ({ again: { rest, as_then, back } }: { again: Again }) => (
     {back && back.of > 1 ? (
       <>
         {tPlan.intent.again.part(back.at + 1, back.of)}{' '}
-        <Link to="/new" search={(now) => ({ ...now, back: (back.at + 1) % back.of })}>
+        <Link
+          to="/new"
+          search={{
+            kind: 'change',
+            type: '',
+            procedure: '',
+            resource: '',
+            from: rest.retry_of ?? '',
+            back: (back.at + 1) % back.of,
+          }}
+        >
           {tPlan.intent.again.next}
         </Link>
       </>
