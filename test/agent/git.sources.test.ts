@@ -126,6 +126,27 @@ it('a branch that was deleted after the approval ends the run, also once its com
   await refuses(attempt({}).take({}, approved(lost)), 'source_missing', /no longer has the commit/)
 }, 60_000)
 
+it('takes a tag or a commit that is on a listed branch, and no other', async () => {
+  const first = git('rev-parse', 'main~1')
+  git('tag', 'plain', first)
+  git('tag', '-a', '-m', 'made by hand', 'v1', first)
+  const other = commit('unlisted', { 'infra/main.tf': module(7) })
+  git('tag', 'v2', other)
+  for (const ref of ['plain', 'v1', first]) {
+    const one = attempt({ ref })
+    expect((await one.take()).source).toEqual({ repo: 'web', ref, commit: first })
+    expect(one.job.executed).toEqual({ commit: first })
+  }
+  for (const ref of ['v2', other])
+    await refuses(attempt({ ref }).take(), 'agent_refused', /on no listed branch of .*Name another "ref"\./)
+  await refuses(attempt({ ref: '2'.repeat(40) }).take(), 'source_missing', /no longer has .*Name another "ref"\./)
+  // A listed branch comes before a tag of its name.
+  git('tag', 'main', first)
+  expect((await attempt({ ref: 'main' }).take()).source?.commit).toBe(git('rev-parse', 'refs/heads/main'))
+  git('tag', '-d', 'main')
+  expect((await attempt({ ref: '' }).take()).source?.ref).toBe('main')
+}, 60_000)
+
 it('refuses other branches, options, folders that are links, and files that are not in the repository', async () => {
   await refuses(attempt({ ref: 'feature' }).take(), 'agent_refused', /does not list the branch "feature"/)
   await refuses(attempt({ ref: '--upload-pack=id' }).take(), 'agent_refused', /must be the name of a branch/)

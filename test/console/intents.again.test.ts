@@ -33,6 +33,15 @@ const sentAgain = (request: { kind: string; targets?: object[] } & Record<string
 const common = { title: 'a title', reason: 'a reason', ticket: 'CHG-1' }
 const repeated = { ...common, retry_of: 'op-1' }
 
+it('a way back is sent as the server states it: values that were absent before are removed', () => {
+  const request = {
+    kind: 'change',
+    targets: [{ resource_id: 'web-01' }],
+    change: { op: 'update', desired_state_patch: { release: '1', slots: null } },
+  }
+  expect(sentAgain(request).body).toEqual({ ...repeated, ...request })
+})
+
 describe('an operation that is run again', () => {
   const byNames = [{ resource_id: 'web-01' }, { resource_id: 'web-02' }]
   const bySelector = [{ selector: { type_key: 'fleet.host', when: "target.name.contains('web')" } }]

@@ -124,6 +124,23 @@ const forSignal: Prepare = async (world, token) => {
   const check = { gate_id: 'go', round: gate.round, verdict: 'passed' }
   return { ids, body: { body: check }, headers: bearer(body.access_token) }
 }
+/** An ended operation that set a value of a target. */
+const forRollback: Prepare = async (world, token) => {
+  const patch = { desired_state_patch: { release: '9.9.9' } }
+  const node = { node_id: 'set', executor: 'noop', with: {}, target_id: 'eu1-web-03', catalog: patch }
+  const ids = await startOperation(world, token, { nodes: [node] })
+  await until(
+    async () => (await world.call(token, 'GET', `/api/v1/operations/${ids.operation_id}`)).body?.status === 'succeeded',
+    { timeout_ms: 60_000, what: 'the end of an operation', every_ms: 100 },
+  )
+  // Only the plan of a change states values before.
+  const fields = [{ path: '/release', before: '1.0.0', after: '9.9.9' }]
+  await world.rows(
+    `update operations.plans set report = report || jsonb_build_object('diff', $2::jsonb) where operation_id = $1`,
+    [ids.operation_id, JSON.stringify([{ resource_id: 'eu1-web-03', name: 'eu1-web-03', change: 'update', fields }])],
+  )
+  return { ids: { ...ids } as Record<string, string>, query: [['anyway', 'true']] }
+}
 /** A patch that another person has proposed. */
 const forPatch: Prepare = async (world, token) => {
   const { ids, path } = await atGate(world, token)
@@ -393,6 +410,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     ids: (await forPatch(...given)).ids ?? {},
   }),
   'GET /v1/operations/{operation_id}/patches/{patch_id}': forPatch,
+  'GET /v1/operations/{operation_id}/rollback': forRollback,
   'POST /v1/execution-results': reporting,
   'POST /internal/v1/execution-results': reporting,
   'PUT /internal/v1/artifacts/{sha256}': async (world, token) => {

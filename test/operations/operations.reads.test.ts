@@ -219,6 +219,7 @@ describe('who sees what', () => {
     for (const rest of [
       '',
       '/graph',
+      '/rollback',
       '/timeline',
       '/nodes',
       '/nodes/before',

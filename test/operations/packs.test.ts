@@ -90,7 +90,7 @@ describe('the shipped packs', () => {
   it('load with their procedures, policies and digests', () => {
     const { packs: loaded, policies } = loadLibrary()
     expect(loaded.map((pack) => `${pack.pack}: ${pack.procedures.map(({ key }) => key).join()}`)).toEqual([
-      'delivery: detect_drift,correct_drift,force_unlock',
+      'delivery: detect_drift,correct_drift,force_unlock,apply,apply_set,apply_playbook',
       'fleet: release,restart,rotate_certificate',
       'infra: realise,rollout',
     ])

@@ -1,11 +1,12 @@
 import type { IntentRow, IntentView } from '../../shared/contracts/operations/intents.ts'
-import type { Operation } from '../../shared/contracts/operations/operations.ts'
+import type { Operation, Rollback } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { type Command, type Context, isWholeId, needed, readDocument, text, wholeId } from '../command.ts'
 import { EXIT, missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { affectedLines } from './affected.ts'
+import { operationId } from './operation.ts'
 
 const MAX_SHOWN = 20
 const intentId = (context: Context, given: string) =>
@@ -35,16 +36,46 @@ export const planCommands: Command[] = [
     options: { file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' } },
     run: async ({ api, out, dry_run }, _, values) => {
       const document = readDocument(needed(values, 'file')) as Record<string, unknown>
-      if (dry_run) {
-        const body = { ...document, dry_run, preview: true }
-        const { effect } = await api.post<{ effect: Effect }>('/api/v1/intents', body)
-        return out.one(effect, () => '', effectLines)
-      }
+      if (dry_run) return out.one(await effectOf(api, document), () => '', effectLines)
       const intent = await api.post<IntentView>('/api/v1/intents', document)
       out.one(intent, 'intent_id', ({ intent_id, title }) => [
         `${title}   intent ${intent_id}`,
         `Next: signalbox plan preview ${short(intent_id)}`,
       ])
+    },
+  },
+  {
+    name: 'op rollback',
+    takes: 'OPERATION',
+    about: 'Plans the way back: the values, or the commit, before an ended operation. It starts no plan.',
+    examples: ['op rollback 77b0aa', 'op rollback 77b0aa --dry-run', "op rollback 77b0aa --reason '2.4.0 leaks'"],
+    options: {
+      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+      resource: { type: 'string', value: 'RESOURCES', about: 'these targets only, by comma' },
+      anyway: { type: 'boolean', about: 'also if targets have changed since: their new values are lost' },
+    },
+    run: async (context, [given = ''], values) => {
+      const { api, out, dry_run, idempotency_key } = context
+      if (idempotency_key !== undefined) throw usageError('op rollback sends several requests: it takes no key.')
+      const query = new URLSearchParams(values.anyway === true ? [['anyway', 'true']] : [])
+      for (const id of text(values, 'resource')?.split(',') ?? []) query.append('resource_id', id)
+      const path = `/api/v1/operations/${await operationId(context, given)}/rollback`
+      const { intents } = await api.get<Rollback>(query.size === 0 ? path : `${path}?${query}`)
+      const reason = text(values, 'reason')
+      const plans: (PlanView | Effect)[] = []
+      for (const { request } of intents) {
+        const body = { ...request, ...(reason !== undefined && { reason }) }
+        if (dry_run) plans.push(await effectOf(api, body))
+        else {
+          const { intent_id } = await api.post<IntentView>('/api/v1/intents', body)
+          plans.push(await api.post<PlanView>(`/api/v1/intents/${intent_id}/plan-preview`, {}))
+        }
+      }
+      out.one(
+        { plans },
+        ({ plans }) => plans.flatMap((plan) => ('plan_id' in plan ? [plan.plan_id] : [])).join('\n'),
+        ({ plans }) => plans.flatMap((plan) => ('plan_id' in plan ? planLines(plan) : effectLines(plan))),
+      )
     },
   },
   {
@@ -148,6 +179,12 @@ type Outline = Pick<PlanView, 'counts' | 'diff' | 'gates' | 'estimates' | 'warni
 type Effect = {
   targets_resolved: IntentView['targets_resolved']
   plan: Outline | { refused: { detail: string; code: string } }
+}
+
+/** Tries an intent: its targets and its plan, and neither is stored. */
+const effectOf = async (api: Context['api'], intent: object): Promise<Effect> => {
+  const body = { ...intent, dry_run: true, preview: true }
+  return (await api.post<{ effect: Effect }>('/api/v1/intents', body)).effect
 }
 
 /** The plan that an intent would have, or why it would have none. */

@@ -1,16 +1,27 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query'
 import type { Static } from 'typebox'
 import type { Constraints, IntentBody, IntentView } from '../../shared/contracts/operations/intents.ts'
+import type { Rollback } from '../../shared/contracts/operations/operations.ts'
 import { serverNow } from '../api/live.ts'
 import { fieldsOf, type SchemaField } from '../forms/schema.tsx'
 import { intentQuery, proceduresQuery } from '../queries/changes.ts'
-import { operationQuery } from '../queries/operations.ts'
+import { operationQuery, rollbackQuery } from '../queries/operations.ts'
 import { resourceTypeQuery } from '../queries/resources.ts'
 import { lockedOf, type Procedure, type Rest, type Typed, type What } from './draft.ts'
 
 type Asked = Pick<IntentView, 'kind' | 'title' | 'reason' | 'ticket' | 'targets_resolved'> & { request: unknown }
-/** What an earlier operation asked for, as the form shows it; `rest` is for the server alone, `before` the old targets. */
-export type Again = { what: What; typed: Partial<Typed>; rest: Rest; before: string[]; as_then: boolean }
+/**
+ * What an earlier operation asked for, as the form shows it; `rest` is for the server alone, `before` the old targets.
+ * `back`: one of the intents that roll it back.
+ */
+export type Again = {
+  what: What
+  typed: Partial<Typed>
+  rest: Rest
+  before: string[]
+  as_then: boolean
+  back?: { at: number; of: number }
+}
 
 const requestOf = ({ request }: Asked) => request as Partial<IntentBody>
 const selectorsOf = (asked: Asked) =>
@@ -87,20 +98,28 @@ const limitsTyped = (
 const definedOf = (members: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 
-/** Reads what to run again. `unread`: a read that failed or has not answered yet. */
-export const useAgain = (operation_id: string): { again?: Again; unread?: UseQueryResult } => {
+/** Reads what to run again, or how to roll back. `unread`: a read that failed or has not answered yet. */
+export const useAgain = (operation_id: string, at?: number): { again?: Again; unread?: UseQueryResult } => {
   const operation = useQuery({ ...operationQuery(operation_id), enabled: operation_id !== '' })
   const intent_id = operation.data?.intent_id ?? ''
-  const intent = useQuery({ ...intentQuery(intent_id), enabled: intent_id !== '' })
+  const intent = useQuery({ ...intentQuery(intent_id), enabled: intent_id !== '' && at === undefined })
+  const rollback = useQuery({ ...rollbackQuery(operation_id), enabled: at !== undefined })
+  const intents = rollback.data?.intents ?? []
+  const asked = at === undefined ? intent.data : wayBackOf(intents[at] ?? intents[0])
   const procedures = useQuery(proceduresQuery())
-  const what = intent.data && procedures.data && whatOf(intent.data, procedures.data.items)
+  const what = asked && procedures.data && whatOf(asked, procedures.data.items)
   const key = what?.kind === 'change' && what.fixed === undefined ? what.type : ''
   const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' })
   if (operation_id === '') return {}
-  const unread = [operation, intent, ...(key === '' ? [] : [type])].find(({ data }) => data === undefined)
-  if (unread || !what || !intent.data) return { unread: unread ?? procedures }
+  const reads = [operation, at === undefined ? intent : rollback, ...(key === '' ? [] : [type])]
+  const unread = reads.find(({ data }) => data === undefined)
+  if (unread || !what || !asked) return { unread: unread ?? procedures }
   const fields = type.data
     ? fieldsOf(type.data.desired_state_schema, lockedOf(type.data))
     : fieldsOf(what.procedure?.parameters)
-  return { again: againOf(intent.data, operation_id, what, fields, serverNow()) }
+  const again = againOf(asked, operation_id, what, fields, serverNow())
+  return { again: at === undefined ? again : { ...again, back: { at, of: intents.length } } }
 }
+
+const wayBackOf = (one: Rollback['intents'][number] | undefined): Asked | undefined =>
+  one && { ...(one.request as Omit<Asked, 'request' | 'targets_resolved'>), ...one }

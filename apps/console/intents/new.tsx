@@ -26,11 +26,12 @@ import { Where } from './where.tsx'
 
 /** A new change, action or runbook: what, where, values and why, with its preview beside it. */
 export const NewPage = () => {
-  const { kind, type: wanted, procedure: name, resource: resource_id, from = '' } = useSearch({ from: '/shell/new' })
+  const search = useSearch({ from: '/shell/new' })
+  const { kind, type: wanted, procedure: name, resource: resource_id, from = '', back } = search
   const me = useQuery(meQuery()).data
   const procedures = useQuery(proceduresQuery())
   const resource = useQuery({ ...resourceQuery(resource_id), enabled: resource_id !== '' })
-  const { again, unread } = useAgain(from)
+  const { again, unread } = useAgain(from, back)
   if (me?.permissions.includes('intent:create') === false)
     return (
       <Page>
@@ -64,7 +65,9 @@ export const NewPage = () => {
       ? what.kind === 'change' && what.type === asked.type
       : what.kind === asked.kind && nameOf(what.procedure) === nameOf(asked.procedure),
   )
-  return <Form choices={choices} what={(picked ?? choices[0])?.what} resource={resource.data} again={again} />
+  return (
+    <Form key={back} choices={choices} what={(picked ?? choices[0])?.what} resource={resource.data} again={again} />
+  )
 }
 
 type Choice = { value: string; word: string; what: What }
@@ -204,11 +207,30 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
   )
 }
 
-/** Which operation is repeated, and what is not. */
-const AgainNote = ({ again: { rest, as_then } }: { again: Again }) => (
+/** Which operation is repeated or rolled back, and what is not. */
+const AgainNote = ({ again: { rest, as_then, back } }: { again: Again }) => (
   <p className="max-w-text text-muted">
-    {tPlan.intent.again.of} <OperationLink id={rest.retry_of ?? ''}>{shortId(rest.retry_of ?? '')}</OperationLink>.{' '}
-    {tPlan.intent.again.anew} {as_then ? tPlan.intent.again.as_then : null}
+    {back ? tPlan.intent.again.back : tPlan.intent.again.of}{' '}
+    <OperationLink id={rest.retry_of ?? ''}>{shortId(rest.retry_of ?? '')}</OperationLink>.{' '}
+    {back ? null : tPlan.intent.again.anew} {as_then ? tPlan.intent.again.as_then : null}
+    {back && back.of > 1 ? (
+      <>
+        {tPlan.intent.again.part(back.at + 1, back.of)}{' '}
+        <Link
+          to="/new"
+          search={{
+            kind: 'change',
+            type: '',
+            procedure: '',
+            resource: '',
+            from: rest.retry_of ?? '',
+            back: (back.at + 1) % back.of,
+          }}
+        >
+          {tPlan.intent.again.next}
+        </Link>
+      </>
+    ) : null}
   </p>
 )
 

@@ -14,6 +14,7 @@ const Dialogs = lazyPart(() => import('./dialogs.tsx').then((part) => ({ default
 const InterveneDialog = lazyPart(() =>
   import('../interventions/dialog.tsx').then((part) => ({ default: part.InterveneDialog })),
 )
+const AGAIN = { kind: 'change', type: '', procedure: '', resource: '' } as const
 const CANCELS = ['cancel', 'cancel_compensate', 'cancel_force']
 /** The possible actions on the operation; actions that are not allowed show the reason. */
 export const OperationActions = ({ operation }: { operation: Operation }) => {
@@ -83,13 +84,14 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
         </>
       )}
       {again ? (
-        <Link
-          to="/new"
-          search={{ kind: 'change', type: '', procedure: '', resource: '', from: operation.operation_id }}
-          className="button"
-        >
-          {tOperation.operation.action.again}
-        </Link>
+        <>
+          <Link to="/new" search={{ ...AGAIN, from: operation.operation_id, back: 0 }} className="button">
+            {tOperation.operation.action.back}
+          </Link>
+          <Link to="/new" search={{ ...AGAIN, from: operation.operation_id }} className="button">
+            {tOperation.operation.action.again}
+          </Link>
+        </>
       ) : null}
       {ended ? null : (
         <WhyNot

@@ -39,6 +39,10 @@ export const operationsPage = (tab: OperationsTab, q: string, span: EndedIn) =>
 export const operationQuery = (operation_id: string) =>
   queryOf(['operation', operation_id], '/v1/operations/{operation_id}', { path: { operation_id } })
 
+/** The intents that lead back to the state before an ended operation. */
+export const rollbackQuery = (operation_id: string) =>
+  queryOf(['rollback', operation_id], '/v1/operations/{operation_id}/rollback', { path: { operation_id } })
+
 /** Changes to its nodes are found by their states; comparing thousands of them member by member takes too long. */
 export const graphQuery = (operation_id: string) =>
   queryOf(

@@ -15,8 +15,10 @@ type NewSearch = {
   type: string
   procedure: string
   resource: string
-  /** The operation to run again. */
+  /** The operation to run again, or to roll back. */
   from?: string
+  /** Which intent of the way back; absent: run again. */
+  back?: number
 }
 const intentNew = createRoute({
   getParentRoute: () => shell,
@@ -27,6 +29,7 @@ const intentNew = createRoute({
     procedure: text(search.procedure),
     resource: text(search.resource),
     ...(search.from !== undefined && { from: text(search.from) }),
+    ...(search.back !== undefined && { back: Number(search.back) || 0 }),
   }),
   component: lazyPage(() => import('../intents/new.tsx'), 'NewPage'),
 })

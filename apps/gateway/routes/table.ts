@@ -247,6 +247,7 @@ const operations = table('operations', '', [
     '/api/v1/operations',
     OP,
     `${OP}/graph`,
+    `${OP}/rollback`,
     `${OP}/timeline`,
     `${OP}/nodes`,
     `${OP}/nodes/{node_id}`,

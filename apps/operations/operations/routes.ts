@@ -17,6 +17,8 @@ import {
   PauseBody,
   ResourceOperationsQuery,
   ResumeBody,
+  Rollback,
+  RollbackQuery,
 } from '../../shared/contracts/operations/operations.ts'
 import { PlanParams, StartBody } from '../../shared/contracts/operations/plans.ts'
 import { text } from '../../shared/contracts/shapes.ts'
@@ -38,6 +40,7 @@ import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/authority.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
+import { readRollback } from './rollback.ts'
 import { startSteps } from './start.ts'
 
 const read = allow('operation:read', { kind: 'R' })
@@ -109,6 +112,18 @@ const readRoutes = (app: Router, deps: Deps) => {
       const head = await requireVisible(deps, req.caller, req.params.operation_id)
       return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
     },
+  })
+
+  app.get('/v1/operations/:operation_id/rollback', {
+    operationId: 'getOperationRollback',
+    summary: 'Read how to roll back an operation',
+    description:
+      'Returns the intents that bring the targets back to their state before the operation, and makes none. Create them with `POST /v1/intents`, review the plans and start them.',
+    params: OperationParams,
+    querystring: RollbackQuery,
+    response: { 200: Rollback },
+    preHandler: read,
+    handler: (req) => readRollback(deps, req.caller, req.params.operation_id, req.query),
   })
 }
 

@@ -3,10 +3,14 @@ import type { ResourceType } from '../../../apps/operations/graph/types.ts'
 import { makePlan } from '../../../apps/operations/planner/plan.ts'
 import { host, inputOf } from '../../operations/support/planner.ts'
 
-/** The plan of a shipped action on one workspace. */
-export const planOf = (action_key: string, parameters: Record<string, unknown> = {}) => {
-  const desired_state = { source: 'files', workspace: 'eu1', variables: { text: 'hello' } }
-  const target = host('files-eu1', { type_key: 'delivery.workspace', desired_state, observed_state: {} })
+/** The plan of a shipped action on one workspace, or on a resource of another type. */
+export const planOf = (
+  action_key: string,
+  parameters: Record<string, unknown> = {},
+  { type_key = 'delivery.workspace', ...more }: { type_key?: string; [member: string]: unknown } = {},
+) => {
+  const desired_state = { source: 'files', workspace: 'eu1', variables: { text: 'hello' }, ...more }
+  const target = host('files-eu1', { type_key, desired_state, observed_state: {} })
   const types = checkPacks([SHIPPED_PACKS]).model.types as unknown as ResourceType[]
   const input = { ...inputOf([target], { kind: 'action', action: { action_key, parameters } }), types }
   return makePlan(input).document

@@ -81,6 +81,15 @@ describe('a change from intent to end', () => {
     ended = id
   })
 
+  it('is not rolled back if it changed nothing, and a rollback takes no key for its several requests', async () => {
+    const rollback = (...more: string[]) => signalbox('olga', ['op', 'rollback', ended.slice(-8), ...more])
+    expect(await rollback('--dry-run')).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('invalid_state_transition/nothing_changed'),
+    })
+    expect(await rollback('--idempotency-key', 'k')).toMatchObject({ code: 2, err: expect.stringContaining('no key') })
+  })
+
   it('its evidence is a file that anyone can verify offline, and a forged line is named', async () => {
     const id = ended
     writeFileSync(join(home, 'keys.json'), (await signalbox('olga', ['evidence', 'keys'])).out)

@@ -93,7 +93,7 @@ describe('an ended operation', () => {
       expect(gate).toMatchObject({ status: 'waiting', votes: [] })
       const again = await people.eva.get<Ended>(`/v1/operations/${again_id}`)
       expect(again).toMatchObject({ retry_of: operation_id, ended_at: null })
-      await page.getByText('Repeats').waitFor()
+      await page.getByText('Follows').waitFor()
       await page.close()
     },
     PATIENCE_MS,

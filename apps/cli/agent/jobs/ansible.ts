@@ -10,7 +10,17 @@ import { named } from '../tools/file.ts'
 import { sshOptions, writeOwn } from '../tools/host.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { noteVersion } from '../tools/program.ts'
-import { failed, type Job, refusedBy, runTool, stale, stopped, type Tool, type Verdict } from '../tools/types.ts'
+import {
+  failed,
+  inForce,
+  type Job,
+  refusedBy,
+  runTool,
+  stale,
+  stopped,
+  type Tool,
+  type Verdict,
+} from '../tools/types.ts'
 import { CALLBACK } from './callback.ts'
 import { inventoryOf, varsOf, yamlOf } from './inventory.ts'
 
@@ -218,5 +228,5 @@ export const runPlaybook: Tool = async (job) => {
     return { status: 'unknown', class: 'tool_failed', message: `ansible-playbook ended early: ${told.said}` }
   if (!over)
     return failed('tool_failed', `ansible-playbook failed: ${told.said || 'no host matches'}. No change was made.`)
-  return { status: 'succeeded', outputs: { hosts: told.hosts } }
+  return { status: 'succeeded', outputs: { hosts: told.hosts, catalog: inForce(job) } }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Tool } from '../tools/types.ts'
+import { inForce, type Tool } from '../tools/types.ts'
 import { broughtOf, type Checked, check, movedFrom, type Rules } from './check.ts'
 import { type Entry, joined, readInventory } from './inventory.ts'
 import { type Saved, withCluster } from './preview.ts'
@@ -53,7 +53,8 @@ export const applySet: Tool = (job) =>
       const left = entries.filter((entry) => !saved.prune.some(({ ref }) => keyOf(ref) === keyOf(entry)))
       if (left.length < entries.length) await list(run, left)
       const applied = run.done.slice(0, MAX_LISTED)
-      return { status: 'succeeded', outputs: { applied, applied_count: run.done.length, cluster_uid: cluster.uid } }
+      const counts = { applied_count: run.done.length, cluster_uid: cluster.uid }
+      return { status: 'succeeded', outputs: { applied, ...counts, catalog: inForce(run.job) } }
     })
   })
 

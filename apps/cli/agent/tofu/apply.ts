@@ -7,7 +7,7 @@ import { writeOwn } from '../tools/host.ts'
 import { fitting } from '../tools/picture.ts'
 import { noteVersion } from '../tools/program.ts'
 import { fetchSealed } from '../tools/seal.ts'
-import { Ended, failed, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
+import { Ended, failed, inForce, type Job, refusedBy, stale, type Tool, type Verdict } from '../tools/types.ts'
 import { lockIn, lockWords } from './lock.ts'
 import { baseOf, type Module, openModule } from './module.ts'
 import { MAX_LIST, recordOf } from './record.ts'
@@ -85,7 +85,7 @@ const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict
     const record = await recordOf(module, job.mask).catch(() => undefined)
     if (!record) return failed('partial', `${progress} ${UNREAD}`, false)
     const { serial } = record
-    const catalog = { ...record, drift: { status: 'in_sync', at: new Date().toISOString() } }
+    const catalog = { ...record, ...inForce(job), drift: { status: 'in_sync', at: new Date().toISOString() } }
     let left = MAX_LIST
     const outputs = Object.fromEntries(
       Object.entries(said.outputs).filter(([name, value]) => {

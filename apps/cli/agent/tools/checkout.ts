@@ -28,7 +28,7 @@ const UNCHANGED = 'No change was made.'
 
 /**
  * Brings a source into this folder of the attempt. From a repository: the commit of the preview if one is given,
- * otherwise the head of the branch `ref`, by default the first that the agent's file lists.
+ * otherwise that of `ref`, by default the head of the first branch that the agent's file lists.
  */
 export const takeSource = async (
   job: Job,
@@ -36,7 +36,9 @@ export const takeSource = async (
   dir: string,
   preview?: Approved,
 ): Promise<Taken> => {
-  const { ref } = job.work.inputs as Record<string, unknown>
+  const given = (job.work.inputs as Record<string, unknown>).ref
+  // A procedure fills in an empty name where no commit is known.
+  const ref = given === '' ? undefined : given
   if (!('repo' in found)) {
     if (ref !== undefined) throw refusal(`The source "${name}" is a folder and has no branches. Leave out "ref".`)
     return { source_digest: copySource(job, name, found.path, dir, skipped) }
@@ -46,9 +48,10 @@ export const takeSource = async (
   mkdirSync(dir)
   if (uid) chownSync(dir, uid, uid)
   const repo = await openRepo(reader(job, found), found.repo)
-  const source = preview?.source ?? (await headOf(repo, found, ref))
-  if (preview) await fetchListed(repo, found, source.commit)
-  else await repo.must(fetching(repo, source.commit))
+  const head = preview ? undefined : await headOf(repo, found, ref)
+  const source = preview?.source ?? head ?? (await namedIn(repo, found, ref))
+  if (head) await repo.must(fetching(repo, head.commit))
+  else await fetchListed(repo, found, source.commit, preview ? 'Retry the preview.' : 'Name another "ref".')
   await write(repo, { name, found, skipped }, source.commit, dir)
   // The programs of the job need neither the key nor the history.
   dropKey(job)
@@ -75,20 +78,37 @@ const listedIn = async (repo: Repo, refs: readonly string[]): Promise<Map<string
   return new Map([...(await repo.heads(...refs))].filter(([branch]) => listed.some((fits) => fits(branch))))
 }
 
-const headOf = async (repo: Repo, { repo: name, refs }: Checkout, asked: unknown = refs[0]): Promise<Origin> => {
+const isListed = ({ refs }: Checkout, branch: string): boolean => refs.some((pattern) => matcherOf(pattern)(branch))
+const isCommit = (asked: unknown): asked is string =>
+  typeof asked === 'string' && /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(asked)
+
+/** The head of a listed branch; `undefined` if `ref` names another thing. */
+const headOf = async (repo: Repo, found: Checkout, asked: unknown = found.refs[0]): Promise<Origin | undefined> => {
+  if (isCommit(asked)) return undefined
   const ref = asBranch('ref', asked)
-  if (!refs.some((pattern) => matcherOf(pattern)(ref)))
-    throw refusal(`The agent's file does not list the branch "${ref}" of the repository "${name}".`)
-  const commit = (await repo.heads(ref)).get(ref)
-  if (commit === undefined)
-    throw new Ended(failed('source_missing', `The repository "${name}" has no branch "${ref}". ${UNCHANGED}`, false))
-  return { repo: name, ref, commit }
+  const commit = isListed(found, ref) ? (await repo.heads(ref)).get(ref) : undefined
+  return commit === undefined ? undefined : { repo: found.repo, ref, commit }
+}
+
+/** The commit of this name, or of this tag; it must be on a listed branch too. */
+const namedIn = async (repo: Repo, found: Checkout, asked: unknown = found.refs[0]): Promise<Origin> => {
+  if (isCommit(asked)) return { repo: found.repo, ref: asked, commit: asked }
+  const ref = asBranch('ref', asked)
+  const commit = await repo.tag(ref)
+  if (commit !== undefined) return { repo: found.repo, ref, commit }
+  if (!isListed(found, ref))
+    throw refusal(
+      `The agent's file does not list the branch "${ref}" of the repository "${found.repo}", which has no such tag.`,
+    )
+  throw new Ended(
+    failed('source_missing', `The repository "${found.repo}" has no branch "${ref}". ${UNCHANGED}`, false),
+  )
 }
 
 const fetching = ({ url }: Repo, commit: string) => ['fetch', '-q', '--no-tags', '--depth=1', '--', url, commit]
 
 /** Fetches a commit that is on a listed branch, or ends the job. The head of one comes without its history. */
-const fetchListed = async (repo: Repo, { repo: name, refs }: Checkout, commit: string): Promise<void> => {
+const fetchListed = async (repo: Repo, { repo: name, refs }: Checkout, commit: string, next: string): Promise<void> => {
   const heads = await listedIn(repo, refs)
   if ([...heads.values()].includes(commit)) return void (await repo.must(fetching(repo, commit)))
   if (heads.size > 0) {
@@ -99,10 +119,8 @@ const fetchListed = async (repo: Repo, { repo: name, refs }: Checkout, commit: s
   }
   const { code } = await repo.git(fetching(repo, commit))
   if (code === 0)
-    throw refusal(
-      `The commit ${commit} is on no listed branch of the repository "${name}". ${UNCHANGED} Retry the preview.`,
-    )
-  const message = `The repository "${name}" no longer has the commit ${commit}. ${UNCHANGED} Retry the preview.`
+    throw refusal(`The commit ${commit} is on no listed branch of the repository "${name}". ${UNCHANGED} ${next}`)
+  const message = `The repository "${name}" no longer has the commit ${commit}. ${UNCHANGED} ${next}`
   throw new Ended(failed('source_missing', message, false))
 }
 

@@ -22,6 +22,8 @@ export type Repo = {
   must: (args: string[], options?: Options) => Promise<string>
   /** The commits of these branches, where * matches any text; branches that do not exist are left out. */
   heads: (...branches: string[]) => Promise<Map<string, string>>
+  /** The commit of this tag, also of an annotated one. */
+  tag: (name: string) => Promise<string | undefined>
 }
 
 const BRANCH = /^(?!.*(\.\.|\/\/|\/\.|\.lock(\/|$)|\/$|\.$))[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/
@@ -106,15 +108,21 @@ export const openRepo = async (job: Job, name: string): Promise<Repo> => {
     )
   }
   await must(['init', '-q', '--bare', '--template=', dir])
+  /** The refs of the remote repository that fit these patterns, with their commits. */
+  const remote = async (patterns: string[]) => {
+    const lines = (await must(['ls-remote', '--', url, ...patterns])).split('\n').filter(Boolean)
+    return lines.map((line) => line.split('\t')).map(([sha = '', ref = '']): [string, string] => [ref, sha])
+  }
   return {
     ...{ url, dir, git, must },
     heads: async (...branches) => {
-      const out = await must(['ls-remote', '--', url, ...branches.map((branch) => `refs/heads/${branch}`)])
-      const lines = out
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => line.split('\t'))
-      return new Map(lines.map(([sha = '', ref = '']) => [ref.replace('refs/heads/', ''), sha]))
+      const found = await remote(branches.map((branch) => `refs/heads/${branch}`))
+      return new Map(found.map(([ref, sha]) => [ref.replace('refs/heads/', ''), sha]))
+    },
+    tag: async (name) => {
+      const ref = `refs/tags/${name}`
+      const found = new Map(await remote([ref, `${ref}^{}`]))
+      return found.get(`${ref}^{}`) ?? found.get(ref)
     },
   }
 }

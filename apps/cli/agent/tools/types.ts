@@ -49,6 +49,8 @@ export const failed = (kind: string, message: string, retryable?: boolean): Verd
   message,
   ...(retryable !== undefined && { retryable }),
 })
+/** The commit that a job has put into force, for the catalog; of a folder it forgets an earlier one. */
+export const inForce = ({ executed }: Job): { commit: string | null } => ({ commit: executed.commit ?? null })
 /** The agent's own rules refuse the job; no tool was started. */
 export const refusedBy = (message: string): Verdict => failed('agent_refused', message)
 

@@ -40,6 +40,9 @@ export const intent: typeof en.intent = {
   groups: { change: 'Änderungen', action: 'Aktionen', runbook: 'Runbooks' },
   again: {
     of: 'Wiederholt Vorgang',
+    back: 'Rücknahme von Vorgang',
+    part: (at: number, of: number) => `Teil ${number(at)} von ${number(of)}, weil die Werte vorher verschieden waren.`,
+    next: 'Nächster Teil',
     anew: 'Ressourcen werden neu ermittelt, frühere Freigaben gelten nicht.',
     as_then: 'Die Bedingungen lassen sich hier nicht zeigen; es sind die Ressourcen vom letzten Mal.',
     fixed: 'Wie beim letzten Mal',

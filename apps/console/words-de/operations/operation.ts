@@ -106,7 +106,7 @@ export const operation: typeof en.operation = {
   },
   tabs_label: 'Ansichten dieses Vorgangs',
   requested: (who: string) => `Angefordert von ${who}`,
-  repeats: 'Wiederholt',
+  repeats: 'Folgt auf',
   plan: 'Plan',
   engine: 'In Temporal öffnen',
   nodes_done: (done: number, total: number) => `${number(done)} von ${number(total)} Schritten fertig`,
@@ -203,6 +203,12 @@ export const operation: typeof en.operation = {
   pending: (kind: string) => `ausstehend: ${kind}`,
   open: 'Vorgang öffnen',
   actions: 'Aktionen',
-  action: { pause: 'Anhalten', resume: 'Fortsetzen', cancel: 'Abbrechen', again: 'Noch einmal ausführen' },
+  action: {
+    pause: 'Anhalten',
+    resume: 'Fortsetzen',
+    cancel: 'Abbrechen',
+    again: 'Noch einmal ausführen',
+    back: 'Zurücknehmen',
+  },
   review_gate: 'Freigabe prüfen',
 }

@@ -39,6 +39,9 @@ export const intent = {
   groups: { change: 'Changes', action: 'Actions', runbook: 'Runbooks' },
   again: {
     of: 'Repeats operation',
+    back: 'Rolls back operation',
+    part: (at: number, of: number) => `Part ${number(at)} of ${number(of)}, because values differed before.`,
+    next: 'Next part',
     anew: 'Resources are resolved anew, and earlier approvals do not count.',
     as_then: 'Its conditions cannot be shown here; the resources are those of last time.',
     fixed: 'As last time',

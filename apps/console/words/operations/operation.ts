@@ -80,7 +80,7 @@ export const operation = {
   },
   tabs_label: 'Views of this operation',
   requested: (who: string) => `Requested by ${who}`,
-  repeats: 'Repeats',
+  repeats: 'Follows',
   plan: 'Plan',
   engine: 'Open in Temporal',
   nodes_done: (done: number, total: number) => `${number(done)} of ${number(total)} nodes done`,
@@ -176,6 +176,6 @@ export const operation = {
   pending: (kind: string) => `pending: ${kind}`,
   open: 'Open the operation',
   actions: 'Actions',
-  action: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel', again: 'Run again' },
+  action: { pause: 'Pause', resume: 'Resume', cancel: 'Cancel', again: 'Run again', back: 'Roll back' },
   review_gate: 'Review the gate',
 }

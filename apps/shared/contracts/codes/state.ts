@@ -84,6 +84,11 @@ export const STATE = {
     patch_closed: ['The patch is already decided.', 'Propose a new patch.'],
     delivery_not_dead: ['The notification was not given up.', 'Read its state.'],
     destination_not_active: ['The destination is not active.', 'Confirm it, or add it again.'],
+    operation_running: ['The operation has not ended.', 'Wait for its end, or cancel it.'],
+    nothing_changed: ['The operation has no change to roll back.', 'Read its nodes.'],
+    no_state_before: ['It is not known how a target was before.', 'State the wanted change as a new intent.'],
+    changed_since: ['A target has changed since.', 'Roll back the later change first, or send anyway=true.'],
+    target_gone: ['A target no longer exists.', 'Name the other targets in resource_id.'],
     schedule_ended: ['The schedule has ended.', 'Make a new one.'],
   },
   plan_locked: {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ArrayOf, Closed, LINE, OptionalClosed, OptionalInteger, OptionalText, text } from '../shapes.ts'
+import { Closed, LINE, OptionalClosed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 import {
   ActorSchema,
   AllowedActionSchema,
@@ -213,6 +213,12 @@ export const IntentBody = Closed(
 export type IntentBody = Static<typeof IntentBody>
 
 export const IntentParams = Type.Object({ intent_id: Uuid })
+export const ResolvedTarget = Type.Object({
+  resource_id: text('eu1-web-01'),
+  type_key: text('fleet.host'),
+  name: text('eu1-web-01'),
+  version: Type.Integer(),
+})
 export const IntentView = Type.Object({
   intent_id: text('0195f0c2-0000-7000-8000-000000000002'),
   status: Type.Enum([...INTENT_STATUSES]),
@@ -220,12 +226,7 @@ export const IntentView = Type.Object({
   kind: text('change'),
   title: text('web 2.4.0 on eu1'),
   reason: text('reason'),
-  targets_resolved: ArrayOf({
-    resource_id: text('eu1-web-01'),
-    type_key: text('fleet.host'),
-    name: text('eu1-web-01'),
-    version: Type.Integer(),
-  }),
+  targets_resolved: Type.Array(ResolvedTarget),
   request: Json,
   requester: ActorSchema,
   labels: Type.Record(Type.String(), Type.String()),

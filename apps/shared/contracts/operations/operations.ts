@@ -18,6 +18,7 @@ import {
   Reason,
   Time,
 } from './common.ts'
+import { ResolvedTarget } from './intents.ts'
 
 /** Operations: lists, one operation, its graph, history and evidence, and the commands on the whole operation. */
 export const Progress = Type.Object({
@@ -112,6 +113,29 @@ export const Operation = Type.Object(single)
 export type Operation = Static<typeof Operation>
 export const OperationReply = Type.Object({ ...single, command: CommandView })
 export type OperationReply = Static<typeof OperationReply>
+
+export const RollbackQuery = Closed({
+  anyway: Type.Optional(
+    Type.Boolean({ description: 'Also if targets have changed since; their new values are lost.' }),
+  ),
+  resource_id: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
+      maxItems: 500,
+      description: 'Only these targets; by default all that the operation changed.',
+    }),
+  ),
+})
+export type RollbackQuery = Static<typeof RollbackQuery>
+/** Targets with different values before need different intents. */
+export const Rollback = Type.Object({
+  intents: Type.Array(
+    Type.Object({
+      request: { ...Json, description: 'A body for POST /v1/intents.' },
+      targets_resolved: Type.Array(ResolvedTarget),
+    }),
+  ),
+})
+export type Rollback = Static<typeof Rollback>
 
 export const OPERATION_SORTS = ['-created_at', '-updated_at', 'title'] as const
 const list = {
