@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { OperationRow } from '../api/types.ts'
+import { SelectBox, type Selection, selectByKey } from '../command/selection.tsx'
 import { SearchField } from '../forms/search.tsx'
 import { shortId, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
@@ -19,7 +20,7 @@ import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
 import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
-import { SelectBox, type Selection, SelectionBar, selectByKey, useSelection } from './selection.tsx'
+import { OperationsBar, useOperations } from './selection.tsx'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
 /** Tabs that are only reachable by a link come last, and only while they are selected. */
@@ -29,7 +30,7 @@ export const OperationsPage = () => {
   const { tab, q, ...span } = useSearch({ from: '/shell/operations' })
   const navigate = useNavigate({ from: '/operations' })
   const list = useInfiniteQuery(operationsQuery(tab, q, span))
-  const selection = useSelection(rowsOf(list))
+  const selection = useOperations(rowsOf(list))
   useTopic('operations')
   return (
     <Page>
@@ -63,7 +64,7 @@ export const OperationsPage = () => {
           <Export name="operations" read={operationsPage(tab, q, span)} fields={FIELDS} />
         ) : null}
       </div>
-      <SelectionBar selection={selection} />
+      <OperationsBar selection={selection} />
       <ListTable
         list={list}
         empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}
@@ -118,12 +119,12 @@ const FIELDS: Fields<OperationRow> = {
   ended_at: (row) => row.ended_at,
 }
 
-const leadOf = (selection: Selection): Column<OperationRow> => ({
+const leadOf = (selection: Selection<OperationRow>): Column<OperationRow> => ({
   name: tOperation.operations.operation,
   kind: 'lead',
   cell: (row) => (
     <div className="flex items-start gap-2">
-      <SelectBox row={row} selection={selection} />
+      <SelectBox row={row} selection={selection} label={tOperation.operations.bulk.select(row.title)} />
       <div className="min-w-0">
         <OperationLink
           id={row.operation_id}
