@@ -1,7 +1,6 @@
 import { Suspense } from 'react'
 import type { InboxRow } from '../api/types.ts'
 import { Because } from '../command/allowed.tsx'
-import { SelectBox, type Selection, selectByKey } from '../command/selection.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { GateLink } from '../values/links.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -9,8 +8,8 @@ import { TimeText } from '../values/time.tsx'
 import { ruleOf, ruleWords, votesInRound } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { type Ballot, ballotOf } from './bulk/alike.ts'
-import { selectLabel, WhyAlone } from './selection.tsx'
+import { ballotOf } from './bulk/alike.ts'
+import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 import { type Seen, useHeight } from './steady.ts'
 
 /** Few gates are decided while the page is open. */
@@ -18,7 +17,7 @@ const GateOutcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ def
 
 const RISK_TONES: Record<string, string> = { low: 'idle', medium: 'wait' }
 
-type GateCardProps = Seen<InboxRow> & { selection: Selection<Ballot> }
+type GateCardProps = Seen<InboxRow> & { selection: Selection }
 
 /** A waiting gate: its question, its changes, its deadline, and the checkbox that selects it; once gone, its outcome. */
 export const GateCard = ({ row, gone, selection }: GateCardProps) => {
@@ -31,7 +30,7 @@ export const GateCard = ({ row, gone, selection }: GateCardProps) => {
       data-selected={(!gone && selection.has(ballot)) || undefined}
     >
       <div className="flex flex-wrap items-start gap-3">
-        {gone ? null : <SelectBox row={ballot} selection={selection} label={selectLabel(ballot)} />}
+        {gone ? null : <SelectBox row={ballot} selection={selection} />}
         <span className="mt-1">
           <ShapeIcon shape="diamond" tone={gone ? 'idle' : 'wait'} />
         </span>

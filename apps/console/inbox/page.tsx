@@ -2,7 +2,6 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { InboxRow } from '../api/types.ts'
-import type { Selection } from '../command/selection.tsx'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Failure } from '../ui/failure.tsx'
@@ -10,10 +9,10 @@ import { lazyPart } from '../ui/lazy.ts'
 import { Empty, Heading, Page } from '../ui/page.tsx'
 import { Listing } from '../ui/table.tsx'
 import { tDecide } from '../words/decide.ts'
-import { type Ballot, ballotOf, keyOf, patchBallot } from './bulk/alike.ts'
+import { ballotOf, keyOf, patchBallot } from './bulk/alike.ts'
 import { GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
-import { BallotsBar, useBallots } from './selection.tsx'
+import { type Selection, SelectionBar, useSelection } from './selection.tsx'
 import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
 import { WaitingRows } from './waiting.tsx'
 
@@ -41,7 +40,7 @@ export const InboxPage = () => {
     lineKey,
     { of: whose, ...upper },
   )
-  const selection = useBallots([
+  const selection = useSelection([
     ...lines.rows.flatMap(({ row, gone }) => (gone || !('patch_id' in row) ? [] : [patchBallot(row)])),
     ...gates.rows.flatMap(({ row, gone }) => (gone ? [] : [ballotOf(row)])),
   ])
@@ -78,7 +77,7 @@ export const InboxPage = () => {
             <AfterRows />
           </Suspense>
         ) : null}
-        <BallotsBar selection={selection} />
+        <SelectionBar selection={selection} />
       </div>
       <div className="flex flex-col gap-4" {...watch}>
         <div className="news" role="status">
@@ -112,7 +111,7 @@ export const InboxPage = () => {
 }
 
 /** The cards as a list; a long one is drawn in part, as high as the cards are that were drawn before. */
-const Cards = ({ rows, selection }: { rows: Seen<InboxRow>[]; selection: Selection<Ballot> }) => {
+const Cards = ({ rows, selection }: { rows: Seen<InboxRow>[]; selection: Selection }) => {
   const list = useRef<HTMLUListElement>(null)
   const height_px = useRef(CARD_PX)
   const draw = (seen: Seen<InboxRow>) => <GateCard key={keyOf(seen.row)} {...seen} selection={selection} />

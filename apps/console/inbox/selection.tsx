@@ -1,37 +1,95 @@
-import { type Selection, SelectionBar, useSelection } from '../command/selection.tsx'
+import { Suspense, useState } from 'react'
+import { display } from '../kit/prefs.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tDecide } from '../words/decide.ts'
-import { type Ballot, keyOf, mayTogether, nounOf, type Together } from './bulk/alike.ts'
+import { type Ballot, flipped, keyOf, MOST, mayTogether, nounOf, type Together } from './bulk/alike.ts'
 
 const BulkDialog = lazyPart(() => import('./bulk/dialog.tsx').then((part) => ({ default: part.BulkDialog })))
 const words = tDecide.inbox.bulk
-const VERDICTS: Record<Together, string> = { approve: 'main', reject: 'danger' }
 
 /** Whether the item can be selected at all: its rejection may be allowed in a batch even if its approval is not. */
 const isSelectable = (row: Ballot): boolean => mayTogether(row, 'approve') || mayTogether(row, 'reject')
 
-/** Selects items that still wait; off if fewer than two can be selected. */
-export const useBallots = (rows: readonly Ballot[]): Selection<Ballot> =>
-  useSelection(rows, { keyOf, isAble: isSelectable, least: 2 })
+/** The selected items among those that still wait. Selection is off if fewer than two can be selected. */
+export const useSelection = (rows: readonly Ballot[]) => {
+  const [keys, setKeys] = useState<ReadonlySet<string>>(new Set())
+  const able = rows.filter(isSelectable)
+  const chosen = able.filter((row) => keys.has(keyOf(row)))
+  const toggle = (row: Ballot) =>
+    setKeys((before) => (before.has(keyOf(row)) || chosen.length < MOST ? flipped(before, keyOf(row)) : before))
+  return {
+    on: able.length > 1,
+    chosen,
+    has: (row: Ballot) => keys.has(keyOf(row)),
+    toggle,
+    all: () => setKeys(new Set(able.slice(0, MOST).map(keyOf))),
+    clear: () => setKeys(new Set()),
+  }
+}
+export type Selection = ReturnType<typeof useSelection>
 
-export const BallotsBar = ({ selection }: { selection: Selection<Ballot> }) => {
-  const noun = nounOf(selection.chosen)
+/** `x` on a row's link selects or deselects it. */
+export const selectByKey =
+  (row: Ballot, { on, toggle }: Selection) =>
+  ({ key }: React.KeyboardEvent): void => {
+    if (key === 'x' && display().shortcuts && on && isSelectable(row)) toggle(row)
+  }
+
+/** The number of selected items, and the two decisions on them. An open dialog stays after the last one is decided. */
+export const SelectionBar = ({ selection }: { selection: Selection }) => {
+  const { on, chosen, all, clear } = selection
+  const [open, setOpen] = useState<{ rows: Ballot[]; verdict: Together }>()
+  const close = () => {
+    setOpen(undefined)
+    clear()
+  }
+  const decide = (verdict: Together, look: string) => (
+    <button type="button" className={`button ${look}`} onClick={() => setOpen({ rows: chosen, verdict })}>
+      {words.decide[verdict]}
+    </button>
+  )
   return (
-    <SelectionBar
-      selection={selection}
-      words={{ ...words, selected: (n) => words.selected(n, noun), most: (n) => words.most(n, noun) }}
-      acts={VERDICTS}
-      labels={words.decide}
-      dialog={({ act, ...open }) => <BulkDialog {...open} verdict={act} />}
-    />
+    <>
+      {on ? (
+        <section aria-label={words.title} className="flex flex-wrap items-center gap-3">
+          <p role="status" className="text-muted empty:-mr-6">
+            {chosen.length >= MOST
+              ? words.most(MOST, nounOf(chosen))
+              : chosen.length > 0
+                ? words.selected(chosen.length, nounOf(chosen))
+                : null}
+          </p>
+          <button type="button" className="button quiet" onClick={chosen.length > 0 ? clear : all}>
+            {chosen.length > 0 ? words.clear : words.all}
+          </button>
+          {chosen.length > 0 ? (
+            <>
+              {decide('approve', 'main')}
+              {decide('reject', 'danger')}
+            </>
+          ) : null}
+        </section>
+      ) : null}
+      {open ? (
+        <Suspense fallback={null}>
+          <BulkDialog {...open} close={close} />
+        </Suspense>
+      ) : null}
+    </>
   )
 }
 
-/** The label of the checkbox that selects a gate or a patch. */
-export const selectLabel = (row: Ballot): string => words.select(row.title, row.operation_title)
+/** The checkbox that selects a gate or a patch. */
+export const SelectBox = ({ row, selection }: { row: Ballot; selection: Selection }) =>
+  selection.on && isSelectable(row) ? (
+    <label className="select-box">
+      <input type="checkbox" checked={selection.has(row)} onChange={() => selection.toggle(row)} />
+      <span className="sr-only">{words.select(row.title, row.operation_title)}</span>
+    </label>
+  ) : null
 
 /** Why an item that the person may decide cannot be selected. */
-export const WhyAlone = ({ row, selection, mine }: { row: Ballot; selection: Selection<Ballot>; mine: boolean }) => {
+export const WhyAlone = ({ row, selection, mine }: { row: Ballot; selection: Selection; mine: boolean }) => {
   const alone = row.alone.reject ?? row.alone.approve
   return selection.on && mine && alone && !isSelectable(row) ? (
     <p className="text-table text-muted">{words.alone[alone]}</p>

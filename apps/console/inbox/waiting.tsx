@@ -1,6 +1,5 @@
 import { Suspense } from 'react'
 import type { Waiting } from '../api/types.ts'
-import { SelectBox, type Selection, selectByKey } from '../command/selection.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { NodeLink, OperationLink, PatchLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
@@ -8,8 +7,8 @@ import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { type Ballot, patchBallot } from './bulk/alike.ts'
-import { selectLabel, WhyAlone } from './selection.tsx'
+import { patchBallot } from './bulk/alike.ts'
+import { SelectBox, type Selection, selectByKey, WhyAlone } from './selection.tsx'
 import { groupOf, type Line, lineKey, type Seen, useHeight } from './steady.ts'
 
 /** Few rows leave while the page is open. */
@@ -22,7 +21,7 @@ type WaitingPatch = Waiting['patches'][number]
 type OpenFailure = Waiting['failures'][number]
 
 /** Failures that hold an operation, patches to vote on and deadlines: one line each, those of an operation together. */
-export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection: Selection<Ballot> }) =>
+export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection: Selection }) =>
   rows.length === 0 ? null : (
     <ul className="card flex flex-col divide-y divide-line" aria-label={tDecide.inbox.rest} data-lines="">
       {rows.map(({ row, gone }, at) => (
@@ -75,12 +74,12 @@ const Failure = ({ failure }: { failure: OpenFailure }) => {
   )
 }
 
-const Patch = ({ patch, selection }: { patch: WaitingPatch; selection: Selection<Ballot> }) => {
+const Patch = ({ patch, selection }: { patch: WaitingPatch; selection: Selection }) => {
   const { operation_id, operation_title, patch_id, reason, proposer, change_count, approvals, quorum } = patch
   const ballot = patchBallot(patch)
   return (
     <>
-      <SelectBox row={ballot} selection={selection} label={selectLabel(ballot)} />
+      <SelectBox row={ballot} selection={selection} />
       <ShapeIcon shape="diamond" tone="wait" />
       <span>{tDecide.inbox.patch}</span>
       <PatchLink

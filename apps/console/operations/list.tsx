@@ -2,7 +2,6 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
 import type { OperationRow } from '../api/types.ts'
-import { SelectBox, type Selection, selectByKey } from '../command/selection.tsx'
 import { SearchField } from '../forms/search.tsx'
 import { shortId, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
@@ -20,7 +19,7 @@ import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
 import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
-import { OperationsBar, useOperations } from './selection.tsx'
+import { SelectBox, type Selection, SelectionBar, selectByKey, useSelection } from './selection.tsx'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
 /** Tabs that are only reachable by a link come last, and only while they are selected. */
@@ -30,7 +29,7 @@ export const OperationsPage = () => {
   const { tab, q, ...span } = useSearch({ from: '/shell/operations' })
   const navigate = useNavigate({ from: '/operations' })
   const list = useInfiniteQuery(operationsQuery(tab, q, span))
-  const selection = useOperations(rowsOf(list))
+  const selection = useSelection(rowsOf(list))
   useTopic('operations')
   return (
     <Page>
@@ -64,7 +63,7 @@ export const OperationsPage = () => {
           <Export name="operations" read={operationsPage(tab, q, span)} fields={FIELDS} />
         ) : null}
       </div>
-      <OperationsBar selection={selection} />
+      <SelectionBar selection={selection} />
       <ListTable
         list={list}
         empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}
@@ -119,12 +118,12 @@ const FIELDS: Fields<OperationRow> = {
   ended_at: (row) => row.ended_at,
 }
 
-const leadOf = (selection: Selection<OperationRow>): Column<OperationRow> => ({
+const leadOf = (selection: Selection): Column<OperationRow> => ({
   name: tOperation.operations.operation,
   kind: 'lead',
   cell: (row) => (
     <div className="flex items-start gap-2">
-      <SelectBox row={row} selection={selection} label={tOperation.operations.bulk.select(row.title)} />
+      <SelectBox row={row} selection={selection} />
       <div className="min-w-0">
         <OperationLink
           id={row.operation_id}

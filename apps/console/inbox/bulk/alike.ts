@@ -6,6 +6,8 @@ import { stepOf } from '../../votes/releases.ts'
 import { tDecide } from '../../words/decide.ts'
 
 export type Together = 'approve' | 'reject'
+/** How many items may be decided together. */
+export const MOST = 20
 
 /** A vote that waits for this person, on a gate or on a patch. */
 export type Ballot = {
@@ -51,6 +53,10 @@ export const nounOf = (ballots: readonly Ballot[]): Noun => {
   const gates = ballots.filter((ballot) => 'gate_id' in ballot).length
   return gates === ballots.length ? 'gate' : gates === 0 ? 'patch' : 'item'
 }
+
+/** The set with this key added, or removed if the set has it. */
+export const flipped = (keys: ReadonlySet<string>, key: string): ReadonlySet<string> =>
+  keys.has(key) ? new Set([...keys].filter((other) => other !== key)) : new Set([...keys, key])
 
 /** Whether this person may decide it together with others. */
 export const mayTogether = ({ alone, barred }: Ballot, verdict: Together): boolean =>
