@@ -6,14 +6,6 @@ import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } 
 import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
 
-const SETTINGS = [
-  { to: '/settings/display', icon: Settings2, name: 'display' },
-  { to: '/settings/sessions', icon: MonitorSmartphone, name: 'sessions' },
-  { to: '/settings/passkeys', icon: KeyRound, name: 'passkeys' },
-  { to: '/settings/notifications', icon: Bell, name: 'notifications' },
-  { to: '/settings/password', icon: KeyRound, name: 'password' },
-] as const
-
 /** The only lazy chunk with floating layers: behavior by Base UI, styles by our tokens, no style elements. */
 export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: () => void; startOpen: boolean }) => (
   <CSPProvider disableStyleElements>
@@ -25,12 +17,26 @@ export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: 
       <Menu.Portal>
         <Menu.Positioner align="end" sideOffset={4} className="z-30">
           <Menu.Popup className="popup">
-            {SETTINGS.map(({ to, icon: Icon, name }) => (
-              <Menu.Item key={to} className="popup-item" render={<Link to={to} />}>
-                <Icon size={16} aria-hidden="true" />
-                {t.nav[name]}
-              </Menu.Item>
-            ))}
+            <Menu.Item className="popup-item" render={<Link to="/settings/display" />}>
+              <Settings2 size={16} aria-hidden="true" />
+              {t.nav.display}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/sessions" />}>
+              <MonitorSmartphone size={16} aria-hidden="true" />
+              {t.nav.sessions}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/passkeys" />}>
+              <KeyRound size={16} aria-hidden="true" />
+              {t.nav.passkeys}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/notifications" />}>
+              <Bell size={16} aria-hidden="true" />
+              {t.nav.notifications}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/password" />}>
+              <KeyRound size={16} aria-hidden="true" />
+              {t.nav.password}
+            </Menu.Item>
             <Menu.Item className="popup-item" onClick={signOut}>
               <LogOut size={16} aria-hidden="true" />
               {t.nav.sign_out}
