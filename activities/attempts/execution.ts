@@ -1,18 +1,14 @@
-import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { type NodeError, RETRYABLE } from '../../apps/shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../apps/shared/crash.ts'
-import { type Masker, maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
+import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 import { CelError } from '../../apps/shared/expressions/cel.ts'
 import { takeOutputs } from '../../apps/shared/expressions/outputs.ts'
 import { ValueError } from '../../apps/shared/expressions/values.ts'
-import { uuidv7 } from '../../apps/shared/ids.ts'
 import { readEnd } from '../../db/operations/agents/executions.ts'
 import {
   type Artifact,
   type AttemptEnd,
-  type AttemptNote,
   type AttemptRef,
   endAttempt,
   noteAttempt,
@@ -21,21 +17,24 @@ import {
 import { type Claim, claimAttempt } from '../../db/operations/nodes/claim.ts'
 import type { AttemptResult } from '../../workflows/operation/state/events.ts'
 import type { ActivityDeps } from '../deps.ts'
-import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
-import { type AttemptInput, createAims } from './aim.ts'
-import { inputsOf, isWanted, namesOfWork, PreviewStale, refuseOldPreview, type Work, workOf } from './inputs.ts'
-import { CHUNK_BYTES, createLog } from './logs.ts'
-import { type Look, lookOf, refuseTarget } from './read.ts'
-import { allowSecrets, resolveSecrets, SecretError } from './secrets.ts'
+import type { ExecutorResult } from '../executors/types.ts'
+import {
+  allowSecrets,
+  inputsOf,
+  isWanted,
+  namesOfWork,
+  PreviewStale,
+  refuseOldPreview,
+  resolveSecrets,
+  SecretError,
+  type Work,
+  workOf,
+} from './inputs.ts'
+import { type Granted, isIdempotent, type Prepared, patiently, refOf, startAttempt } from './running.ts'
+import { type AttemptInput, createAims, lookOf } from './target.ts'
 
 /** Tries of one activity; the workflow sets the same number (operations.md 8). */
 const ACTIVITY_TRIES = 5
-const BEAT_MS = 3000
-/** Bytes of log lines waiting to be stored. An executor that writes more waits for Postgres. */
-const HELD_BYTES = 256 * 1024
-/** How long a claim or a result waits for Postgres; the workflow allows for both (launch.ts). */
-const PATIENCE_MS = 20_000
-
 /** One attempt of a node: claim, resolve, executor, result. Two commits; no state between them can be lost. */
 export const createExecutionActivities = (deps: ActivityDeps) => {
   const takeAim = createAims(deps)
@@ -55,7 +54,6 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
   }
 }
 
-type Granted = Extract<Claim, { verdict: 'granted' }>
 /** If the voters were proved this often and the claim still finds the proof too old, identity counts as away. */
 const PROOFS = 3
 
@@ -87,16 +85,6 @@ const endedBefore = ({ phase, error, started_at, ended_at }: Extract<Claim, { ve
   if (phase === 'succeeded') return { status: 'succeeded', started_at, ended_at }
   if (phase === 'failed') return { status: 'failed', started_at, ended_at, error: said }
   return { status: 'unknown', error: said }
-}
-
-type Prepared = {
-  work: Work
-  inputs: Record<string, unknown>
-  with: Record<string, unknown>
-  mask: Masker
-  wanted: boolean
-  /** Happens before the call, on the first slice. */
-  look: Look | undefined
 }
 
 const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted): Promise<AttemptResult> => {
@@ -140,8 +128,6 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
 const hasFound = (result: ExecutorResult): result is Extract<ExecutorResult, { raw?: unknown }> =>
   result.status === 'succeeded' || (result.status === 'failed' && result.raw !== undefined)
 
-const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({ operation_id, node_id, role, attempt })
-
 /**
  * Whether an unknown outcome is retried under a new fencing token and the same key: only if the node is idempotent. An
  * attempt that missed its heartbeats is also canceled, but without a cancel request: the engine has begun the next try.
@@ -150,9 +136,6 @@ const mayRepeat = (claim: Granted, { role }: AttemptInput): boolean => {
   const { info, cancellationDetails } = Context.current()
   return isIdempotent(claim, role) && info.attempt < ACTIVITY_TRIES && !cancellationDetails?.cancelRequested
 }
-
-const isIdempotent = ({ spec }: Granted, role: AttemptInput['role']): boolean =>
-  role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)
 
 const prepare = async (
   deps: ActivityDeps,
@@ -197,107 +180,6 @@ const asFailure = (error: unknown): Failed => {
   throw error
 }
 
-/** The running attempt: its context, heartbeat and log. Stops when told to, or when its fencing token is outdated. */
-const startAttempt = (
-  deps: ActivityDeps,
-  ref: AttemptRef,
-  input: AttemptInput,
-  claim: Granted,
-  { work, with: values, mask, look }: Prepared,
-) => {
-  const context = Context.current()
-  const stop = new AbortController()
-  const log = createLog({ lines: claim.log_lines, bytes: claim.log_bytes }, mask, () => new Date())
-  const artifacts: Artifact[] = []
-  // One note at a time, so that lines are stored in order.
-  let noted: Promise<unknown> = Promise.resolve()
-  const note = (what: AttemptNote = {}): Promise<boolean> => {
-    const next = noted.then(async () => {
-      const ours = await noteAttempt(deps.pool, ref, { ...what, lines: log.take() })
-      log.done()
-      return ours
-    })
-    noted = next.catch(() => {})
-    return next
-  }
-  const stored = async (below = HELD_BYTES) => {
-    while (log.waiting() > below && (await patiently(note)));
-  }
-  const began = Date.now() - (claim.now - claim.started_at)
-  const executorContext: ExecutorContext = {
-    ...refOf(input),
-    generation: input.generation,
-    fence: ref.fence,
-    key: `${ref.operation_id}:${ref.node_id}:${ref.role === 'undo' ? 'c' : ''}${ref.attempt}`,
-    pool: work.pool,
-    with: values,
-    secrets: work.secrets,
-    timeouts: claim.spec.timeouts,
-    idempotent: isIdempotent(claim, input.role),
-    resume: claim.resume,
-    repeated: claim.repeated,
-    deadline: began + claim.spec.timeouts.run_s * 1000,
-    slice_end: Date.now() + deps.limits.slice_s * 1000,
-    signal: AbortSignal.any([context.cancellationSignal, stop.signal]),
-    leave: deps.leave,
-    log: log.add,
-    checkpoint: (resume) => patiently(() => note({ resume })),
-    stored: () => stored(),
-    artifact: (artifact) => void artifacts.push(artifactOf(artifact, mask)),
-  }
-  const beat = async () => {
-    context.heartbeat()
-    if (!(await note())) stop.abort()
-  }
-  const call = async (name: string, given: Partial<ExecutorContext> = {}): Promise<ExecutorResult> => {
-    const executor = deps.executors.get(name)
-    if (!executor) return { status: 'failed', class: 'refused', message: `This worker has no executor "${name}".` }
-    // The next beat makes up for a failed one, and sends its lines again.
-    const timer = setInterval(() => void beat().catch((error) => deps.log.warn({ err: error }, 'heartbeat')), BEAT_MS)
-    try {
-      return await executor.run({ ...executorContext, ...given })
-    } finally {
-      clearInterval(timer)
-    }
-  }
-  /** Returns the last lines, after storing everything that does not fit into one chunk. */
-  const rest = async () => {
-    log.settle()
-    await stored(CHUNK_BYTES)
-    await noted
-    if (log.isSending()) await patiently(note)
-    return log.take()
-  }
-  return {
-    run: () => call(work.executor),
-    /** Returns why the attempt must not act on the target in its current state. */
-    look: async () => {
-      if (!look) return undefined
-      const seen = await call(look.executor, { with: look.with, key: `${executorContext.key}:read` })
-      return refuseTarget(look, seen, claim.repeated)
-    },
-    rest,
-    artifacts,
-  }
-}
-
-/** Bytes that are text are masked like a log. */
-const artifactOf = (
-  { content, ...about }: Parameters<ExecutorContext['artifact']>[0],
-  mask: (text: string) => string,
-): Artifact => {
-  const text = content.toString()
-  const isText = typeof content === 'string' || Buffer.from(text).equals(content)
-  const bytes = isText ? Buffer.from(mask(text)) : content
-  return {
-    ...about,
-    artifact_id: uuidv7(),
-    size: bytes.length,
-    sha256: createHash('sha256').update(bytes).digest('hex'),
-    content: bytes.toString('base64'),
-  }
-}
-
 const endOf = (
   phase: AttemptEnd['phase'],
   inputs: unknown,
@@ -337,18 +219,4 @@ const finish = async (
   if (end.phase === 'outcome_unknown') return { status: 'unknown', error }
   const retry_after_s = failure?.retry_after_s
   return { status: 'failed', ...times, error, ...(retry_after_s !== undefined && { retry_after_s }) }
-}
-
-/** Retries a statement during a short outage of Postgres; the heartbeat shows that the attempt is still at work. */
-const patiently = async <T>(write: () => Promise<T>): Promise<T> => {
-  const end = Date.now() + PATIENCE_MS
-  for (let wait = 100; ; wait = Math.min(wait * 2, 2000)) {
-    try {
-      return await write()
-    } catch (error) {
-      if (Date.now() + wait > end) throw error
-      Context.current().heartbeat()
-      await delay(wait)
-    }
-  }
 }

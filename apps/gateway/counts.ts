@@ -1,9 +1,8 @@
 import { PRIORITIES, type Priority } from '../shared/process/priority.ts'
 import type { MetricName, Telemetry } from '../shared/telemetry.ts'
-import type { Denylist } from './guard/denylist.ts'
+import type { Denylist, DiskWatch } from './guard/limits.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Streams } from './proxy/streams.ts'
-import type { DiskWatch } from './routes/disk.ts'
 
 export const createCounts = (telemetry: Telemetry) => ({
   rejected: telemetry.counter('signalbox_token_rejected_total', 'Tokens refused.', ['cause']),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLog } from '../../activities/attempts/logs.ts'
+import { createLog } from '../../activities/attempts/running.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import type { OperationCalendar } from '../../apps/shared/data/calendar.ts'
 import { maskerOf } from '../../apps/shared/data/mask.ts'

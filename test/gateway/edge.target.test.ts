@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createAddressReader, parseTarget } from '../../apps/gateway/edge/target.ts'
-import { createRouter } from '../../apps/gateway/routes/router.ts'
+import { createAddressReader } from '../../apps/gateway/edge/headers.ts'
+import { createRouter, parseTarget } from '../../apps/gateway/routes/router.ts'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { PERMISSIONS } from '../../apps/shared/auth/permissions.ts'
 import { AppError } from '../../apps/shared/errors.ts'

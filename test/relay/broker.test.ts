@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NatsConnection } from 'nats'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createPorts } from '../../apps/platform/base/ports.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
@@ -79,7 +79,7 @@ beforeAll(async () => {
   config = writeNatsConfig(dir, port, [])
   startServer()
   database = await testDatabase('catalog', 'operations')
-  pool = new pg.Pool({ connectionString: database.url })
+  pool = createDb(database.url, { app: 'test' }).pool
   await pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1)`)
   nc = await until(() => connectNats(`nats://127.0.0.1:${port}`, 'test').catch(() => undefined), {
     timeout_ms: 15_000,

@@ -7,9 +7,14 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createOutcomes } from '../../apps/operations/command/outcomes.ts'
-import { adoptEngine, createPlaceGuard, refuseOther } from '../../apps/relay/commands/place.ts'
 import { createCommandSender, reconcile } from '../../apps/relay/commands/send.ts'
-import { createEngine, type Engine } from '../../apps/relay/commands/temporal.ts'
+import {
+  adoptEngine,
+  createEngine,
+  createPlaceGuard,
+  type Engine,
+  refuseOther,
+} from '../../apps/relay/commands/temporal.ts'
 import type { RelayConfig } from '../../apps/relay/config.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { NatsConnection } from 'nats'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPublisher } from '../../apps/relay/events/publisher.ts'
 import { sequenceOnce } from '../../apps/relay/events/sequencer.ts'
 import { connectNats, ensureStreams, streamName } from '../../apps/shared/events/events.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { createDb } from '../../db/client.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 
 const log = createTelemetry('test', { level: 'silent' }).log
@@ -16,7 +17,7 @@ let nats: NatsConnection
 
 beforeAll(async () => {
   database = await testDatabase('operations')
-  pool = new pg.Pool({ connectionString: database.url, max: 20 })
+  pool = createDb(database.url, { app: 'test', max: 20 }).pool
   nats = await connectNats(serverUrl('NATS_URL'), 'test')
   await ensureStreams(nats, prefix, ['OPERATIONS'])
   await pool.query(`insert into operations.relay_state (name, epoch, next) values ('relay', 7, 1)`)

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refuseTarget } from '../../activities/attempts/read.ts'
+import { refuseTarget } from '../../activities/attempts/target.ts'
 import type { PlanNode } from '../../apps/shared/contracts/operations/graph.ts'
 import { nodes, operation_control } from '../../db/operations/tables/index.ts'
 import { createEngine, type Engine, node } from './support/engine.ts'

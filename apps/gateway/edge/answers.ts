@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { AppError, isFault, problemOf } from '../../shared/errors.ts'
+import type { Duplex } from 'node:stream'
+import { AppError, type CodeOf, isFault, problemOf } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import { isKnown } from '../../shared/http/routes.ts'
+import { requestId } from '../../shared/ids.ts'
 import { logFault } from '../../shared/process/outage.ts'
 import type { Priority } from '../../shared/process/priority.ts'
 import type { OpenSpan } from '../../shared/tracing.ts'
@@ -123,4 +125,26 @@ export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unkno
   if (!req.complete || headers?.connection) own.push('connection', 'close')
   res.writeHead(error.status, withCommon({ deps, exchange }, own, API_POLICY))
   res.end(req.method === 'HEAD' ? undefined : body)
+}
+
+type Malformed = [status: number, code: CodeOf<'validation_error'>, text: string, detail: string]
+const NOT_HTTP: Malformed = [400, 'bad_path', 'Bad Request', 'The request is not valid HTTP.']
+const TOO_LONG = 'The path and headers of the request are too long.'
+const MALFORMED: Record<string, Malformed> = {
+  HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'Request Header Fields Too Large', TOO_LONG],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'body_too_slow', 'Request Timeout', 'The request did not arrive in time.'],
+}
+
+/** Answers requests that Node's parser refuses in our format, if that is still possible, then ends the connection. */
+export const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+  // After the head of an answer, another one would be read as part of its body.
+  const begun = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent
+  if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
+  const [status, code, text, detail] = MALFORMED[error.code ?? ''] ?? NOT_HTTP
+  const refusal = new AppError('validation_error', code, detail, { status })
+  const body = JSON.stringify(problemOf(refusal, requestId(), '/'))
+  socket.end(
+    `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,
+  )
 }

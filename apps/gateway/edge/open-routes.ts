@@ -8,7 +8,7 @@ import { deviceCookie } from '../../shared/web/devices.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { Route } from '../routes/table.ts'
 import type { Exchange } from './answers.ts'
-import type { ClientAddress } from './target.ts'
+import type { ClientAddress } from './headers.ts'
 
 export const AUTH_BODY = 16_384
 /** Sign-ins without a name. A person reads pages before each, so one limit is enough for both. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
-import { AppError, type CodeOf, overloaded, problemOf } from '../../shared/errors.ts'
+import { AppError, overloaded } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
 import type { Priority } from '../../shared/process/priority.ts'
@@ -9,13 +8,19 @@ import { beginSpan } from '../../shared/tracing.ts'
 import { createAnswers } from '../counts.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { discardRest, streamOf } from '../proxy/bodies.ts'
-import { diskFull } from '../routes/disk.ts'
-import type { Match } from '../routes/router.ts'
+import { type Match, parseTarget, splitBase, type Target } from '../routes/router.ts'
 import type { Route } from '../routes/table.ts'
-import { answerError, answerFile, answerJson, answerPreflight, beginAnswer, type Exchange } from './answers.ts'
-import { checkHeaders, isPreflightPath, traceOf, upstreamHeaders } from './headers.ts'
+import {
+  answerError,
+  answerFile,
+  answerJson,
+  answerPreflight,
+  beginAnswer,
+  type Exchange,
+  refuseMalformed,
+} from './answers.ts'
+import { type ClientAddress, checkHeaders, isPreflightPath, traceOf, upstreamHeaders } from './headers.ts'
 import { AUTH_BODY, chargeOpenRoute } from './open-routes.ts'
-import { type ClientAddress, parseTarget, splitBase, type Target } from './target.ts'
 import { createListener } from './tls.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/
@@ -99,28 +104,6 @@ export const createGateway = (deps: GatewayDeps) => {
   return server
 }
 
-type Malformed = [status: number, code: CodeOf<'validation_error'>, text: string, detail: string]
-const NOT_HTTP: Malformed = [400, 'bad_path', 'Bad Request', 'The request is not valid HTTP.']
-const TOO_LONG = 'The path and headers of the request are too long.'
-const MALFORMED: Record<string, Malformed> = {
-  HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'Request Header Fields Too Large', TOO_LONG],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'body_too_slow', 'Request Timeout', 'The request did not arrive in time.'],
-}
-
-/** Answers requests that Node's parser refuses in our format, if that is still possible, then ends the connection. */
-const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  // After the head of an answer, another one would be read as part of its body.
-  const begun = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent
-  if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
-  const [status, code, text, detail] = MALFORMED[error.code ?? ''] ?? NOT_HTTP
-  const refusal = new AppError('validation_error', code, detail, { status })
-  const body = JSON.stringify(problemOf(refusal, requestId(), '/'))
-  socket.end(
-    `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n${body}`,
-  )
-}
-
 const handle = async (deps: GatewayDeps, exchange: Exchange): Promise<void> => {
   const { req } = exchange
   // Older versions have neither hosts nor the length rules by which two parsers agree where a request ends.
@@ -196,7 +179,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const facts = { request_id: exchange.request_id, priority: route.priority }
   exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), facts)
   if (deps.pressure.sheds(route.priority)) throw overloaded()
-  if (deps.disk.refuses(route)) throw diskFull()
+  deps.disk.refuse(route)
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   if (route.permission === 'none') {
     const read = await chargeOpenRoute(deps, exchange, route, client)

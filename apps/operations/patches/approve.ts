@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
-import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
+import { rulesOf, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listTargets } from '../../../db/operations/leases/drift.ts'
 import { takeMoreLeases } from '../../../db/operations/leases/rows.ts'
 import { writeRevision } from '../../../db/operations/patches/apply.ts'
@@ -15,7 +15,7 @@ import {
   removeVotes,
   saveVote,
 } from '../../../db/operations/patches/rows.ts'
-import { type EvidenceSubject, rulesOf } from '../../../db/operations/tables/evidence.ts'
+import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
 import { refuseDigestOf } from '../../../workflows/operation/rules/patches.ts'
 import type { ApprovePatchBody, PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'

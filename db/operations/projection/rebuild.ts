@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
+import { brokenLink } from '../facts/state.ts'
 import { type FoldedEvent, foldEvents } from '../history/fold.ts'
-import { brokenLink, type EvidenceRecord } from '../tables/evidence.ts'
+import type { EvidenceRecord } from '../tables/evidence.ts'
 import { operation_timeline_view } from '../tables/index.ts'
 
 /** One place where a read model of an operation differs from the event log. */

@@ -1,9 +1,7 @@
 import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
 import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { VoteSignature } from '../../../apps/shared/contracts/operations/gates.ts'
-import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
-import { digest } from '../../../apps/shared/data/digest.ts'
-import { pick } from '../../../apps/shared/data/pick.ts'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 
 /** Kinds of evidence (operations.md 6.3). */
 export type EvidenceKind =
@@ -63,18 +61,6 @@ export type EvidenceSubject = {
   required?: GateRules[]
 }
 
-/** The rules of a gate as evidence states them: everything needed to count its votes again. */
-export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'kind' | 'policy'>): GateRules => ({
-  gate_id,
-  kind,
-  ...pick(policy, 'quorum', 'groups'),
-  more_groups: [...new Set(policy.escalation.flatMap(({ add_groups }) => add_groups))],
-  ...pick(policy, 'four_eyes', 'reject_rule', 'on_timeout'),
-  ...(policy.on_voter_loss && { on_voter_loss: policy.on_voter_loss }),
-  ...(policy.check && { service: policy.check.service }),
-  ...(policy.signature && { signature: policy.signature }),
-})
-
 /** What a fact proves. `subject_digest` covers the whole object: the plan, the vote, the outputs. */
 export type EvidenceFact = { kind: EvidenceKind; statement: string; subject: EvidenceSubject; subject_digest: string }
 
@@ -89,38 +75,3 @@ export type EvidenceRecord = EvidenceFact & {
 
 /** Head of a chain; before the first record it is `{ seq: 0, hash: plan_hash }`. */
 export type EvidenceHead = { seq: number; hash: string }
-
-/** The digest of a record without its own hash, which `hash` must equal. */
-export const hashOf = ({ hash: _, ...record }: EvidenceRecord): string => digest({ v: 1, ...record })
-
-/** Links facts to the head of their operation's chain, in order. */
-export const chainEvidence = (
-  operation_id: string,
-  head: EvidenceHead,
-  facts: readonly (EvidenceFact & { actor: Actor; at: string })[],
-): EvidenceRecord[] => {
-  let { seq, hash } = head
-  return facts.map(({ kind, statement, subject, subject_digest, actor, at }) => {
-    seq += 1
-    const record = { operation_id, seq, kind, statement, subject, subject_digest, actor, at, prev_hash: hash, hash: '' }
-    hash = hashOf(record)
-    return { ...record, hash }
-  })
-}
-
-/** The first record that is edited, missing or out of place; `undefined` if the chain is intact from plan to head. */
-export const brokenLink = (
-  plan_hash: string,
-  records: readonly EvidenceRecord[],
-  head: EvidenceHead,
-): { seq: number; problem: 'missing' | 'link' | 'hash' | 'head' } | undefined => {
-  let prev = plan_hash
-  for (const [index, record] of records.entries()) {
-    if (record.seq !== index + 1) return { seq: index + 1, problem: 'missing' }
-    if (record.prev_hash !== prev) return { seq: record.seq, problem: 'link' }
-    if (hashOf(record) !== record.hash) return { seq: record.seq, problem: 'hash' }
-    prev = record.hash
-  }
-  if (head.seq !== records.length || head.hash !== prev) return { seq: head.seq, problem: 'head' }
-  return undefined
-}

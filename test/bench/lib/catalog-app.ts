@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
 import { createPorts } from '../../../apps/platform/base/ports.ts'
 import { sequenceOnce } from '../../../apps/relay/events/sequencer.ts'
+import { createDb } from '../../../db/client.ts'
 import { until } from '../../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../../apps/catalog/main.ts', import.meta.url))
@@ -75,7 +76,7 @@ export const startApp = async (env: Record<string, string>, profile: string | un
 
 /** Numbers committed events as the relay does, here in the benchmark's own process. */
 export const startSequencer = async (url: string) => {
-  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const { pool } = createDb(url, { app: 'test', max: 2 })
   await pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1) on conflict do nothing`)
   let stopped = false
   const loop = (async () => {

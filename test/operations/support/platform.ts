@@ -31,6 +31,7 @@ import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
 import { createServiceKey } from '../../../apps/shared/service/keys.ts'
 import { loadRegistry } from '../../../apps/shared/service/tokens.ts'
 import { createTelemetry } from '../../../apps/shared/telemetry.ts'
+import { createDb } from '../../../db/client.ts'
 import { serverUrl, testDatabase } from '../../support/database.ts'
 import { startLink } from '../../support/link.ts'
 import { testServices } from '../../support/services.ts'
@@ -467,7 +468,7 @@ export type Platform = Awaited<ReturnType<typeof startPlatform>>
 
 /** The relay's loops for this app: they number its own log, and send commands to a queue that no one polls. */
 const startCarrier = async (url: string, prefix: string, nats: OperationsDeps['nats']) => {
-  const pool = new pg.Pool({ connectionString: url, max: 8 })
+  const { pool } = createDb(url, { app: 'test', max: 8 })
   const { log } = createTelemetry('relay', { level: process.env.LOG ?? 'silent' })
   const config = {
     RELAY__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),

@@ -226,3 +226,7 @@ export const refuseOperationIntervention = (
     return notApplicable(`The operation is ${status}: only a paused operation can release its leases.`)
   return refuseLost(facts)
 }
+
+/** Returns the seconds to wait before the next try, after `tries` tries. */
+export const backoffOf = (retry: { initial_s: number; factor: number; max_s: number }, tries: number): number =>
+  Math.min(retry.initial_s * retry.factor ** Math.max(tries - 1, 0), retry.max_s)

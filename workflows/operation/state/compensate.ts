@@ -1,5 +1,5 @@
 import type { CancelMode, NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
-import { backoffOf } from '../rules/retry.ts'
+import { backoffOf } from '../rules/nodes.ts'
 import { cancelGates } from './gates.ts'
 import { at as item } from './graph.ts'
 import { enter, isFlying, loseSight, move, noteNode, setDue, stopHere, tellAgent } from './nodes.ts'

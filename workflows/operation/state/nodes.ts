@@ -4,7 +4,7 @@ import {
   type NodeState,
   TARGET_DRIFTED,
 } from '../../../apps/shared/contracts/operations/graph.ts'
-import { backoffOf } from '../rules/retry.ts'
+import { backoffOf } from '../rules/nodes.ts'
 import type { Change, Role } from './events.ts'
 import { at as item } from './graph.ts'
 import {

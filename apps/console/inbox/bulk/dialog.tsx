@@ -1,14 +1,10 @@
-import { useRef, useState } from 'react'
-import { useConnection } from '../../api/hooks.ts'
+import { useState } from 'react'
+import { BulkFrame } from '../../command/bulk.tsx'
 import { isLeft } from '../../command/each.ts'
-import { ConfirmField, PasswordAgain, ReasonField } from '../../command/fields.tsx'
-import { useTyped } from '../../session/typed.ts'
 import { DialogFrame } from '../../ui/overlays.tsx'
 import { Loading } from '../../ui/page.tsx'
 import { tDecide } from '../../words/decide.ts'
 import { tBulk as words } from '../../words/frame/inbox-parts.ts'
-import { t } from '../../words/index.ts'
-import { tCommand } from '../../words/operations/command.ts'
 import { type Ballot, type Candidate, flipped, keyOf, mayTogether, nounOf, partOf, type Together } from './alike.ts'
 import { useBatch } from './batch.ts'
 import { useCandidates } from './read.ts'
@@ -39,58 +35,25 @@ type DecidingProps = {
 const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) => {
   const [{ alike, apart, elsewhere, out }] = useState(() => partOf(candidates))
   const [ticked, setTicked] = useState<ReadonlySet<string>>(() => new Set(alike.map(({ row }) => keyOf(row))))
-  const [comment, setComment] = useTyped(`bulk ${verdict}`, '')
-  const [typed, setTyped] = useState('')
-  const [checked, setChecked] = useState(false)
-  const field = useRef<HTMLTextAreaElement>(null)
-  const offline = useConnection().mode === 'offline'
   const { results, sending, stale, send, confirmed, begun } = useBatch(verdict)
   const chosen = [...alike, ...apart].filter(({ row }) => ticked.has(keyOf(row)))
   const noun = nounOf(
     chosen.length > 0 ? chosen.map(({ row }) => row) : [...candidates.map(({ row }) => row), ...unread, ...alone],
   )
   const left = chosen.filter(({ row }) => isLeft(results.get(keyOf(row))))
-  const commentMissing = verdict === 'reject' && comment.trim() === ''
-  const countMissing = typed.trim() !== String(chosen.length)
-  const press = () => {
-    if (sending || offline || stale) return
-    setChecked(true)
-    if (commentMissing) return field.current?.focus()
-    if (left.length > 0 && !countMissing) void send(left, comment.trim())
-  }
   const toggle = (row: Ballot) => setTicked((before) => flipped(before, keyOf(row)))
   const marks = { ticked, results, toggle: begun ? undefined : toggle }
-  /** Closed while it sends, it would hide the outcomes. */
-  const leave = () => {
-    if (!sending) close()
-  }
-  const over = begun && !sending && left.length === 0
   return (
-    <DialogFrame
+    <BulkFrame
       title={words.titles[verdict](chosen.length, noun)}
-      close={leave}
-      wide
-      footer={
-        <>
-          <button type="button" className="button" aria-disabled={sending} onClick={leave}>
-            {t.close}
-          </button>
-          {over || chosen.length === 0 ? null : (
-            <button
-              type="button"
-              className={`button main ${verdict === 'reject' ? 'danger' : ''}`}
-              aria-disabled={sending || offline || stale}
-              onClick={press}
-            >
-              {sending
-                ? tCommand.sending
-                : begun
-                  ? words.rest(left.length)
-                  : words.buttons[verdict](chosen.length, noun)}
-            </button>
-          )}
-        </>
-      }
+      danger={verdict === 'reject'}
+      count={chosen.length}
+      left={left.length}
+      confirmed={stale ? confirmed : undefined}
+      reason={{ place: `bulk ${verdict}`, ...commentOn(verdict) }}
+      button={words.buttons[verdict](chosen.length, noun)}
+      send={(comment) => void send(left, comment)}
+      {...{ close, sending, begun, words }}
     >
       {alike[0] ? (
         <section aria-label={words.alike(alike.length, nounOf([alike[0].row]))} className="flex flex-col gap-2">
@@ -108,28 +71,12 @@ const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) 
         </section>
       ) : null}
       <LeftOut alone={alone} unread={unread} verdict={verdict} elsewhere={elsewhere} out={out} />
-      {chosen.length === 0 ? null : (
-        <>
-          <ReasonField
-            label={verdict === 'reject' ? tDecide.gate.comment : tDecide.gate.comment_optional}
-            needed={verdict === 'reject'}
-            field={field}
-            value={comment}
-            change={setComment}
-            readOnly={begun}
-            error={checked && commentMissing ? tDecide.gate.comment_needed : null}
-          />
-          <ConfirmField
-            word={String(chosen.length)}
-            value={typed}
-            change={setTyped}
-            readOnly={begun}
-            missing={checked && countMissing}
-          />
-        </>
-      )}
-      {stale ? <PasswordAgain confirmed={confirmed} /> : null}
-      <p role="status">{begun ? words.progress(chosen.length - left.length, chosen.length) : ''}</p>
-    </DialogFrame>
+    </BulkFrame>
   )
 }
+
+/** A rejection needs a comment. */
+const commentOn = (verdict: Together) =>
+  verdict === 'reject'
+    ? { label: tDecide.gate.comment, missing: tDecide.gate.comment_needed }
+    : { label: tDecide.gate.comment_optional, missing: undefined }

@@ -1,4 +1,4 @@
-import { MAX_QUERY } from '../../../gateway/edge/target.ts'
+import { MAX_QUERY } from '../../../gateway/routes/router.ts'
 import { ROUTES, type Route, type Upstream } from '../../../gateway/routes/table.ts'
 import { ownWebhooks } from '../../../operations/notifications/channels/webhook.openapi.ts'
 import type { JsonSchema } from '../../../shared/http/example.ts'
