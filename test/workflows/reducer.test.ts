@@ -547,6 +547,8 @@ class Run {
 import type { CommandBodies } from '../../workflows/operation/messages.ts'
 
 const runs = Number(process.env.REDUCER_RUNS ?? 300)
+/** They only compute: for seconds on a free core, and for a minute on a busy one. */
+const LONG_MS = 180_000
 /** A failure prints its seed and path: REDUCER_AGAIN='{"seed":…,"path":"…"}' repeats it. */
 const again = JSON.parse(process.env.REDUCER_AGAIN ?? '{}') as { seed?: number; path?: string }
 const property = (rolls: boolean) =>
@@ -561,10 +563,10 @@ const property = (rolls: boolean) =>
 describe('reducer', () => {
   it('never starts a node twice, never while stopped, and ends, whatever the order of events', () => {
     fc.assert(property(false), { numRuns: runs, ...again })
-  })
+  }, LONG_MS)
   it('is the same after a snapshot and restore anywhere', () => {
     fc.assert(property(true), { numRuns: runs, ...again })
-  })
+  }, LONG_MS)
 
   it('keeps signals that no node waits for yet, up to a limit', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
