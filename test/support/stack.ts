@@ -11,6 +11,8 @@ import { APPS } from '../../apps/platform/run/apps.ts'
 import { buildConsole } from '../../apps/platform/run/console-build.ts'
 import { type Platform, startPlatform } from '../../apps/platform/run/supervisor.ts'
 import { ensureServers, type Servers } from '../../apps/platform/servers/up.ts'
+import { AREAS } from '../../db/migrate.ts'
+import { createMigrated } from './database.ts'
 import { type Link, startLink } from './link.ts'
 import { type ServerName, scratchFolder, withoutGivenServers } from './servers.ts'
 
@@ -140,6 +142,8 @@ export const startStack = async (options: StackOptions = {}) => {
   const console_dir = join(ROOT, '.signalbox/test-console')
   if (options.console) await buildConsole(console_dir, silentScreen)
   const own = options.own_servers ?? []
+  // To migrate again and again costs each stack more than a copy.
+  if (process.env.DATABASE_URL && !own.includes('postgres')) await createMigrated(database, AREAS)
   const policy_file = join(dir, 'executor-policy.yaml')
   writeFileSync(policy_file, policyWith(options.agent_url))
   let links: Links | undefined
