@@ -113,11 +113,17 @@ const QUICK_HASHES = {
   CREDENTIAL__HASH__PARALLELISM: '1',
 }
 /**
- * Polling is a third of the CPU of an idle platform, and several stand idle beside each other. Commits wake the relay, and
+ * Polling is most of the CPU of an idle platform, and several stand idle beside each other. Commits wake the relay, and
  * its polls only cover a lost wake-up. Benchmarks measure the real ones.
  */
 const SELDOM_POLLS: Record<string, string> = process.env.VITEST
-  ? { CATALOG__PROJECTOR__POLL_MS: '250', RELAY__OUTBOX__POLL_MS: '1000', RELAY__COMMANDS__POLL_MS: '1000' }
+  ? {
+      CATALOG__PROJECTOR__POLL_MS: '250',
+      CATALOG__HEALTH__SWEEP_MS: '2000',
+      OPERATIONS__SWEEP__INTERVAL_MS: '2000',
+      RELAY__OUTBOX__POLL_MS: '3000',
+      RELAY__COMMANDS__POLL_MS: '1000',
+    }
   : {}
 
 /** The settings of every app of a test platform. */
