@@ -561,12 +561,20 @@ const property = (rolls: boolean) =>
   })
 
 describe('reducer', () => {
-  it('never starts a node twice, never while stopped, and ends, whatever the order of events', () => {
-    fc.assert(property(false), { numRuns: runs, ...again })
-  }, LONG_MS)
-  it('is the same after a snapshot and restore anywhere', () => {
-    fc.assert(property(true), { numRuns: runs, ...again })
-  }, LONG_MS)
+  it(
+    'never starts a node twice, never while stopped, and ends, whatever the order of events',
+    () => {
+      fc.assert(property(false), { numRuns: runs, ...again })
+    },
+    LONG_MS,
+  )
+  it(
+    'is the same after a snapshot and restore anywhere',
+    () => {
+      fc.assert(property(true), { numRuns: runs, ...again })
+    },
+    LONG_MS,
+  )
 
   it('keeps signals that no node waits for yet, up to a limit', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const

@@ -47,8 +47,7 @@ export const createInstallation = () => {
         resolve({ status: Number(error?.code ?? 0), text: `${stdout}${stderr}` }),
       )
     })
-  const verb = (name: string, ...args: string[]) =>
-    node(join(ROOT, `apps/platform/${name}.ts`), ...args)
+  const verb = (name: string, ...args: string[]) => node(join(ROOT, `apps/platform/${name}.ts`), ...args)
   const envFilesOf = (app: string) => ['', '.secret'].map((kind) => `--env-file=${join(out, `env/${app}${kind}.env`)}`)
   return {
     home,
