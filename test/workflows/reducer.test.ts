@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   type CancelMode,
   type Join,
@@ -547,8 +547,6 @@ class Run {
 import type { CommandBodies } from '../../workflows/operation/messages.ts'
 
 const runs = Number(process.env.REDUCER_RUNS ?? 300)
-/** They only compute: for seconds on a free core, and for a minute on a busy one. */
-const LONG_MS = 180_000
 /** A failure prints its seed and path: REDUCER_AGAIN='{"seed":…,"path":"…"}' repeats it. */
 const again = JSON.parse(process.env.REDUCER_AGAIN ?? '{}') as { seed?: number; path?: string }
 const property = (rolls: boolean) =>
@@ -560,21 +558,16 @@ const property = (rolls: boolean) =>
     for (const [id, outcomes] of run.world.outcomes) expect([id, outcomes.length <= 1]).toEqual([id, true])
   })
 
+// They only compute: for seconds on a free core, and for a minute on a busy one.
+vi.setConfig({ testTimeout: 180_000 })
+
 describe('reducer', () => {
-  it(
-    'never starts a node twice, never while stopped, and ends, whatever the order of events',
-    () => {
-      fc.assert(property(false), { numRuns: runs, ...again })
-    },
-    LONG_MS,
-  )
-  it(
-    'is the same after a snapshot and restore anywhere',
-    () => {
-      fc.assert(property(true), { numRuns: runs, ...again })
-    },
-    LONG_MS,
-  )
+  it('never starts a node twice, never while stopped, and ends, whatever the order of events', () => {
+    fc.assert(property(false), { numRuns: runs, ...again })
+  })
+  it('is the same after a snapshot and restore anywhere', () => {
+    fc.assert(property(true), { numRuns: runs, ...again })
+  })
 
   it('keeps signals that no node waits for yet, up to a limit', () => {
     const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
