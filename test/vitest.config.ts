@@ -36,6 +36,8 @@ const LONGEST = [
   ...['operations/notifications', 'agent/asking', 'catalog/imports.jobs', 'operations/gates.bulk'],
 ]
 
+const CONSOLE = 'test/console/**/*.test.ts'
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification) => {
@@ -49,7 +51,6 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
-    include: ['test/**/*.test.ts'],
     // They need programs and slowly built servers: `npm run test:kubernetes`, `test:collector`, `check:chart`.
     exclude: [
       ...(process.env.KUBE_APISERVER ? [] : ['test/kubernetes/**']),
@@ -57,6 +58,19 @@ export default defineConfig({
       ...(process.env.CHART_PROMTOOL ? [] : ['test/deploy/**']),
       // It builds a registry with Go, which no other test needs.
       ...(which('go') ? [] : ['test/operations/packs.registry.test.ts']),
+    ],
+    // Node itself loads our files, from its cache of compiled modules; it cannot read the console's TSX.
+    projects: [
+      { extends: true, test: { name: 'console', include: [CONSOLE] } },
+      {
+        extends: true,
+        test: {
+          name: 'apps',
+          include: ['test/**/*.test.ts'],
+          exclude: [CONSOLE],
+          experimental: { viteModuleRunner: false, nodeLoader: false },
+        },
+      },
     ],
     pool: 'forks',
     maxWorkers: 4,

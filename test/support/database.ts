@@ -41,14 +41,13 @@ const urlOf = (database: string): string => {
   return url.href
 }
 
-/** A new database for one test file, copied from a template that holds the migrated schemas of these areas. */
-export const testDatabase = async (...areas: Area[]): Promise<{ url: string; drop: () => Promise<void> }> => {
+/** Creates a database, copied from a template that holds the migrated schemas of these areas. */
+export const createMigrated = async (name: string, areas: readonly Area[]): Promise<void> => {
   const sorted = [...areas].sort()
-  const template = `tpl_${sorted.join('_')}_${createHash('sha256')
-    .update(sorted.map((area) => hashOf(join(MIGRATIONS, area))).join())
+  const template = `tpl_${createHash('sha256')
+    .update(sorted.map((area) => `${area} ${hashOf(join(MIGRATIONS, area))}`).join())
     .digest('hex')
-    .slice(0, 12)}`
-  const name = `t_${randomBytes(6).toString('hex')}`
+    .slice(0, 24)}`
   await withAdmin(async (admin) => {
     await admin.query(sessionLock.wait('testTemplate'))
     const { rowCount } = await admin.query('select 1 from pg_database where datname = $1 and datistemplate', [template])
@@ -61,6 +60,12 @@ export const testDatabase = async (...areas: Area[]): Promise<{ url: string; dro
     await admin.query(`create database "${name}" template "${template}"`)
     await admin.query(sessionLock.free('testTemplate'))
   })
+}
+
+/** A new database for one test file. */
+export const testDatabase = async (...areas: Area[]): Promise<{ url: string; drop: () => Promise<void> }> => {
+  const name = `t_${randomBytes(6).toString('hex')}`
+  await createMigrated(name, areas)
   return {
     url: urlOf(name),
     // Connections that are being closed get a moment for it: forcing them would cause an error in their holder.

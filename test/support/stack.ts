@@ -11,6 +11,8 @@ import { APPS } from '../../apps/platform/run/apps.ts'
 import { buildConsole } from '../../apps/platform/run/console-build.ts'
 import { type Platform, startPlatform } from '../../apps/platform/run/supervisor.ts'
 import { ensureServers, type Servers } from '../../apps/platform/servers/up.ts'
+import { AREAS } from '../../db/migrate.ts'
+import { createMigrated } from './database.ts'
 import { type Link, startLink } from './link.ts'
 import { type ServerName, scratchFolder, withoutGivenServers } from './servers.ts'
 
@@ -111,11 +113,17 @@ const QUICK_HASHES = {
   CREDENTIAL__HASH__PARALLELISM: '1',
 }
 /**
- * Polling is a third of the CPU of an idle platform, and several stand idle beside each other. Commits wake the relay, and
+ * Polling is most of the CPU of an idle platform, and several stand idle beside each other. Commits wake the relay, and
  * its polls only cover a lost wake-up. Benchmarks measure the real ones.
  */
 const SELDOM_POLLS: Record<string, string> = process.env.VITEST
-  ? { CATALOG__PROJECTOR__POLL_MS: '250', RELAY__OUTBOX__POLL_MS: '1000', RELAY__COMMANDS__POLL_MS: '1000' }
+  ? {
+      CATALOG__PROJECTOR__POLL_MS: '250',
+      CATALOG__HEALTH__SWEEP_MS: '2000',
+      OPERATIONS__SWEEP__INTERVAL_MS: '2000',
+      RELAY__OUTBOX__POLL_MS: '3000',
+      RELAY__COMMANDS__POLL_MS: '1000',
+    }
   : {}
 
 /** The settings of every app of a test platform. */
@@ -140,6 +148,8 @@ export const startStack = async (options: StackOptions = {}) => {
   const console_dir = join(ROOT, '.signalbox/test-console')
   if (options.console) await buildConsole(console_dir, silentScreen)
   const own = options.own_servers ?? []
+  // To migrate again and again costs each stack more than a copy.
+  if (process.env.DATABASE_URL && !own.includes('postgres')) await createMigrated(database, AREAS)
   const policy_file = join(dir, 'executor-policy.yaml')
   writeFileSync(policy_file, policyWith(options.agent_url))
   let links: Links | undefined

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   type CancelMode,
   type Join,
@@ -557,6 +557,9 @@ const property = (rolls: boolean) =>
     run.finish()
     for (const [id, outcomes] of run.world.outcomes) expect([id, outcomes.length <= 1]).toEqual([id, true])
   })
+
+// They only compute: for seconds on a free core, and for a minute on a busy one.
+vi.setConfig({ testTimeout: 180_000 })
 
 describe('reducer', () => {
   it('never starts a node twice, never while stopped, and ends, whatever the order of events', () => {

@@ -43,12 +43,11 @@ export const createInstallation = () => {
   const node = (...args: string[]) =>
     new Promise<{ status: number; text: string }>((resolve) => {
       const options = { cwd: home, env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCacheDir() } }
-      execFile(process.execPath, args, options, (error, stdout, stderr) =>
+      execFile(process.execPath, ['--import', QUICK_IMPORTS, ...args], options, (error, stdout, stderr) =>
         resolve({ status: Number(error?.code ?? 0), text: `${stdout}${stderr}` }),
       )
     })
-  const verb = (name: string, ...args: string[]) =>
-    node('--import', QUICK_IMPORTS, join(ROOT, `apps/platform/${name}.ts`), ...args)
+  const verb = (name: string, ...args: string[]) => node(join(ROOT, `apps/platform/${name}.ts`), ...args)
   const envFilesOf = (app: string) => ['', '.secret'].map((kind) => `--env-file=${join(out, `env/${app}${kind}.env`)}`)
   return {
     home,
