@@ -78,7 +78,7 @@ const ROOMS = {
     ['pictures', 'views', 'versions'],
     ['resources'],
     ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix', 'logs'],
-    ['account/factors', 'briefs', 'inbox/bulk'],
+    ['account/factors', 'account/links', 'briefs', 'inbox/bulk'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['agents', 'operations', 'palette', 'providers'],
     ['routes'],
