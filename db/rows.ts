@@ -5,8 +5,8 @@ import type { Queryable, Tx } from './client.ts'
 
 /**
  * Writes of single rows on the path of every command: the text of a statement is built once per set of columns and
- * expressions. Building it each time would cost the client more than the rest of a small statement. As with Drizzle's own builders,
- * a statement is sent only when awaited, and the database's error is the `cause` of the error.
+ * expressions. Building it each time would cost the client more than the rest of a small statement. As with Drizzle's
+ * own builders, a statement is sent only when awaited, and the database's error is the `cause` of the error.
  */
 export class Statement extends QueryPromise<pg.QueryResult> {
   readonly tx: Queryable
@@ -145,6 +145,8 @@ export const updateRow = <T extends PgTable>(
   more = '',
 ): Statement => {
   const keeper = keeperOf(tx)
+  // A kept write always succeeds, so a condition would be lost.
+  if (keeper && more !== '') throw new Error('A kept write takes no condition: send it at once.')
   if (keeper) return new KeptWrite(tx, () => keeper.update(table, key, set))
   const described = describe(table)
   const [given, wanted] = [givenOf(set), Object.entries(key)]

@@ -35,6 +35,7 @@ import { type AttemptInput, createAims, lookOf } from './target.ts'
 
 /** Tries of one activity; the workflow sets the same number (operations.md 8). */
 const ACTIVITY_TRIES = 5
+
 /** One attempt of a node: claim, resolve, executor, result. Two commits; no state between them can be lost. */
 export const createExecutionActivities = (deps: ActivityDeps) => {
   const takeAim = createAims(deps)

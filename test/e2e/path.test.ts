@@ -35,8 +35,12 @@ describe('the approval of a gate', () => {
     process.env.NODE_OPTIONS = `${before} ${INSPECTABLE}`
     world = await startWorld({
       apps: ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway'],
-      // An idle relay must look for commands as often as in production: its files count by the calls beyond that.
-      env_overrides: { RELAY__COMMANDS__POLL_MS: '250' },
+      // An idle platform must poll as often as in production: its files count by the calls beyond that.
+      env_overrides: {
+        RELAY__COMMANDS__POLL_MS: '250',
+        OPERATIONS__SWEEP__INTERVAL_MS: '1000',
+        CATALOG__HEALTH__SWEEP_MS: '1000',
+      },
     }).finally(() => {
       process.env.NODE_OPTIONS = before
     })

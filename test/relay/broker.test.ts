@@ -79,7 +79,7 @@ beforeAll(async () => {
   config = writeNatsConfig(dir, port, [])
   startServer()
   database = await testDatabase('catalog', 'operations')
-  pool = createDb(database.url, { app: 'test' }).pool
+  pool = createDb(database.url, { app: 'test', statement_timeout_ms: 10_000 }).pool
   await pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1)`)
   nc = await until(() => connectNats(`nats://127.0.0.1:${port}`, 'test').catch(() => undefined), {
     timeout_ms: 15_000,

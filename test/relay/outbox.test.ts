@@ -17,7 +17,7 @@ let nats: NatsConnection
 
 beforeAll(async () => {
   database = await testDatabase('operations')
-  pool = createDb(database.url, { app: 'test', max: 20 }).pool
+  pool = createDb(database.url, { app: 'test', max: 20, statement_timeout_ms: 10_000 }).pool
   nats = await connectNats(serverUrl('NATS_URL'), 'test')
   await ensureStreams(nats, prefix, ['OPERATIONS'])
   await pool.query(`insert into operations.relay_state (name, epoch, next) values ('relay', 7, 1)`)

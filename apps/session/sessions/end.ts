@@ -33,7 +33,13 @@ export const endSession = async (
 }
 
 /** Ends all sessions of a user except those to keep, and returns how many it ended. */
-export const endUserSessions = async (deps: SessionDeps, user: Kept, reason: RevokeReason, by: By): Promise<number> => {
+export const endUserSessions = async (
+  deps: SessionDeps,
+  user: Kept,
+  reason: RevokeReason,
+  by: By,
+  details: Record<string, string> = {},
+): Promise<number> => {
   const rows = await deps.store.revokeUser({ ...user, ...by, reason })
   await deps.revocations.record(rows)
   await deps.audit({
@@ -43,7 +49,7 @@ export const endUserSessions = async (deps: SessionDeps, user: Kept, reason: Rev
     actor: actorOf(by),
     user_id: user.user_id,
     request_id: by.request_id,
-    details: { revoked: rows.length },
+    details: { ...details, revoked: rows.length },
   })
   return rows.length
 }

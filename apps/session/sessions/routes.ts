@@ -142,8 +142,8 @@ export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) =>
 const signOutByLink = async (deps: SessionDeps, token: string, request_id: string): Promise<number> => {
   const user_id = await deps.flows.signOutOf(token)
   if (user_id === undefined) throw new AppError('validation_error', 'sign_out_link_invalid', LINK_INVALID)
-  const by = { actor_type: 'user', actor_id: user_id, request_id } as const
-  const revoked = await endUserSessions(deps, { user_id }, 'suspicious', by)
+  const by = { actor_type: 'system', request_id } as const
+  const revoked = await endUserSessions(deps, { user_id }, 'suspicious', by, { by: 'the link of a message' })
   await deps.flows.spendSignOut(token)
   return revoked
 }

@@ -190,6 +190,12 @@ const commandsByIds = builtOnce(['ids'], (tx, { ids }) =>
   tx.select().from(operation_commands).where(sql`${operation_commands.command_id} = any(${ids}::uuid[])`),
 )
 
+/** A condition in words of ours: the status is an activity's input, and must never be a part of a statement. */
+const UNSETTLED: Record<CommandChange['status'], string> = {
+  applied: `and status not in ('applied', 'withdrawn')`,
+  refused: `and status not in ('refused', 'withdrawn')`,
+}
+
 const settleTogether = async (
   tx: Tx,
   operation_id: string,
@@ -201,8 +207,9 @@ const settleTogether = async (
   const selected = commandsByIds(tx, { ids })
   const settled = changes.map(({ command_id, status, category, code, detail }) => {
     const outcome = status === 'refused' ? { category, code, detail } : null
-    const unless = `and status not in ('${status}', 'withdrawn')`
-    return updateRow(tx, operation_commands, { command_id }, { status, outcome, outcome_at: NOW } as never, unless)
+    if (!Object.hasOwn(UNSETTLED, status)) throw new Error(`no command ends as ${status}`)
+    const set = { status, outcome, outcome_at: NOW } as never
+    return updateRow(tx, operation_commands, { command_id }, set, UNSETTLED[status])
   })
   const [rows] = await together(selected, ...settled)
   const events: TimelineEvent[] = []
@@ -306,7 +313,8 @@ const lastSeq = async (tx: Tx, operation_id: string): Promise<number> => {
 }
 
 const reportColumns = (operation_id: string, report: Report, row: { started_at: string | null }) => ({
-  ...report,
+  // A worker of another build may report more.
+  ...pick(report, 'engine_status', 'blocked_on', 'total', 'done', 'running', 'failed', 'waiting'),
   // The engine does not know interventions that a second person must approve.
   open_gates: sql`${report.open_gates} + (select count(*)::int from operations.gates g
     where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,

@@ -76,7 +76,7 @@ export const startApp = async (env: Record<string, string>, profile: string | un
 
 /** Numbers committed events as the relay does, here in the benchmark's own process. */
 export const startSequencer = async (url: string) => {
-  const { pool } = createDb(url, { app: 'test', max: 2 })
+  const { pool } = createDb(url, { app: 'test', max: 2, statement_timeout_ms: 10_000 })
   await pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1) on conflict do nothing`)
   let stopped = false
   const loop = (async () => {

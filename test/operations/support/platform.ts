@@ -468,7 +468,7 @@ export type Platform = Awaited<ReturnType<typeof startPlatform>>
 
 /** The relay's loops for this app: they number its own log, and send commands to a queue that no one polls. */
 const startCarrier = async (url: string, prefix: string, nats: OperationsDeps['nats']) => {
-  const { pool } = createDb(url, { app: 'test', max: 8 })
+  const { pool } = createDb(url, { app: 'test', max: 8, statement_timeout_ms: 10_000 })
   const { log } = createTelemetry('relay', { level: process.env.LOG ?? 'silent' })
   const config = {
     RELAY__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),
