@@ -194,6 +194,7 @@ const commandsByIds = builtOnce(['ids'], (tx, { ids }) =>
 const UNSETTLED: Record<CommandChange['status'], string> = {
   applied: `and status not in ('applied', 'withdrawn')`,
   refused: `and status not in ('refused', 'withdrawn')`,
+  expired: `and status not in ('expired', 'withdrawn')`,
 }
 
 const settleTogether = async (
