@@ -4,7 +4,7 @@ import type { Ballot, VoteSignature } from '../../apps/shared/contracts/operatio
 import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { challengeOf } from '../../apps/shared/evidence/vote-signature.ts'
 import { chainEvidence, type EvidenceRecord } from '../../db/operations/tables/evidence.ts'
-import type { Authenticator, Bend } from '../support/authenticator.ts'
+import { ANYONES, type Authenticator, type Bend } from '../support/authenticator.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 /** federation.md 8: an approval that a passkey signs, and what anyone can verify about it afterward. */
@@ -232,6 +232,7 @@ describe('the offline verifier', () => {
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
     ['no signature', () => undefined, /did not sign with a passkey/],
     ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it is not valid/],
+    ['a key for which anyone can sign', (s) => ({ ...s, jwk: ANYONES }), /exponent 1, .*anyone could have signed/],
     ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names a different digest/],
     ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names a different user_id/],
     ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it belongs to another ballot/],

@@ -1,4 +1,6 @@
+import { KeyObject } from 'node:crypto'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { keyFault } from './sound.ts'
 
 const FETCH_MS = 3000
 const MAX_BYTES = 65_536
@@ -68,12 +70,12 @@ export const createPublished = <T extends { jwks_uri: string }>(
     key: async (header, token) => {
       const first = await atMost(FRESH_MS)
       try {
-        return await first.keys(header, token)
+        return soundOf(await first.keys(header, token))
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
         const second = await atMost(COOLDOWN_MS)
         if (second === first) throw error
-        return second.keys(header, token)
+        return soundOf(await second.keys(header, token))
       }
     },
   }
@@ -98,4 +100,10 @@ export const fetchSmall = async (url: string, options: object = {}): Promise<Res
   }
   const { status, headers } = reply
   return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers })
+}
+
+/** A key that proves no owner counts as none. */
+const soundOf = (key: CryptoKey): CryptoKey => {
+  if (keyFault(KeyObject.from(key))) throw new errors.JWKSNoMatchingKey()
+  return key
 }
