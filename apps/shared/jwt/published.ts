@@ -1,6 +1,6 @@
-import { KeyObject } from 'node:crypto'
+import type { JsonWebKey } from 'node:crypto'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
-import { keyFault } from './sound.ts'
+import { publicKeyOf } from './sound.ts'
 
 const FETCH_MS = 3000
 const MAX_BYTES = 65_536
@@ -43,7 +43,7 @@ export const createPublished = <T extends { jwks_uri: string }>(
   const read = async () => {
     try {
       const document = await discover()
-      const keys = createLocalJWKSet((await readSmall(document.jwks_uri)) as JSONWebKeySet)
+      const keys = createLocalJWKSet(soundIn((await readSmall(document.jwks_uri)) as JSONWebKeySet))
       kept = { document, keys, at: monotonic() }
       failures = 0
     } catch (error) {
@@ -70,12 +70,12 @@ export const createPublished = <T extends { jwks_uri: string }>(
     key: async (header, token) => {
       const first = await atMost(FRESH_MS)
       try {
-        return soundOf(await first.keys(header, token))
+        return await first.keys(header, token)
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
         const second = await atMost(COOLDOWN_MS)
         if (second === first) throw error
-        return soundOf(await second.keys(header, token))
+        return second.keys(header, token)
       }
     },
   }
@@ -103,7 +103,13 @@ export const fetchSmall = async (url: string, options: object = {}): Promise<Res
 }
 
 /** A key that proves no owner counts as none. */
-const soundOf = (key: CryptoKey): CryptoKey => {
-  if (keyFault(KeyObject.from(key))) throw new errors.JWKSNoMatchingKey()
-  return key
+const soundIn = (set: JSONWebKeySet): JSONWebKeySet =>
+  Array.isArray(set.keys) ? { keys: set.keys.filter(isSound) } : set
+
+const isSound = (jwk: JsonWebKey): boolean => {
+  try {
+    return publicKeyOf(jwk).type === 'public'
+  } catch {
+    return false
+  }
 }
