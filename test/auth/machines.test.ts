@@ -545,10 +545,16 @@ describe('private_key_jwt', () => {
 
   it('by a key that anyone can sign with is refused, also if the key was stored before that rule', async () => {
     const { id, name } = await machine('auditor')
-    const made = await credential(id, { kind: 'jwk', jwk: { ...(await exportJWK(own.publicKey)), kid: 'own', alg: 'EdDSA' } })
+    const made = await credential(id, {
+      kind: 'jwk',
+      jwk: { ...(await exportJWK(own.publicKey)), kid: 'own', alg: 'EdDSA' },
+    })
     const jwk = { ...ANYONES, alg: 'RS256', kid: 'own' }
     const is = eq(machine_credentials.id, (made.body.credential as { id: string }).id)
-    await auth.identity_deps.db.update(machine_credentials).set({ jwk: jwk as never }).where(is)
+    await auth.identity_deps.db
+      .update(machine_credentials)
+      .set({ jwk: jwk as never })
+      .where(is)
     const text = (await assertion(name, { alg: 'RS256', key: ci.key })).replace(/\.[^.]*$/, '')
     await expectRefused(present(`${text}.${signAsAnyone(text).toString('base64url')}`), 'invalid_client', 'key')
   })

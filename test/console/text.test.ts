@@ -55,7 +55,8 @@ describe('a sign-in that failed', () => {
 describe('the page after a sign-in', () => {
   const origin = 'https://console.example'
   it('is a path of this origin', () => {
-    for (const next of ['/operations/1/graph?node=a#L3', '/', '/?x=1', '/apiary']) expect(nextPath(next, origin)).toBe(next)
+    for (const next of ['/operations/1/graph?node=a#L3', '/', '/?x=1', '/apiary'])
+      expect(nextPath(next, origin)).toBe(next)
   })
 
   it('is never another origin, in any spelling', () => {

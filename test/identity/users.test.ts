@@ -36,7 +36,9 @@ describe('a crowd of changes', () => {
     let crowd: Promise<{ status: number }>[] = []
     await p.deps.db.transaction(async (tx) => {
       await lockAdmins(tx)
-      crowd = Array.from({ length: 20 }, (_, n) => ada.post('/v1/admin/users', { username: `crowd-${n}-${randomUUID()}` }))
+      crowd = Array.from({ length: 20 }, (_, n) =>
+        ada.post('/v1/admin/users', { username: `crowd-${n}-${randomUUID()}` }),
+      )
       await until(async () => Number(await waiting()) >= 4)
       expect((await ada.get('/v1/admin/users')).status).toBe(200)
       expect(await waiting()).toBe(4)

@@ -752,7 +752,9 @@ describe('a message that does not arrive', () => {
     const reach = { delivery_id: 'x', address: 'eva@example.org', secrets: [] }
     const mailbox = createMail({ ...config, NOTIFY__MAIL__DIR: dir })
     expect(await mailbox?.send(reach, { subject: 'a code', text: '123456', items: [] } as never)).toEqual({})
-    expect(readFileSync(join(dir, 'x.eml'), 'utf8')).toMatch(/To: eva@example\.org[^]+Subject: Signalbox: a code[^]+123456/)
+    expect(readFileSync(join(dir, 'x.eml'), 'utf8')).toMatch(
+      /To: eva@example\.org[^]+Subject: Signalbox: a code[^]+123456/,
+    )
     expect(createMail(config as never)).toBeUndefined()
     rmSync(dirname(dir), { recursive: true })
   })
@@ -897,7 +899,12 @@ describe('a webhook', () => {
       'https://100.64.0.1/in',
     ])
       expect(problem(await add('webhook', url)), url).toBe('422 validation_error/address_refused')
-    for (const url of ['ftp://example.org', 'file:///etc/passwd', 'https://user:pass@example.org', 'https://example.org/\nin'])
+    for (const url of [
+      'ftp://example.org',
+      'file:///etc/passwd',
+      'https://user:pass@example.org',
+      'https://example.org/\nin',
+    ])
       expect((await add('webhook', url)).body.code, url).toBe('schema_violation')
     // Names that the deployer allowed are checked when they are called: this one resolves to an internal address.
     const named = [`http://localhost:${hooks.port}/in`]

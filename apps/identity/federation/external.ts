@@ -59,9 +59,7 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
     await deps.db.update(external_identities).set({ external_id }).where(identityOf(providerId, subject))
   const found: Resolved = linked
     ? { user: linked.user }
-    : await inControl(deps.db, () =>
-        deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id)),
-      )
+    : await inControl(deps.db, () => deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id)))
   if ('refused' in found) return found
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
   const groupsIn = async (db: Queryable) => {

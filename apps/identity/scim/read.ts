@@ -145,11 +145,7 @@ export const readPatch = (type: ScimType, body: unknown, id: string, before: rea
   return type === 'Group' ? { ...wanted, members } : wanted
 }
 
-const SPELLED: Record<string, string> = {
-  username: 'userName',
-  externalid: 'externalId',
-  displayname: 'displayName',
-}
+const SPELLED: Record<string, string> = { username: 'userName', externalid: 'externalId', displayname: 'displayName' }
 const TERM = /\s*([A-Za-z][\w.:$-]*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*(?:and\s+(?=\S)|$)/iy
 
 /** The text of a JSON string (RFC 7644 3.4.2.2); `undefined` if it is none, or none that a name can have. */
@@ -172,11 +168,7 @@ const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
     const [, path = '', quoted = ''] = TERM.exec(String(filter)) ?? []
     const [name, value] = [nameOf(path), unquoted(quoted)]
     if (!Object.hasOwn(FILTERS[type], name) || value === undefined || terms.length === 3)
-      throw scimError(
-        400,
-        'invalidFilter',
-        `Send ${names.join(', ')} with eq "value", at most three joined by and.`,
-      )
+      throw scimError(400, 'invalidFilter', `Send ${names.join(', ')} with eq "value", at most three joined by and.`)
     terms.push([name, value])
   }
   return terms

@@ -1,4 +1,4 @@
-import { type JsonWebKey, type KeyObject, createPublicKey } from 'node:crypto'
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 
 /** The encodings of the points of small order, without the sign: any signature by zeros fits them (RFC 7748, 6.1). */
 const SMALL_ORDER = new Set([
