@@ -753,7 +753,7 @@ describe('a message that does not arrive', () => {
     const mailbox = createMail({ ...config, NOTIFY__MAIL__DIR: dir })
     expect(await mailbox?.send(reach, { subject: 'a code', text: '123456', items: [] } as never)).toEqual({})
     expect(readFileSync(join(dir, 'x.eml'), 'utf8')).toMatch(
-      /To: eva@example\.org[^]+Subject: Signalbox: a code[^]+123456/,
+      /To: eva@example\.org[\s\S]+Subject: Signalbox: a code[\s\S]+123456/,
     )
     expect(createMail(config as never)).toBeUndefined()
     rmSync(dirname(dir), { recursive: true })

@@ -1,3 +1,4 @@
+import type { JsonWebKey } from 'node:crypto'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { JWTVerifyGetKey } from 'jose'
 import { credentialById, liveCredentials, noteUse, spendAssertion } from '../../../db/identity/machines.ts'
@@ -90,9 +91,9 @@ const byAssertion = async (deps: MachineDeps, token: string): Promise<Proved> =>
 }
 
 /** A key may have been stored before these rules. */
-const keyOf = (jwk: object) => {
+const keyOf = (jwk: Record<string, unknown>) => {
   try {
-    return publicKeyOf(jwk)
+    return publicKeyOf(jwk as JsonWebKey)
   } catch {
     throw new MachineRefused('key')
   }

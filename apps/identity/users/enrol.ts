@@ -56,8 +56,8 @@ export const enrol = async (deps: ChangeDeps, body: Enrolment, request: EnrolReq
 }
 
 /**
- * Whether this link ends every other way into the account. It must be the newest link, of an account in recovery or,
- * if no administrator saw it whole, of one into which someone else could sign in until now.
+ * Whether this link ends every other way into the account. It must be the newest link, of an account in recovery, or of
+ * one into which someone else could sign in. The latter asks for a link that no administrator saw whole.
  */
 const ownsAlone = (user: UserRow, link: string): boolean =>
   user.reset_link === link && (user.recovering || (!sawLink(user) && (user.link_shown || user.reset_by === 'system')))
