@@ -9,6 +9,7 @@ import { idempotency, outbox, user_events } from '../../db/identity/tables.ts'
 import { appendOutbox, wakeRelay } from '../../db/outbox.ts'
 import { refuseStaleAuth } from '../shared/auth/caller.ts'
 import { uuidv5, uuidv7 } from '../shared/ids.ts'
+import { inLine } from '../shared/process/lines.ts'
 import type { ChangeDeps, Uses } from './deps.ts'
 
 /** What a mutation records besides its rows. */
@@ -43,6 +44,9 @@ const NAMESPACE = 'b3c1f6ad-52a4-5c0e-9a5e-6f7f3f1d9c11'
 export const changeIdOf = (req: FastifyRequest): string =>
   uuidv5(NAMESPACE, `${actorOf(req)} ${req.method} ${req.url} ${req.headers['idempotency-key']}`)
 
+/** Runs a transaction that takes `lockControl`. Of a crowd only a few hold connections while they wait for the lock. */
+export const inControl = <T>(db: object, work: () => Promise<T>): Promise<T> => inLine(db, 'control', work)
+
 /**
  * Runs one administrative change once per Idempotency-Key: key, rows, audit and events in one transaction. The caller's
  * password must be fresh unless the change only takes rights away. Returns the stored answer.
@@ -67,10 +71,13 @@ export const changeOnce = async <T>(
     return { status, body }
   }
   const command = { request: requestOf(deps, req) }
-  const stored = await runAnswered({ db: deps.db, keys: keysIn(idempotency) }, command, async (tx) => ({
-    effect: undefined,
-    keep: () => keep(tx),
-  }))
+  const once = () =>
+    runAnswered({ db: deps.db, keys: keysIn(idempotency) }, command, async (tx) => ({
+      effect: undefined,
+      keep: () => keep(tx),
+    }))
+  // A change that takes rights away overtakes all that wait.
+  const stored = await (arming ? inControl(deps.db, once) : once())
   if (!stored.replayed) void wakeRelay(deps.db, 'identity')
   return stored
 }

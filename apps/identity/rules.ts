@@ -180,16 +180,23 @@ const USERNAME = /^[\p{L}\p{M}\p{Nd}._@+-]{1,64}$/u
 /** As directories name people: O'Brien, guests (`#EXT#`), principal names of up to 113 characters. */
 const PROVIDED = /^[\p{L}\p{M}\p{Nd}._@+'!#^~&-]{1,128}$/u
 
+/** A path drops the dots, and history calls other actors by the words. */
+const RESERVED = /^(\.\.?|system|machine)$/i
+
 /**
  * The stored form of a name must itself be a valid name: NFKC turns some characters into several or into others. A
  * `provided` one comes from a provider, where no one here can change it.
  */
 export const refuseUsername = (username: string, { provided = false } = {}) =>
-  (provided ? PROVIDED : USERNAME).test(username)
+  (provided ? PROVIDED : USERNAME).test(username) && !RESERVED.test(username)
     ? undefined
     : new AppError('validation_error', 'schema_violation', 'The username is not valid.', {
         violations: [
-          { pointer: '/username', code: 'pattern', message: 'needs 1 to 64 letters, marks, digits or ._-@+' },
+          {
+            pointer: '/username',
+            code: 'pattern',
+            message: RESERVED.test(username) ? 'is reserved' : 'needs 1 to 64 letters, marks, digits or ._-@+',
+          },
         ],
       })
 

@@ -80,6 +80,8 @@ export const schema = Type.Object({
   NOTIFY__SMTP__USER: Type.Optional(Type.String()),
   NOTIFY__SMTP__PASSWORD_FILE: Type.Optional(Type.String()),
   NOTIFY__SMTP__FROM: Type.Optional(Type.String({ pattern: '@', description: 'A mail address.' })),
+  /** For development: without a mail server, messages are written to this folder. */
+  NOTIFY__MAIL__DIR: Type.Optional(Type.String({ description: 'A folder; only development writes mail to files.' })),
   /** `minimal`: messages contain only links, no titles. */
   NOTIFY__CONTENT: Type.Enum(['titles', 'minimal'], { default: 'titles' }),
   /** How long a message waits for more decisions to join it. */
@@ -111,6 +113,8 @@ export const loadOperationsConfig = (env: NodeJS.ProcessEnv = process.env): Oper
     throw new ConfigError(
       'NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone. Allowed: starttls, implicit.',
     )
+  if (env.NODE_ENV === 'production' && config.NOTIFY__MAIL__DIR)
+    throw new ConfigError('NOTIFY__MAIL__DIR is set: production writes no mail to files. Set NOTIFY__SMTP__HOST.')
   try {
     new RegExp(config.OPERATIONS__TICKETS__PATTERN, 'u')
   } catch {

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomUUID, sign as signBytes } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { eq } from 'drizzle-orm'
@@ -10,6 +10,7 @@ import { ROTATED } from '../../db/identity/machines.ts'
 import { grants, machine_credentials, outbox, user_events } from '../../db/identity/tables.ts'
 import { auth_events } from '../../db/session/tables.ts'
 import { type Answer, type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
+import { ANYONES, signAsAnyone } from '../support/authenticator.ts'
 import { until } from '../support/until.ts'
 
 /** Machines over the wire: gateway, session, identity, token and relay, and the test's own CI system. */
@@ -362,7 +363,10 @@ describe('an API key', () => {
     const old = await keyOf(id)
     const token = bearer((await byKey(old.key)).body.access_token)
     expect((await get('/api/v1/admin/users', token)).status).toBe(200)
-    await post(`/api/v1/admin/machines/${id}/credentials/${old.id}/rotate`, { overlap_s: 0 })
+    const rotate = () => post(`/api/v1/admin/machines/${id}/credentials/${old.id}/rotate`, { overlap_s: 0 })
+    expect((await rotate()).status).toBe(201)
+    // Its successor can be rotated; the key that has ended gives no second one.
+    expect((await rotate()).status).toBe(404)
     await until(async () => (await get('/api/v1/admin/users', token)).status === 401)
   })
 
@@ -513,6 +517,7 @@ describe('private_key_jwt', () => {
   it.each<[string, () => Record<string, unknown>]>([
     ['audience', () => ({ aud: 'https://other.test' })],
     ['audience', () => ({ aud: [ORIGIN, 'https://other.test'] })],
+    ['audience', () => ({ aud: [ORIGIN] })],
     ['subject', () => ({ sub: 'machine:other' })],
     ['time', () => ({ exp: Math.floor(Date.now() / 1000) - 60 })],
     ['time', () => ({ exp: Math.floor(Date.now() / 1000) + 3600 })],
@@ -526,6 +531,32 @@ describe('private_key_jwt', () => {
     ['malformed', () => ({ iss: 'machine:\0' })],
   ])('is refused by its %s', async (cause, wrong) => {
     await expectRefused(present(await assertion(name, wrong())), 'invalid_client', cause)
+  })
+
+  it('is refused if a member occurs twice: readers would differ in what it says', async () => {
+    const claims = { iss: name, sub: name, aud: ORIGIN, iat: Math.floor(Date.now() / 1000), jti: randomUUID() }
+    const body = JSON.stringify({ ...claims, exp: claims.iat + 120 }).replace('{', '{"aud":"https://other.test",')
+    const text = [JSON.stringify({ alg: 'EdDSA', kid: 'own' }), body]
+      .map((part) => Buffer.from(part).toString('base64url'))
+      .join('.')
+    const signature = signBytes(null, Buffer.from(text), own.privateKey).toString('base64url')
+    await expectRefused(present(`${text}.${signature}`), 'invalid_client', 'malformed')
+  })
+
+  it('by a key that anyone can sign with is refused, also if the key was stored before that rule', async () => {
+    const { id, name } = await machine('auditor')
+    const made = await credential(id, {
+      kind: 'jwk',
+      jwk: { ...(await exportJWK(own.publicKey)), kid: 'own', alg: 'EdDSA' },
+    })
+    const jwk = { ...ANYONES, alg: 'RS256', kid: 'own' }
+    const is = eq(machine_credentials.id, (made.body.credential as { id: string }).id)
+    await auth.identity_deps.db
+      .update(machine_credentials)
+      .set({ jwk: jwk as never })
+      .where(is)
+    const text = (await assertion(name, { alg: 'RS256', key: ci.key })).replace(/\.[^.]*$/, '')
+    await expectRefused(present(`${text}.${signAsAnyone(text).toString('base64url')}`), 'invalid_client', 'key')
   })
 })
 

@@ -55,7 +55,8 @@ describe('a sign-in that failed', () => {
 describe('the page after a sign-in', () => {
   const origin = 'https://console.example'
   it('is a path of this origin', () => {
-    for (const next of ['/operations/1/graph?node=a#L3', '/', '/?x=1']) expect(nextPath(next, origin)).toBe(next)
+    for (const next of ['/operations/1/graph?node=a#L3', '/', '/?x=1', '/apiary'])
+      expect(nextPath(next, origin)).toBe(next)
   })
 
   it('is never another origin, in any spelling', () => {
@@ -71,6 +72,9 @@ describe('the page after a sign-in', () => {
       '/a/..//evil.example',
       '/./\\evil.example',
       '/login?next=/x',
+      '/v1/sso/corp/start',
+      '/api/v1/operations',
+      '/x/../scim/v2/Users',
       '',
       undefined,
       ['/a'],

@@ -181,10 +181,19 @@ it('a trust pins the claims that survive a rename, at every server of GitHub or 
 
 it('accepts only public keys of the stated algorithm', async () => {
   const id = await machine()
-  const jwk = { kty: 'OKP', crv: 'Ed25519', kid: 'a', alg: 'RS256', x: 'A'.repeat(43) }
+  const own = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+  const n = Buffer.alloc(256, 0xc1).toString('base64url')
   const path = `/v1/admin/machines/${id}/credentials`
-  const answer = await ada.post(path, { kind: 'jwk', name: 'a', permissions: ['operation:read'], jwk })
-  expect([answer.status, answer.body.code]).toEqual([422, 'schema_violation'])
+  for (const key of [
+    { ...own, alg: 'RS256' },
+    { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', x: 'A'.repeat(43) },
+    { kty: 'RSA', alg: 'RS256', n, e: 'AQ' },
+    { kty: 'RSA', alg: 'RS256', n: n.slice(0, 171), e: 'AQAB' },
+  ]) {
+    const body = { kind: 'jwk', name: 'a', permissions: ['operation:read'], jwk: { ...key, kid: 'a' } }
+    const answer = await ada.post(path, body)
+    expect([answer.status, answer.body.code]).toEqual([422, 'schema_violation'])
+  }
 })
 
 it('has no two keys with one kid at a time, whichever administrator adds the second', async () => {

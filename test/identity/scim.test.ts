@@ -787,6 +787,35 @@ describe('a change', () => {
     expect(both.find(({ status }) => status === 409)).toMatchObject(failed(409, 'uniqueness'))
   })
 
+  it('of what never changes is refused, not ignored; the own id is no change', async () => {
+    const person = await hire()
+    const group = await team(`g-${nameless()}`)
+    for (const [path, id] of [
+      [`/Users/${person}`, person],
+      [`/Groups/${group}`, group],
+    ] as const) {
+      for (const operation of [
+        { op: 'replace', path: 'id', value: randomUUID() },
+        { op: 'remove', path: 'id' },
+        { op: 'replace', value: { id: randomUUID() } },
+        { op: 'remove', path: 'externalId' },
+        { op: 'replace', value: { externalId: null } },
+      ])
+        expect([operation, await patch(path, operation)]).toMatchObject([operation, failed(400, 'mutability')])
+      expect((await patch(path, { op: 'replace', value: { id } })).status).toBe(200)
+    }
+  })
+
+  it('that waits too long for others is told to come back, in the way that directories heed', async () => {
+    const id = await hire()
+    await sso.identity_deps.db.transaction(async (tx) => {
+      await lockAdmins(tx)
+      const waited = await patch(`/Users/${id}`, { op: 'replace', value: { active: false } })
+      expect(waited).toMatchObject({ ...failed(503), headers: { 'retry-after': expect.stringMatching(/^\d+$/) } })
+    })
+    expect((await patch(`/Users/${id}`, { op: 'replace', value: { active: false } })).status).toBe(200)
+  })
+
   it('of a version other than the current one is refused', async () => {
     const id = await hire()
     const { headers } = await scim('GET', `/Users/${id}`)
@@ -802,6 +831,11 @@ describe('a change', () => {
   it.each<[string, () => Promise<unknown>, ReturnType<typeof failed>]>([
     ['a filter of another kind', () => find('/Users', 'userName co "a"'), failed(400, 'invalidFilter')],
     ['a filter on what is not kept', () => find('/Users', 'title eq "a"'), failed(400, 'invalidFilter')],
+    [
+      'a filter, in the spelling of the standard,',
+      () => find('/Users', 'x eq "a"'),
+      { ...failed(400), body: { detail: expect.stringContaining('externalId, userName, displayName') } } as never,
+    ],
     ['a filter of two lines', () => find('/Users', 'userName eq "a\nb" and'), failed(400, 'invalidFilter')],
     [
       'a filter for a character that no name can have',

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listUserEvents } from '../../db/identity/queries.ts'
+import { getUser, listUserEvents, lockAdmins } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events, users } from '../../db/identity/tables.ts'
+import { until } from '../support/until.ts'
 import { PASSWORD, startIdentity, type TestIdentity } from './support/harness.ts'
 
 let p: TestIdentity
@@ -23,6 +24,29 @@ const verify = async (user_id: string, password: string) => {
     { key: '' },
   )
 }
+
+describe('a crowd of changes', () => {
+  it('waits for its turn with few connections: reads stay possible, and only those few can wait too long', async () => {
+    const waiting = async () => {
+      const { rows } = await p.deps.db.execute<{ n: number }>(sql`
+        select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`)
+      return rows[0]?.n
+    }
+    let crowd: Promise<{ status: number }>[] = []
+    await p.deps.db.transaction(async (tx) => {
+      await lockAdmins(tx)
+      crowd = Array.from({ length: 20 }, (_, n) =>
+        ada.post('/v1/admin/users', { username: `crowd-${n}-${randomUUID()}` }),
+      )
+      await until(async () => Number(await waiting()) >= 4)
+      expect((await ada.get('/v1/admin/users')).status).toBe(200)
+      expect(await waiting()).toBe(4)
+    })
+    const statuses = (await Promise.all(crowd)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 201).length).toBeGreaterThanOrEqual(12)
+  })
+})
 
 describe('creating a user', () => {
   it('answers the user with its grants and a one-time link on the public origin', async () => {
@@ -84,6 +108,8 @@ describe('creating a user', () => {
     [`${'ｘ'.repeat(60)}ﬃﬃ`, 'a name that grows beyond 64'],
     ['\u0435va', 'a Cyrillic letter among Latin ones'],
     ['olg\u03b1', 'a Greek letter among Latin ones'],
+    ['..', 'a step in a path'],
+    ['System', 'an actor of history'],
   ])('refuses %j (%s) with 400', async (username) => {
     expect((await ada.post('/v1/admin/users', { username })).status).toBe(400)
   })
@@ -221,6 +247,38 @@ describe('enrolment', () => {
       code: 'self_action',
     })
     expect((await ada.post(`/v1/admin/users/${randomUUID()}/enrolment-token`)).status).toBe(404)
+  })
+})
+
+describe('a newer link', () => {
+  it('ends the older ones of its account, and only it ends a recovery', async () => {
+    const user = await p.newUser(ada)
+    const path = `/v1/admin/users/${user.user_id}`
+    const tokenOf = ({ body }: { body: Record<string, unknown> }) => (body.enrolment as { token: string }).token
+    const key = randomUUID()
+    const first = tokenOf(await ada.post(`${path}/enrolment-token`, undefined, { key }))
+    expect((await p.enrol(user.token)).body.code).toBe('enrolment_token_invalid')
+    const newest = tokenOf(await ada.post(`${path}/recovery`))
+    expect((await p.enrol(first)).body.code).toBe('enrolment_token_invalid')
+    const again = await ada.post(`${path}/enrolment-token`, undefined, { key })
+    expect(again).toMatchObject({ status: 409, body: { code: 'change_closed' } })
+    const recovering = async () => (await getUser(p.deps.db, user.user_id))?.recovering
+    expect(await recovering()).toBe(true)
+    expect((await p.enrol(newest)).status).toBe(204)
+    expect(await recovering()).toBe(false)
+  })
+
+  it('is the only one that works, of twenty that were made at once', async () => {
+    const user = await p.newUser(ada)
+    const made = await Promise.all(
+      Array.from({ length: 20 }, () => ada.post(`/v1/admin/users/${user.user_id}/recovery`)),
+    )
+    const links = made.flatMap(({ body }) => (body.enrolment as { token: string } | undefined)?.token ?? [])
+    expect(links.length).toBeGreaterThan(0)
+    const used = []
+    for (const link of links) used.push((await p.enrol(link)).status)
+    expect(used.filter((status) => status === 204)).toEqual([204])
+    expect((await getUser(p.deps.db, user.user_id))?.recovering).toBe(false)
   })
 })
 

@@ -5,7 +5,7 @@ import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verif
 import { challengeOf } from '../../apps/shared/evidence/vote-signature.ts'
 import { chainEvidence } from '../../db/operations/facts/state.ts'
 import type { EvidenceRecord } from '../../db/operations/tables/evidence.ts'
-import type { Authenticator, Bend } from '../support/authenticator.ts'
+import { ANYONES, type Authenticator, type Bend } from '../support/authenticator.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 /** federation.md 8: an approval that a passkey signs, and what anyone can verify about it afterward. */
@@ -233,11 +233,12 @@ describe('the offline verifier', () => {
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
     ['no signature', () => undefined, /did not sign with a passkey/],
     ['another key', (s) => ({ ...s, jwk: p.enrol('x').jwk() }), /vote of "eva" on "go" does not fit: it is not valid/],
+    ['a key for which anyone can sign', (s) => ({ ...s, jwk: ANYONES }), /exponent 1, .*anyone could have signed/],
     ['another digest in its ballot', (s) => ({ ...s, ballot: { ...s.ballot, ...other } }), /names a different digest/],
     ['another voter', (s) => ({ ...s, ballot: { ...s.ballot, user_id: 'x' } }), /names a different user_id/],
     ['another nonce', (s) => ({ ...s, ballot: { ...s.ballot, nonce: 'x' } }), /it belongs to another ballot/],
     ['another site', (s) => ({ ...s, ballot: { ...s.ballot, rp_id: 'evil.test' } }), /to another ballot/],
-    ['changed data', (s) => ({ ...s, authenticator_data: `${s.authenticator_data.slice(0, -1)}A` }), /it is not valid/],
+    ['changed data', (s) => ({ ...s, authenticator_data: changed(s.authenticator_data) }), /it is not valid/],
     [
       'a person who was not verified',
       (s) => ({ ...s, authenticator_data: bend(s.authenticator_data) }),
@@ -251,6 +252,7 @@ describe('the offline verifier', () => {
   })
 })
 
+const changed = (data: string): string => data.replace(/.$/, (last) => (last === 'A' ? 'Q' : 'A'))
 const bend = (data: string): string => {
   const bytes = Buffer.from(data, 'base64url')
   bytes[32] = 1

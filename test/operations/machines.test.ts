@@ -170,6 +170,17 @@ describe('a control plane with the key of a machine', () => {
     expect(decision.actor).toMatchObject({ name: 'machine:bot' })
   })
 
+  it('hears that machines have no vote, not that a role is missing', async () => {
+    const operation_id = await opened()
+    const seen = await p.seen(operation_id, 'go')
+    const bodies = { approve: seen, reject: { round: seen.round, comment: 'no' } }
+    for (const [verdict, body] of Object.entries(bodies))
+      expect(await p.as(bot).post(`/v1/operations/${operation_id}/gates/go/${verdict}`, body)).toMatchObject({
+        status: 403,
+        body: { code: 'machine_vote', hint: expect.stringContaining('external_check') },
+      })
+  })
+
   it('opens no gate of people, alone or beside a vote, and no gate that names another machine', async () => {
     const two = { approvals: { quorum: 2 } }
     for (const of of [policy, two, { check: { service: 'machine:other', timeout_s: 600 } }]) {

@@ -1,6 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createMail } from '../../apps/operations/notifications/channels/mail.ts'
 import { startNotifier } from '../../apps/operations/notifications/loop.ts'
@@ -622,11 +625,10 @@ describe('quiet hours', () => {
     await due()
     await notify(p)
     expect(hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)).toHaveLength(2)
-    expect(
-      problem(
-        await p.as(eva).put(`${NOTIFY}/rules`, { ...(await state({})), quiet: { ...quiet, timezone: 'Mars/Base' } }),
-      ),
-    ).toMatch('schema_violation')
+    for (const timezone of ['Mars/Base', '+02:00'])
+      expect(
+        problem(await p.as(eva).put(`${NOTIFY}/rules`, { ...(await state({})), quiet: { ...quiet, timezone } })),
+      ).toMatch('schema_violation')
   })
 })
 
@@ -742,6 +744,19 @@ describe('a message that does not arrive', () => {
     const sent = await slow?.send(reach, { subject: 'x', text: 'x', items: [] } as never)
     expect(sent).toEqual({ error: 'The mail server cannot be reached: ETIMEDOUT.' })
     server.close()
+  })
+
+  it('by mail becomes a file if a development platform has no mail server', async () => {
+    const { NOTIFY__SMTP__HOST: _, ...config } = (p.running[0] as (typeof p.running)[number]).deps.config
+    const dir = join(mkdtempSync(join(tmpdir(), 'signalbox-mail-')), 'mail')
+    const reach = { delivery_id: 'x', address: 'eva@example.org', secrets: [] }
+    const mailbox = createMail({ ...config, NOTIFY__MAIL__DIR: dir })
+    expect(await mailbox?.send(reach, { subject: 'a code', text: '123456', items: [] } as never)).toEqual({})
+    expect(readFileSync(join(dir, 'x.eml'), 'utf8')).toMatch(
+      /To: eva@example\.org[\s\S]+Subject: Signalbox: a code[\s\S]+123456/,
+    )
+    expect(createMail(config as never)).toBeUndefined()
+    rmSync(dirname(dir), { recursive: true })
   })
 
   it('is sent by another process if the first one dies', async () => {
@@ -873,13 +888,26 @@ describe('a webhook', () => {
       'https://[fd00::1]/in',
       'https://[::ffff:10.0.0.1]/in',
       'https://[64:ff9b::a00:1]/in',
+      'https://localhost/in',
+      'https://LOCALHOST./in',
+      'https://a.localhost/in',
+      'https://metadata.google.internal/in',
+      'https://printer.local/in',
+      'https://intranet/in',
+      'https://xn--/in',
+      `https://${'a'.repeat(300)}.example.org/in`,
       'https://100.64.0.1/in',
     ])
       expect(problem(await add('webhook', url)), url).toBe('422 validation_error/address_refused')
-    for (const url of ['ftp://example.org', 'file:///etc/passwd', 'https://user:pass@example.org'])
+    for (const url of [
+      'ftp://example.org',
+      'file:///etc/passwd',
+      'https://user:pass@example.org',
+      'https://example.org/\nin',
+    ])
       expect((await add('webhook', url)).body.code, url).toBe('schema_violation')
-    // Names are checked when they are called: these resolve to internal addresses.
-    const named = [`http://localhost:${hooks.port}/in`, 'https://localhost/in']
+    // Names that the deployer allowed are checked when they are called: this one resolves to an internal address.
+    const named = [`http://localhost:${hooks.port}/in`]
     for (const url of named) must(await add('webhook', url), 201)
     await opened()
     await notify(p)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { user_events } from '../../db/identity/tables.ts'
+import { passkeys, user_events } from '../../db/identity/tables.ts'
 import { type Authenticator, type Bend, createAuthenticator } from '../support/authenticator.ts'
 import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
 
@@ -87,6 +87,7 @@ describe('a passkey', () => {
     ['a registration as a sign-in', { type: 'webauthn.create' }, /type/i],
     ['another signature', { tamper: true }, /cause[^a-z]+signature/],
     ['another user handle', { user_handle: 'someone' }, /cause[^a-z]+user_handle/],
+    ['a page inside a page of another site', { framed: true }, /crossOrigin/],
     ['a counter that goes back', { counter: 1 }, /counter/],
   ])('with %s is refused, and the cause is only in the audit log', async (name, bend, cause) => {
     const { key } = await person(name.replaceAll(' ', '-'))
@@ -151,6 +152,7 @@ describe('a passkey', () => {
       { rp_id: 'evil.test' },
       { flags: 65 },
       { type: 'webauthn.get' },
+      { framed: true },
     ])
       expect(await add(access, createAuthenticator(SITE).attest(await challenge(), id, bend))).toMatchObject({
         status: 403,
@@ -170,6 +172,20 @@ describe('a passkey', () => {
       headers: keyed(access),
     })
     expect(foreign.status).toBe(404)
+  })
+
+  it('with a key that is too small, or for which anyone can sign, neither is added nor signs in', async () => {
+    const { id, access } = await person('weak')
+    for (const kind of ['small', 'anyone'] as const) {
+      const key = createAuthenticator(SITE, { kind })
+      const refused = { status: 403, body: { code: 'assertion_invalid' } }
+      expect(await add(access, key.attest(await challenge(), id))).toMatchObject(refused)
+      // One from before that rule.
+      const public_key = Buffer.from(key.public_key).toString('base64url')
+      const row = { id: randomUUID(), user_id: id, credential_id: key.credential_id, public_key, name: 'old' }
+      await auth.identity_deps.db.insert(passkeys).values({ ...row, counter: 0, backed_up: false })
+      expect(await byPasskey(key)).toMatchObject(refused)
+    }
   })
 
   it('confirms its owner, and no one else', async () => {

@@ -1,8 +1,10 @@
+import { generateKeyPairSync } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAccessVerifier } from '../../apps/shared/auth/user-tokens.ts'
 import { createJwksClient, type JwksClient, type JwksOptions, parseKeySet } from '../../apps/shared/jwt/jwks.ts'
+import { publicKeyOf } from '../../apps/shared/jwt/sound.ts'
 import { until } from '../support/until.ts'
 import { accessClaims, forge, ISSUER, NOW, rsaKey } from './support/tokens.ts'
 
@@ -172,11 +174,41 @@ describe('a killed key', () => {
   })
 })
 
+describe('a public key', () => {
+  const n = String(one.jwk.n)
+  const rsa = (e: string, modulus = n) => ({ kty: 'RSA', n: modulus, e })
+  const point = (first: number, sign = 0) =>
+    ({ kty: 'OKP', crv: 'Ed25519', x: Buffer.from([first, ...Array(30).fill(0), sign]).toString('base64url') }) as const
+  it('of which no one knows a private half that others do not have is refused', () => {
+    for (const e of ['AA', 'AQ', 'Ag', 'Aw', 'AQAA']) expect(() => publicKeyOf(rsa(e))).toThrow('the exponent')
+    for (const bits of [512, 1024, 2047, 8192]) {
+      const modulus = Buffer.alloc(Math.ceil(bits / 8), 0xff)
+      modulus[0] = 0xff >> (modulus.length * 8 - bits)
+      expect(() => publicKeyOf(rsa('AQAB', modulus.toString('base64url')))).toThrow(`${bits} bits`)
+    }
+    for (const curve of ['P-384', 'secp256k1'])
+      expect(() =>
+        publicKeyOf(generateKeyPairSync('ec', { namedCurve: curve }).publicKey.export({ format: 'jwk' })),
+      ).toThrow('not P-256')
+    const off = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
+    expect(() => publicKeyOf({ ...off, y: String(off.x) })).toThrow()
+    for (const x of [point(0), point(1), point(1, 0x80)]) expect(() => publicKeyOf(x)).toThrow('small order')
+    expect(() => publicKeyOf(generateKeyPairSync('ed448').publicKey.export({ format: 'jwk' }))).toThrow('ed448')
+  })
+  it('of our kinds is accepted', () => {
+    const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey
+    for (const key of [ec, generateKeyPairSync('ed25519').publicKey])
+      expect(publicKeyOf(key.export({ format: 'jwk' })).type).toBe('public')
+    expect(publicKeyOf(rsa('AQAB')).asymmetricKeyType).toBe('rsa')
+  })
+})
+
 describe('parseKeySet', () => {
   it('refuses weak keys, other kinds, doubled ids and more than 100 keys', () => {
     const good = jwkOf(one, 'one')
     expect(parseKeySet({ keys: [good] }).size).toBe(1)
     expect(() => parseKeySet({ keys: [jwkOf(rsaKey(1024), 'weak')] })).toThrow('1024 bits')
+    expect(() => parseKeySet({ keys: [{ ...good, e: 'AQ' }] })).toThrow('the exponent 1')
     expect(() => parseKeySet({ keys: [{ ...good, use: 'enc' }] })).toThrow('not an RS256 key')
     expect(() => parseKeySet({ keys: [{ kty: 'oct', kid: 'x', k: 'AAAA' }] })).toThrow('not an RS256 key')
     expect(() => parseKeySet({ keys: [good, good] })).toThrow('own key id')

@@ -120,6 +120,9 @@ describe('the production profile', () => {
     const mail = { ...production(), NOTIFY__SMTP__HOST: 'mail.example.org', NOTIFY__SMTP__TLS: 'none' }
     expect(() => loadOperationsConfig(mail)).toThrow('NOTIFY__SMTP__TLS is "none": production sends mail by TLS alone.')
     expect(() => loadOperationsConfig({ ...mail, NOTIFY__SMTP__TLS: 'implicit' })).not.toThrow()
+    expect(() => loadOperationsConfig({ ...production(), NOTIFY__MAIL__DIR: '/tmp' })).toThrow(
+      'NOTIFY__MAIL__DIR is set',
+    )
     expect(() => loadOperationsConfig({ ...mail, NODE_ENV: 'test' })).not.toThrow()
   })
 

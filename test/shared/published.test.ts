@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { createIssuers } from '../../apps/identity/machines/foreign.ts'
+import { ANYONES, signAsAnyone } from '../support/authenticator.ts'
 
 /** An issuer that changes its keys and the place where it publishes them, and is down at times. */
 
@@ -81,6 +82,14 @@ it('tokens of unknown keys cause one read in thirty seconds, however many come',
     await Promise.all(refusals)
   }
   expect(reads).toEqual(Array(3).fill([DISCOVERY, '/jwks']).flat())
+})
+
+it('a key with which anyone can sign counts as none', async () => {
+  documents['/jwks'] = { keys: [{ ...ANYONES, kid: 'any', alg: 'RS256' }] }
+  now_ms += 600_000
+  const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: 'any' })).toString('base64url')
+  const text = `${header}.${Buffer.from('{}').toString('base64url')}`
+  await expect(verify(`${text}.${signAsAnyone(text).toString('base64url')}`)).rejects.toMatchObject(unknown)
 })
 
 it('an issuer that is down is asked ever less often, and its keys are valid for an hour', async () => {

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
 /** A software authenticator: makes the attestations and assertions of WebAuthn with node:crypto alone. */
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest()
@@ -20,10 +20,23 @@ const cbor = (value: Cbor): Buffer => {
   return Buffer.concat([head(2, value.length), value])
 }
 
+/** An RSA key with the exponent 1: anyone can sign for it, because a signature is the padded digest itself. */
+export const ANYONES = {
+  kty: 'RSA',
+  n: Buffer.concat([Buffer.alloc(255, 0xc1), Buffer.of(1)]).toString('base64url'),
+  e: 'AQ',
+}
+export const signAsAnyone = (text: string | Uint8Array): Buffer => {
+  const digest = Buffer.concat([Buffer.from('3031300d060960864801650304020105000420', 'hex'), sha256(text)])
+  return Buffer.concat([Buffer.of(0, 1), Buffer.alloc(256 - 3 - digest.length, 0xff), Buffer.of(0), digest])
+}
+
 const KINDS = {
   ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   EdDSA: () => generateKeyPairSync('ed25519'),
   RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  small: () => generateKeyPairSync('rsa', { modulusLength: 1024 }),
+  anyone: () => ({ privateKey: undefined, publicKey: createPublicKey({ key: ANYONES, format: 'jwk' }) }),
 }
 const coseOf = (key: KeyObject): Map<number, Cbor> => {
   const { kty, x = '', y = '', n = '', e = '' } = key.export({ format: 'jwk' })
@@ -59,6 +72,7 @@ export type Bend = Partial<Site> & {
   type?: string
   user_handle?: string
   tamper?: boolean
+  framed?: boolean
 }
 
 const [UP, UV, AT] = [1, 4, 64]
@@ -72,8 +86,8 @@ export const createAuthenticator = (
   const id = randomBytes(32)
   let counter = 0
   let owner = ''
-  const clientData = (type: string, challenge: string, origin: string) =>
-    Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false }))
+  const clientData = (type: string, challenge: string, { origin, framed = false }: Bend) =>
+    Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: framed }))
   const authData = (rp_id: string, flags: number, count: number, rest = Buffer.alloc(0)) => {
     const tail = Buffer.alloc(5)
     tail.writeUInt8(flags)
@@ -97,16 +111,17 @@ export const createAuthenticator = (
           ['authData', data],
         ]),
       )
-      const client = clientData(bend.type ?? 'webauthn.create', challenge, at.origin)
+      const client = clientData(bend.type ?? 'webauthn.create', challenge, at)
       return { ...common, response: { clientDataJSON: b64(client), attestationObject: b64(object) } }
     },
     assert: (challenge: string, bend: Bend = {}) => {
       const at = { ...site, ...bend }
       if (counts) counter += 1
       const data = authData(at.rp_id, bend.flags ?? UP | UV, bend.counter ?? counter)
-      const client = clientData(bend.type ?? 'webauthn.get', challenge, at.origin)
+      const client = clientData(bend.type ?? 'webauthn.get', challenge, at)
       const signed = Buffer.concat([data, sha256(client)])
-      const signature = sign(kind === 'EdDSA' ? null : 'sha256', signed, privateKey)
+      const digest = kind === 'EdDSA' ? null : 'sha256'
+      const signature = privateKey ? sign(digest, signed, privateKey) : signAsAnyone(signed)
       if (bend.tamper) signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1
       return {
         ...common,

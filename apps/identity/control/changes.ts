@@ -11,7 +11,7 @@ import type { ChangeRequests, ChangeView } from '../../shared/contracts/identity
 import { notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
-import { actorOf, type Change, changeOnce } from '../mutations.ts'
+import { actorOf, type Change, changeIdOf, changeOnce } from '../mutations.ts'
 import { userOf } from '../principal.ts'
 import {
   refuseClosed,
@@ -25,8 +25,8 @@ import {
 import { type ControlDeps, isSensitive, lockControl, noteDual } from './dual.ts'
 import { type Asked, digestOf, subjectOf } from './subject.ts'
 
-/** Who makes a change, as stored in rows. `link`: the id under which credential makes a link that no one sees whole. */
-export type By = { requested_by: string; confirmed_by: string | null; link: string | null }
+/** Who makes a change, as stored in rows. `link`: the id under which credential makes its enrolment link. */
+export type By = { requested_by: string; confirmed_by: string | null; link: string }
 
 /** What a measure works with; `requester` is the requesting user's id. */
 export type Cause = { deps: ControlDeps; tx: Tx; req: FastifyRequest | undefined; requester: string }
@@ -75,7 +75,7 @@ export const perform = <K extends ChangeKind>(
     const { user_id: _, ...done } = await permitted.apply({
       requested_by: actorOf(req),
       confirmed_by: null,
-      link: null,
+      link: changeIdOf(req),
     })
     if (permitted.sensitive) await note(deps, tx, req, { ...done, action: 'single_control', reason: done.action })
     await noteDual(deps, tx)

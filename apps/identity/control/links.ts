@@ -1,5 +1,6 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { sql } from 'drizzle-orm'
+import type { UserRow } from '../../../db/identity/tables.ts'
 import type { Uses } from '../deps.ts'
 import type { By } from './changes.ts'
 
@@ -19,9 +20,17 @@ export const linkView = (
  */
 export const handedOut = (by: By) => ({
   ...resetBy(by),
-  reset_link: by.link,
-  ...(by.link === null && { link_shown: true }),
+  reset_link: by.link as string | null,
+  ...(isShown(by) && { link_shown: true }),
 })
+
+/** A link that neither two administrators nor the machine made: one administrator sees it whole. */
+const isShown = ({ requested_by, confirmed_by }: Pick<By, 'requested_by' | 'confirmed_by'>): boolean =>
+  confirmed_by === null && requested_by !== 'system'
+
+/** Whether the account's newest link is one that an administrator saw whole. */
+export const sawLink = ({ reset_by, reset_confirmed_by }: Pick<UserRow, 'reset_by' | 'reset_confirmed_by'>): boolean =>
+  isShown({ requested_by: reset_by ?? '', confirmed_by: reset_confirmed_by })
 
 /** A reset that gives no link: no older one of the account opens anything. */
 export const resetBy = ({ requested_by, confirmed_by }: By) => ({

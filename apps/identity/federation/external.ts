@@ -11,6 +11,7 @@ import type { Code } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
+import { inControl } from '../mutations.ts'
 import { principalMessage } from '../principal.ts'
 import { refuseMixedScripts, refuseUsername } from '../rules.ts'
 import { alignRights } from './rights.ts'
@@ -58,7 +59,7 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
     await deps.db.update(external_identities).set({ external_id }).where(identityOf(providerId, subject))
   const found: Resolved = linked
     ? { user: linked.user }
-    : await deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id))
+    : await inControl(deps.db, () => deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id)))
   if ('refused' in found) return found
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
   const groupsIn = async (db: Queryable) => {
@@ -154,7 +155,7 @@ const isFrom = async (db: Queryable, user_id: string, provider: string): Promise
 /** Links the account of the signed-in person, who has just proved their identity here and at the provider. */
 export const linkExternal = async (deps: Deps, link: Link, request_id: string): Promise<Resolved> =>
   deps.providers.get(link.providerId)
-    ? deps.db.transaction((tx) => linkIn(deps, tx, link, request_id))
+    ? inControl(deps.db, () => deps.db.transaction((tx) => linkIn(deps, tx, link, request_id)))
     : { refused: 'no_account' }
 
 type Link = Pick<LinkExternalRequest, 'userId' | 'providerId' | 'subject'>

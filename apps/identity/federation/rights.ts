@@ -11,7 +11,7 @@ import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
-import { rolesChanged } from '../mutations.ts'
+import { inControl, rolesChanged } from '../mutations.ts'
 import { refuseGivenRight } from '../rules.ts'
 
 /** Of each person, the names of the groups that the provider states. */
@@ -67,11 +67,12 @@ export const alignRights = async (
 ): Promise<void> => {
   const before = await groupsIn(deps.db)
   if (!before || (await differencesOf(deps.db, provider, new Map([[user_id, before]]))).size === 0) return
-  await deps.db.transaction(async (tx) => {
+  const align = async (tx: Tx) => {
     await lockControl(deps, tx)
     const named = await groupsIn(tx)
     if (named) await alignIn(deps, tx, provider, new Map([[user_id, named]]), request_id)
-  })
+  }
+  await inControl(deps.db, () => deps.db.transaction(align))
 }
 
 /** `alignRights` for many people, in few queries, under the lock that the caller holds. */

@@ -10,6 +10,7 @@ import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.t
 import { isUuid } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
+import { inControl } from '../mutations.ts'
 import { hasAnotherWay } from '../passkeys/passkeys.ts'
 import { alignIn } from './rights.ts'
 
@@ -38,7 +39,7 @@ export const listExternal = async ({ db }: Pick<Deps, 'db'>, user_id: string) =>
 export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, request_id: string) => {
   const { userId: user_id, providerId: id, by, hasPassword } = unlink
   if (!isUuid(user_id)) return {}
-  return deps.db.transaction(async (tx) => {
+  const end = async (tx: Tx) => {
     await lockControl(deps, tx)
     const user = await lockUser(tx, user_id)
     const gone = (await identitiesOf(tx, user_id)).find(({ provider }) => provider === id)
@@ -47,7 +48,8 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
       return { refused: 'last_way_in' }
     await endIdentity(deps, tx, user, gone, { by: `user:${by}`, request_id })
     return { removed: true }
-  })
+  }
+  return inControl(deps.db, () => deps.db.transaction(end))
 }
 
 type Cause = { by: string; request_id: string | null }

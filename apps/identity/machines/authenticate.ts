@@ -1,10 +1,12 @@
+import type { JsonWebKey } from 'node:crypto'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { importJWK, type JWTVerifyGetKey } from 'jose'
+import type { JWTVerifyGetKey } from 'jose'
 import { credentialById, liveCredentials, noteUse, spendAssertion } from '../../../db/identity/machines.ts'
 import type { MachineCredentialRow, Trust, UserRow } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { AuthenticateMachineRequest } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
+import { publicKeyOf } from '../../shared/jwt/sound.ts'
 import { isWithin } from '../../shared/web/networks.ts'
 import type { Uses } from '../deps.ts'
 import { scopeMessage, userMessage } from '../principal.ts'
@@ -81,11 +83,20 @@ const byAssertion = async (deps: MachineDeps, token: string): Promise<Proved> =>
   // The key determines the algorithm, not the token.
   const keys: JWTVerifyGetKey = ({ alg }) => {
     if (alg !== jwk.alg) throw new MachineRefused('algorithm')
-    return importJWK(jwk, alg as string)
+    return keyOf(jwk)
   }
   const expected = { issuer: username, subject: username, audience: deps.config.AUTH__TOKENS__ISSUER }
   const foreign = await verifyForeign(token, keys, { ...expected, clock: deps.clock, max_s: ASSERTION_S })
   return { ...found, foreign }
+}
+
+/** A key may have been stored before these rules. */
+const keyOf = (jwk: Record<string, unknown>) => {
+  try {
+    return publicKeyOf(jwk as JsonWebKey)
+  } catch {
+    throw new MachineRefused('key')
+  }
 }
 
 /** RFC 8693: a token of a CI system that this machine trusts, for its audience and with its claims. */

@@ -41,7 +41,9 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ deps, t
   throwIf(refuseDeleted(machine))
   const { replaces, credential_id, expires_in_days = 0, expires_at: fixed, ...row } = wanted
   const old = replaces && (await lockCredential(tx, machine.id, replaces.credential_id))
-  if (replaces && (!old || old.revoked_at !== null)) throw notFound('credential', replaces.credential_id, 'not_found')
+  const replaced = old?.told === ROTATED && Date.parse(old.expires_at) <= deps.clock.now().getTime()
+  if (replaces && (!old || old.revoked_at !== null || replaced))
+    throw notFound('credential', replaces.credential_id, 'not_found')
   const works = await liveOf(tx, machine.id, row.kind)
   if (works.length >= MOST[row.kind])
     throw new AppError(

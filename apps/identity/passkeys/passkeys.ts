@@ -19,12 +19,14 @@ import {
 import { lastProof, lockUser } from '../../../db/identity/queries.ts'
 import { scimById } from '../../../db/identity/scim.ts'
 import { external_identities, type PasskeyRow, type UserRow, user_events } from '../../../db/identity/tables.ts'
+import type { Fields } from '../../shared/contracts/client/votes.ts'
 import type {
   AddPasskeyRequest,
   RemovePasskeyRequest,
   VerifyAssertionRequest,
 } from '../../shared/contracts/gen/auth_pb.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
+import { publicKeyOf } from '../../shared/jwt/sound.ts'
 import type { Uses } from '../deps.ts'
 import { userMessage } from '../principal.ts'
 import { jwkOf } from './jwk.ts'
@@ -35,6 +37,8 @@ type Deps = Uses<'config' | 'db' | 'keys'>
 const ALGORITHMS = [-8, -7, -257]
 const MOST = 10
 
+const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, 'base64url'))
+
 const message = (row: PasskeyRow) => ({
   id: row.id,
   credentialId: row.credential_id,
@@ -42,7 +46,7 @@ const message = (row: PasskeyRow) => ({
   createdAt: timestampFromDate(new Date(row.created_at)),
   ...(row.last_used_at && { lastUsedAt: timestampFromDate(new Date(row.last_used_at)) }),
   backedUp: row.backed_up,
-  jwk: JSON.stringify(jwkOf(row.public_key)),
+  jwk: JSON.stringify(jwkOf(bytesOf(row.public_key))),
 })
 
 export const listPasskeys = async ({ config, db }: Deps, user_id: string) => ({
@@ -58,8 +62,14 @@ const expected = ({ config: { webauthn } }: Deps, challenge: string) => ({
 })
 
 /** The library's result, or the reason for its refusal: it throws on every mismatch. */
-const orCause = async <T extends { verified: boolean }>(verify: () => Promise<T>): Promise<T | string> => {
+const orCause = async <T extends { verified: boolean }>(
+  { clientDataJSON }: { clientDataJSON: string },
+  verify: () => Promise<T>,
+): Promise<T | string> => {
   try {
+    const { crossOrigin } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8')) as Fields
+    // Another site's page around ours could hide what the person confirms (WebAuthn 3, 13.4.9).
+    if (crossOrigin === true) return 'crossOrigin'
     const answer = await verify()
     return answer.verified ? answer : 'signature'
   } catch (error) {
@@ -71,9 +81,12 @@ const orCause = async <T extends { verified: boolean }>(verify: () => Promise<T>
 export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request_id: string) => {
   const { userId: user_id, name, challenge, attestation } = request
   const response = JSON.parse(attestation) as RegistrationResponseJSON
-  const answer = await orCause(() =>
-    verifyRegistrationResponse({ response, ...expected(deps, challenge), supportedAlgorithmIDs: ALGORITHMS }),
-  )
+  const answer = await orCause(response.response, async () => {
+    const options = { response, ...expected(deps, challenge), supportedAlgorithmIDs: ALGORITHMS }
+    const registered = await verifyRegistrationResponse(options)
+    if (registered.registrationInfo) publicKeyOf(jwkOf(registered.registrationInfo.credential.publicKey))
+    return registered
+  })
   if (typeof answer === 'string' || !answer.registrationInfo)
     return { refused: 'assertion_invalid', cause: String(answer) }
   const { credential, credentialBackedUp } = answer.registrationInfo
@@ -159,11 +172,13 @@ export const verifyAssertion = async (
   if (userHandle && Buffer.from(userHandle, 'base64url').toString() !== row.user_id) return { cause: 'user_handle' }
   if (user.status !== 'ACTIVE') return { cause: 'account' }
   const { credential_id: id, counter } = row
-  const publicKey = new Uint8Array(Buffer.from(row.public_key, 'base64url'))
+  const publicKey = bytesOf(row.public_key)
   const credential = { id, publicKey, counter }
-  const answer = await orCause(() =>
-    verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential }),
-  )
+  const answer = await orCause(response.response, () => {
+    // It may have been stored before these rules.
+    publicKeyOf(jwkOf(publicKey))
+    return verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential })
+  })
   if (typeof answer === 'string') return { cause: answer }
   // Without a user it is a sign-in; any other answer belongs to a session that ends when the provider says so.
   const footing = userId ? undefined : await footingOf(deps, user)

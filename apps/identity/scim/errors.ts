@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { AppError, isFault } from '../../shared/errors.ts'
+import { AppError, isFault, overloaded } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 
@@ -12,7 +12,9 @@ export const scimError = (status: 400 | 409, scimType: string, detail: string) =
 
 /** Sends every refusal below /scim/v2 in the form that directories read. */
 export const sendScimError = (raw: unknown, req: FastifyRequest, reply: FastifyReply) => {
-  const error = toAppError(raw, AUTH_CODES, req)
+  const known = toAppError(raw, AUTH_CODES, req)
+  // For a directory 409 is a conflict of values, which it does not repeat.
+  const error = known.code === 'in_progress' ? overloaded() : known
   if (isFault(error)) req.log.error({ err: error, cause: error.cause }, error.message)
   const { extra, hint, headers, retry_after_ms: wait } = error.options
   return reply

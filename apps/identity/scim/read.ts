@@ -119,8 +119,8 @@ const refusePath = (type: ScimType, path: string) => {
     throw scimError(400, 'invalidPath', 'Name an attribute, or remove members[value eq "id"].')
 }
 
-/** The combined result of the operations, in order, on a person or on a group with these members. */
-export const readPatch = (type: ScimType, body: unknown, before: readonly string[]): Wanted => {
+/** The combined result of the operations, in order, on the person or group of this id, with these members. */
+export const readPatch = (type: ScimType, body: unknown, id: string, before: readonly string[]): Wanted => {
   const wanted: Wanted = {}
   const members = new Set(before)
   const change = (op: Op, value: unknown) => {
@@ -135,6 +135,9 @@ export const readPatch = (type: ScimType, body: unknown, before: readonly string
     else {
       if (path !== undefined) refusePath(type, path)
       const given = path === undefined ? attributesOf(value) : new Map([[path, op === 'remove' ? null : value]])
+      // Okta repeats the id in its groups.
+      if (given.has('id') && String(given.get('id')).toLowerCase() !== id.toLowerCase())
+        throw scimError(400, 'mutability', 'id never changes.')
       Object.assign(wanted, wantedIn(type, given))
       if (given.has('members')) change(op, given.get('members'))
     }
@@ -142,6 +145,7 @@ export const readPatch = (type: ScimType, body: unknown, before: readonly string
   return type === 'Group' ? { ...wanted, members } : wanted
 }
 
+const SPELLED: Record<string, string> = { username: 'userName', externalid: 'externalId', displayname: 'displayName' }
 const TERM = /\s*([A-Za-z][\w.:$-]*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*(?:and\s+(?=\S)|$)/iy
 
 /** The text of a JSON string (RFC 7644 3.4.2.2); `undefined` if it is none, or none that a name can have. */
@@ -158,16 +162,13 @@ const unquoted = (quoted: string): string | undefined => {
 /** `attribute eq "value"`, several joined with `and`. Other filters are refused. */
 const termsOf = (type: ScimType, filter: unknown): [string, string][] => {
   const terms: [string, string][] = []
+  const names = Object.keys(FILTERS[type]).map((name) => SPELLED[name] ?? name)
   TERM.lastIndex = 0
   while (filter !== undefined && (TERM.lastIndex < String(filter).length || terms.length === 0)) {
     const [, path = '', quoted = ''] = TERM.exec(String(filter)) ?? []
     const [name, value] = [nameOf(path), unquoted(quoted)]
     if (!Object.hasOwn(FILTERS[type], name) || value === undefined || terms.length === 3)
-      throw scimError(
-        400,
-        'invalidFilter',
-        `Send ${Object.keys(FILTERS[type]).join(', ')} with eq "value", at most three joined by and.`,
-      )
+      throw scimError(400, 'invalidFilter', `Send ${names.join(', ')} with eq "value", at most three joined by and.`)
     terms.push([name, value])
   }
   return terms

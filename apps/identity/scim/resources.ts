@@ -16,7 +16,7 @@ import {
 } from '../../../db/identity/scim.ts'
 import { type ScimRow, scim_members, scim_resources } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError } from '../../shared/errors.ts'
 import { tagsOf } from '../../shared/http/routes.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
@@ -53,7 +53,7 @@ export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: reado
 /** A resource that this directory manages. It sees no others: not local accounts, nor those of other providers. */
 export const findScim = async (db: Queryable, provider: string, type: ScimType, id: string): Promise<Known> => {
   const known = await scimById(db, provider, type, id)
-  if (!known) throw notFound(type.toLowerCase(), id, 'not_found')
+  if (!known) throw new AppError('not_found', 'not_found', `This directory has no ${type.toLowerCase()} "${id}".`)
   return known
 }
 
@@ -128,7 +128,7 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
   if (name !== row.name && (await takesName(one, known, name, active === false)))
     Object.assign(set, { name, folded: foldUsername(name) })
   if (user && display_name !== row.display_name) set.display_name = display_name
-  if (external_id && external_id !== row.external_id) {
+  if (external_id !== undefined && external_id !== row.external_id) {
     // With a new externalId, one person could take the place of another.
     if (row.external_id !== null)
       throw scimError(400, 'mutability', 'externalId never changes. For another person, DELETE this one, then POST.')

@@ -99,7 +99,7 @@ const resourceRoutes = (app: Parameters<Routes>[0], deps: IdentityDeps, type: Sc
     return answer(req, reply, await sync(deps, req, (one) => changeScim(one, type, req.params.id, () => wanted)))
   })
   app.patch(each, write, async (req: Req, reply) => {
-    const want = (members: readonly string[]) => readPatch(type, req.body, members)
+    const want = (members: readonly string[]) => readPatch(type, req.body, req.params.id, members)
     return answer(req, reply, await sync(deps, req, (one) => changeScim(one, type, req.params.id, want)))
   })
   app.delete(each, stop, async (req: Req, reply) => {

@@ -12,7 +12,7 @@ import { addressKey } from '../../shared/web/addresses.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { authenticateMachine } from '../machines/authenticate.ts'
-import { actorOf, marked, recordDenial } from '../mutations.ts'
+import { actorOf, inControl, marked, recordDenial } from '../mutations.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -91,10 +91,12 @@ export const sync = async <T>(deps: IdentityDeps, req: FastifyRequest, run: (syn
   const leaves = (user_id: string) => {
     leaver = user_id
   }
-  const result = await deps.db.transaction(async (tx) => {
-    await lockControl(deps, tx)
-    return run({ deps, tx, req, leaves })
-  })
+  const result = await inControl(deps.db, () =>
+    deps.db.transaction(async (tx) => {
+      await lockControl(deps, tx)
+      return run({ deps, tx, req, leaves })
+    }),
+  )
   void wakeRelay(deps.db, 'identity')
   if (leaver !== undefined) await marked(deps, { user_id: leaver })
   return result

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { ableAdmins } from '../../../db/identity/queries.ts'
+import { ableAdmins, lockUser } from '../../../db/identity/queries.ts'
 import { keepDisabled } from '../../../db/identity/scim.ts'
 import type { UserStatus } from '../../../db/identity/tables.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
@@ -8,7 +8,7 @@ import { lockControl } from '../control/dual.ts'
 import { linkView } from '../control/links.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
 import { changeIdOf, changeOnce, marked, statusEventOf } from '../mutations.ts'
-import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
+import { refuseHalf, refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { createMeasure, enableMeasure, recoverMeasure, resetMeasure } from './measures.ts'
 import type { NewUser } from './new.ts'
@@ -37,12 +37,19 @@ export const createEnrolment = async (deps: ChangeDeps, req: FastifyRequest, use
   return { replayed, status, body: { enrolment: await enrolmentOf(deps, req, user_id) } }
 }
 
-/** A one-time enrolment link. The same request gets the same link; it is never stored here. */
-const enrolmentOf = async (deps: Uses<'config' | 'credential'>, req: FastifyRequest, user_id: string) => {
-  const asked = { userId: user_id, changeId: changeIdOf(req), onlyIfNoPassword: false }
-  const made = deps.credential.createEnrolmentToken(asked, withRequestId(String(req.id)))
-  return linkView(deps, await made.catch(throwFromRpc('credential')))
-}
+/**
+ * A one-time enrolment link, which ends the older ones. The same request gets the same link until a newer one replaces
+ * it; it is never stored here. The account is locked until credential has made the link, so both agree on the newest.
+ */
+const enrolmentOf = (deps: Uses<'config' | 'credential' | 'db'>, req: FastifyRequest, user_id: string) =>
+  deps.db.transaction(async (tx) => {
+    const changeId = changeIdOf(req)
+    const user = await lockUser(tx, user_id)
+    throwIf(refuseHalf(user?.reset_link === changeId))
+    const asked = { userId: user_id, changeId, onlyIfNoPassword: false, endsOlder: true }
+    const made = deps.credential.createEnrolmentToken(asked, withRequestId(String(req.id)))
+    return linkView(deps, await made.catch(throwFromRpc('credential')))
+  })
 
 const ACTIONS: Record<Exclude<UserStatus, 'ACTIVE'>, { word: string; action: string }> = {
   DISABLED: { word: 'disable', action: 'user.disabled' },

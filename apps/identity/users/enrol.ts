@@ -12,9 +12,10 @@ import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
+import { sawLink } from '../control/links.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
 import { endWaysIn } from '../federation/unlink.ts'
-import { announce, marked, rolesChanged } from '../mutations.ts'
+import { announce, inControl, marked, rolesChanged } from '../mutations.ts'
 
 export type Enrolment = { enrolment_token: string; new_password: string }
 export type EnrolRequest = { request_id: string; queue_key: string; key: string; route: string }
@@ -41,29 +42,25 @@ export const enrol = async (deps: ChangeDeps, body: Enrolment, request: EnrolReq
   const link = await setPassword(deps, user, body, token_id, request)
   await endTotp(deps, user.id, link, request)
   await endEarlier(deps, user.id, link, request)
-  const { replayed } = await runAnswered(
-    { db: deps.db, keys: keysIn(idempotency) },
-    { request: command },
-    async (tx) => ({
-      effect: undefined,
-      keep: async () => {
-        await lockControl(deps, tx)
-        await renewed(deps, tx, user, link, request)
-        await noteDual(deps, tx)
-        await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
-        return { status: 204, body: undefined }
-      },
-    }),
-  )
+  const keep = async (tx: Tx) => {
+    await lockControl(deps, tx)
+    await renewed(deps, tx, user, link, request)
+    await noteDual(deps, tx)
+    await appendAuditTo(tx, user_events, deps.keys.audit, eventOf(user, request, 'done'))
+    return { status: 204, body: undefined }
+  }
+  const kernel = { db: deps.db, keys: keysIn(idempotency) }
+  const decide = async (tx: Tx) => ({ effect: undefined, keep: () => keep(tx) })
+  const { replayed } = await inControl(deps.db, () => runAnswered(kernel, { request: command }, decide))
   return replayed
 }
 
 /**
- * Whether this link gives its person sole control of the account. It must be the newest link, of an account in recovery
- * or one into which someone else could sign in until now.
+ * Whether this link ends every other way into the account. It must be the newest link, of an account in recovery, or of
+ * one into which someone else could sign in. The latter asks for a link that no administrator saw whole.
  */
 const ownsAlone = (user: UserRow, link: string): boolean =>
-  user.reset_link === link && (user.link_shown || user.reset_by === 'system' || user.recovering)
+  user.reset_link === link && (user.recovering || (!sawLink(user) && (user.link_shown || user.reset_by === 'system')))
 
 /** The authenticator app is removed like passkeys, before the account opens, because another app stores it. */
 const endTotp = async (deps: ChangeDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
@@ -77,13 +74,14 @@ const endTotp = async (deps: ChangeDeps, user_id: string, link: string, { reques
  * someone else could otherwise add one right after `renewed`.
  */
 const endEarlier = async (deps: ChangeDeps, user_id: string, link: string, request: EnrolRequest): Promise<void> => {
-  const event_id = await deps.db.transaction(async (tx) => {
+  const end = async (tx: Tx) => {
     await lockControl(deps, tx)
     const user = await lockUser(tx, user_id)
     if (!user || !ownsAlone(user, link)) return
     await endWaysIn(deps, tx, user, causeOf(user, request))
     return announce(tx, undefined, 'auth.user.recovery_started.v1', { user_id })
-  })
+  }
+  const event_id = await inControl(deps.db, () => deps.db.transaction(end))
   if (event_id === undefined) return
   void wakeRelay(deps.db, 'identity')
   await marked(deps, { event_id })
@@ -102,7 +100,8 @@ const renewed = async (deps: ChangeDeps, tx: Tx, { id }: UserRow, link: string, 
   if (!user) return
   const own = user.reset_link === link
   if (ownsAlone(user, link)) await endWaysIn(deps, tx, user, causeOf(user, request))
-  const link_shown = user.link_shown && !own
+  const link_shown = user.link_shown && (!own || sawLink(user))
+  // Links from before `reset_link` named those that one administrator saw.
   const recovering = user.recovering && !own && user.reset_link !== null
   const moved = link_shown !== user.link_shown || recovering !== user.recovering
   if (!moved && user.enrolled) return

@@ -56,7 +56,8 @@ const addressOf = (channels: Channels | undefined, { kind, address }: Destinatio
     if (!MAIL.test(address)) throw invalid('/address', 'is not a mail address')
     return { address, shown: address }
   }
-  const url = URL.parse(address)
+  // A line break in the middle is left out by URL.parse: another address than the one that was sent.
+  const url = /\p{Cc}/u.test(address) ? null : URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) throw invalid('/address', 'is not a URL')
   if (!channels.mayCall(url))
     throw new AppError('validation_error', 'address_refused', `This deployment does not allow calls to ${url.origin}.`)

@@ -225,6 +225,7 @@ const special = (name: string, context: AppContext): Record<string, string | und
       NOTIFY__PUSH__KEY_FILE: keys.push_key_file,
       // On a separate network, the deployer decides whether anything calls out.
       NOTIFY__ENABLED: context.network ? undefined : 'true',
+      NOTIFY__MAIL__DIR: context.network ? undefined : join(dir, 'mail'),
     },
     worker: {
       OPERATIONS__CATALOG__URL: catalog,

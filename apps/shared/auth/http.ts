@@ -162,7 +162,7 @@ export const allow = (
     const error = holdsAny(req.caller, authorization.permissions)
       ? (refuseUnrenewed(req.caller, authorization) ??
         (permission === 'self' && !machines ? refuseMachine(req.caller) : undefined))
-      : permissionMissing(authorization.permissions)
+      : (refuseVote(req.caller, authorization) ?? permissionMissing(authorization.permissions))
     if (!error) return
     await onDenied?.(req, error)
     throw error
@@ -187,6 +187,16 @@ const DECIDING: ReadonlySet<RoutePermission> = new Set([
   'identity:admin',
   'session:admin',
 ])
+
+const VOTES: ReadonlySet<RoutePermission> = new Set(['gate:decide', 'patch:decide'])
+
+/** No role would give a machine a vote. */
+const refuseVote = ({ kind }: Caller, { permissions }: Authorization): AppError | undefined =>
+  kind === 'machine' && permissions.every((permission) => VOTES.has(permission))
+    ? new AppError('policy_denied', 'machine_vote', 'Machines do not vote.', {
+        hint: 'Let the plan ask the machine with a gate of the kind external_check.',
+      })
+    : undefined
 
 /** Once two administrators check each other, no one may decide with a credential that an administrator may know. */
 const refuseUnrenewed = (caller: Caller, { permissions, kind }: Authorization): AppError | undefined =>

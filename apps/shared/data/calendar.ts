@@ -144,7 +144,8 @@ const offsetAt = (timezone: string, instant: number): number => {
 /** Whether this is the name of an IANA time zone. */
 export const isTimezone = (timeZone: string): boolean => {
   try {
-    return Boolean(new Intl.DateTimeFormat('en', { timeZone }))
+    // Intl also takes an offset, which no summer time follows.
+    return !/^[+-]/.test(timeZone) && Boolean(new Intl.DateTimeFormat('en', { timeZone }))
   } catch {
     return false
   }

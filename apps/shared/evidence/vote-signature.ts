@@ -2,6 +2,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import type { Fields } from '../contracts/client/votes.ts'
 import type { Ballot, VoteSignature } from '../contracts/operations/gates.ts'
 import { digest, sha256Hex } from '../data/digest.ts'
+import { keyFault } from '../jwt/sound.ts'
 
 /** Returns what a passkey signs for a ballot: its SHA-256, base64url. */
 export const challengeOf = (ballot: Ballot): string => base64url(Buffer.from(digest(ballot).slice(7), 'hex'))
@@ -36,5 +37,7 @@ export const voteFault = (operation_id: unknown, subject: Fields): string | unde
   if (((data[32] ?? 0) & PRESENT_AND_VERIFIED) !== PRESENT_AND_VERIFIED) return 'the person was not verified'
   const signed = Buffer.concat([data, Buffer.from(sha256Hex(bytesOf(client_data)), 'hex')])
   const key = createPublicKey({ key: jwk, format: 'jwk' })
+  const fault = keyFault(key)
+  if (fault) return `its key ${fault}, so anyone could have signed`
   return verify(jwk.kty === 'OKP' ? null : 'sha256', signed, key, bytesOf(signature)) ? undefined : 'it is not valid'
 }

@@ -1,5 +1,6 @@
-import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import type { JsonWebKey, KeyObject } from 'node:crypto'
 import type { Telemetry } from '../telemetry.ts'
+import { publicKeyOf } from './sound.ts'
 
 export type JwksOptions = {
   url: string
@@ -161,7 +162,7 @@ const readText = async (response: Response): Promise<string> => {
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 const KID = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Reads a JWKS of 1 to 100 public RSA keys of 2048 to 4096 bits; anything else in it refuses the whole set. */
+/** Reads a JWKS of 1 to 100 sound public RSA keys; anything else in it refuses the whole set. */
 export const parseKeySet = (value: unknown): ReadonlyMap<string, KeyObject> => {
   const list = (value as { keys?: unknown } | null)?.keys
   if (!Array.isArray(list) || list.length < 1 || list.length > MAX_KEYS)
@@ -173,10 +174,7 @@ export const parseKeySet = (value: unknown): ReadonlyMap<string, KeyObject> => {
     if (jwk.kty !== 'RSA' || (jwk.alg ?? 'RS256') !== 'RS256' || (jwk.use ?? 'sig') !== 'sig')
       throw new Error(`${kid} is not an RS256 key`)
     if (PRIVATE_MEMBERS.some((member) => member in jwk)) throw new Error(`${kid} has private members`)
-    const key = createPublicKey({ key: jwk, format: 'jwk' })
-    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
-    if (bits < 2048 || bits > 4096) throw new Error(`${kid} has ${bits} bits`)
-    keys.set(kid, key)
+    keys.set(kid, publicKeyOf(jwk))
   }
   return keys
 }

@@ -1,4 +1,6 @@
+import type { JsonWebKey } from 'node:crypto'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { publicKeyOf } from './sound.ts'
 
 const FETCH_MS = 3000
 const MAX_BYTES = 65_536
@@ -41,7 +43,7 @@ export const createPublished = <T extends { jwks_uri: string }>(
   const read = async () => {
     try {
       const document = await discover()
-      const keys = createLocalJWKSet((await readSmall(document.jwks_uri)) as JSONWebKeySet)
+      const keys = createLocalJWKSet(soundIn((await readSmall(document.jwks_uri)) as JSONWebKeySet))
       kept = { document, keys, at: monotonic() }
       failures = 0
     } catch (error) {
@@ -98,4 +100,16 @@ export const fetchSmall = async (url: string, options: object = {}): Promise<Res
   }
   const { status, headers } = reply
   return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers })
+}
+
+/** A key that proves no owner counts as none. */
+const soundIn = (set: JSONWebKeySet): JSONWebKeySet =>
+  Array.isArray(set.keys) ? { keys: set.keys.filter(isSound) } : set
+
+const isSound = (jwk: JsonWebKey): boolean => {
+  try {
+    return publicKeyOf(jwk).type === 'public'
+  } catch {
+    return false
+  }
 }

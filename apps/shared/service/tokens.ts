@@ -1,4 +1,3 @@
-import { createPublicKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type Clock, systemClock } from '../clock.ts'
@@ -6,6 +5,7 @@ import { ConfigError } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { ServiceClaims } from '../jwt/claims.ts'
 import { newJti, signToken } from '../jwt/sign.ts'
+import { publicKeyOf } from '../jwt/sound.ts'
 import { rememberVerified, TokenRejected, type VerificationKey, type VerifyOptions } from '../jwt/verifier.ts'
 import { type RegistryEntry, readKeyFile, thumbprintOf } from './keys.ts'
 import { audienceOf, SERVICE_SCOPES } from './scopes.ts'
@@ -109,7 +109,7 @@ const parseRegistry = (text: string): Entries => {
       const kid = thumbprintOf(jwk)
       if (jwk.kid !== kid) throw new Error(`${name} has a key whose kid is not its thumbprint`)
       if (keys.has(kid)) throw new Error(`the key ${kid} is registered twice`)
-      keys.set(kid, { key: createPublicKey({ key: { ...jwk }, format: 'jwk' }), issuer: `svc:${name}` })
+      keys.set(kid, { key: publicKeyOf({ ...jwk }), issuer: `svc:${name}` })
     }
     callers.set(`svc:${name}`, { name, audiences: new Set(entry.audiences), scopes: new Set(entry.scopes) })
   }

@@ -33,10 +33,20 @@ const SPECIAL = ours(
 )
 const GLOBAL = ours('0.0.0.0/0 2000::/3')
 
+/** Top-level names that no public host has (RFC 6761, 6762, 8375; ICANN for `internal`). */
+const RESERVED = /(^|\.)(localhost|local|internal|home\.arpa)$/
+/** Whether a host can be on the public network: an address, or a name of several labels that is not reserved. */
+const isPublicName = (host: string): boolean => {
+  const name = host.replace(/\.$/, '')
+  const labels = name.split('.')
+  const sized = name.length <= 253 && labels.every(({ length }) => length > 0 && length <= 63)
+  return isIP(host) !== 0 || (labels.length > 1 && sized && !RESERVED.test(name))
+}
+
 /** Any external host over https: no address of this machine or of a private network. */
 export const PUBLIC: Rule = {
   scheme: 'https:',
-  host: () => true,
+  host: isPublicName,
   networks: { check: (address, family) => GLOBAL.check(address, family) && !SPECIAL.check(address, family) },
   ports: [[443, 443]],
 }

@@ -202,7 +202,7 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
       insertUser(
         tx,
         { username, grants: roles.map((role) => ({ role })) },
-        { requested_by: 'system', confirmed_by: null, link: null },
+        { requested_by: 'system', confirmed_by: null, link: uuidv7() },
       ),
     )
     await setPassword(user, password)

@@ -1,5 +1,7 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createTransport } from 'nodemailer'
+import { createTransport, type SendMailOptions } from 'nodemailer'
 import { ConfigError, readTextFile } from '../../../shared/config.ts'
 import type { OperationsConfig } from '../../config.ts'
 import type { Message } from '../messages/decisions.ts'
@@ -10,13 +12,13 @@ const tooLate = () => Promise.reject(Object.assign(new Error('too late'), { code
 type MailError = Error & { responseCode?: number; code?: string }
 
 /**
- * Sends mail through the configured server; undefined if there is none. Each answer of the server has its own limit; a
+ * Sends mail through the configured server, or to the folder of a development platform; undefined if there is neither. Each answer of the server has its own limit; a
  * message as a whole has `longest_ms`, within its lease, so a server that drips holds no place for ever.
  */
 export const createMail = (config: OperationsConfig, longest_ms = 2 * TIMEOUT_MS) => {
   const { NOTIFY__SMTP__HOST: host, NOTIFY__SMTP__PORT: port, NOTIFY__SMTP__TLS: tls } = config
   const { NOTIFY__SMTP__FROM: from, NOTIFY__SMTP__USER: user, NOTIFY__SMTP__PASSWORD_FILE: file } = config
-  if (!host) return undefined
+  if (!host) return config.NOTIFY__MAIL__DIR ? createMailbox(config.NOTIFY__MAIL__DIR) : undefined
   if (!from) throw new ConfigError('NOTIFY__SMTP__FROM is not set: mail needs a sender.')
   const pass = file && readTextFile('NOTIFY__SMTP__PASSWORD_FILE', file)
   const transport = createTransport({
@@ -32,19 +34,11 @@ export const createMail = (config: OperationsConfig, longest_ms = 2 * TIMEOUT_MS
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  const domain = from.replace(/^.*@|>.*$/g, '')
   return {
     close: () => transport.close(),
-    send: async ({ delivery_id, address }: Omit<Reach, 'kind'>, { subject, text }: Message): Promise<Sent> => {
+    send: async (reach: Omit<Reach, 'kind'>, message: Message): Promise<Sent> => {
       try {
-        const sent = transport.sendMail({
-          from,
-          to: { name: '', address },
-          subject: `Signalbox: ${subject}`,
-          text,
-          messageId: `<${delivery_id}@${domain}>`,
-          headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
-        })
+        const sent = transport.sendMail(mailOf(from, reach, message))
         await Promise.race([sent, delay(longest_ms, undefined, { ref: false }).then(tooLate)])
         return {}
       } catch (error) {
@@ -57,6 +51,33 @@ export const createMail = (config: OperationsConfig, longest_ms = 2 * TIMEOUT_MS
           ? { error: words, final: true }
           : { error: words }
       }
+    },
+  }
+}
+
+const mailOf = (
+  from: string,
+  { delivery_id, address }: Omit<Reach, 'kind'>,
+  { subject, text }: Message,
+): SendMailOptions => ({
+  from,
+  to: { name: '', address },
+  subject: `Signalbox: ${subject}`,
+  text,
+  messageId: `<${delivery_id}@${from.replace(/^.*@|>.*$/g, '')}>`,
+  headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+})
+
+/** Development without a mail server: each message becomes a file, so that a person can read its code or notice. */
+const createMailbox = (dir: string) => {
+  const transport = createTransport({ streamTransport: true, buffer: true })
+  return {
+    close: () => transport.close(),
+    send: async (reach: Omit<Reach, 'kind'>, message: Message): Promise<Sent> => {
+      const { message: bytes } = await transport.sendMail(mailOf('signalbox@localhost', reach, message))
+      await mkdir(dir, { recursive: true, mode: 0o700 })
+      await writeFile(join(dir, `${reach.delivery_id}.eml`), bytes, { mode: 0o600 })
+      return {}
     },
   }
 }

@@ -1,6 +1,9 @@
+/** The sign-in page, addresses of the API, and the remainder of `/.//host`, which leads to another host. */
+const NO_PAGE = /^\/(\/|login$|(api|v1|oauth|scim)(\/|$))/
+
 /**
  * Returns the page to open after a sign-in: a path of this origin, or the inbox. Refuses other origins in every
- * spelling that a browser would follow (`//host`, `/\host`, control characters) and the login page itself.
+ * spelling that a browser would follow (`//host`, `/\host`, control characters), and what is no page.
  */
 export const nextPath = (next: unknown, origin: string): string => {
   const fallback = '/inbox'
@@ -11,8 +14,7 @@ export const nextPath = (next: unknown, origin: string): string => {
   } catch {
     return fallback
   }
-  // The parser takes `/.//host` for a path of ours, but its remainder leads to another host.
-  if (url.origin !== origin || url.pathname.startsWith('//') || url.pathname === '/login') return fallback
+  if (url.origin !== origin || NO_PAGE.test(url.pathname)) return fallback
   return `${url.pathname}${url.search}${url.hash}`
 }
 
