@@ -18,6 +18,7 @@ import { must, person } from '../operations/support/platform.ts'
 import { startCollector } from '../platform/support/collector.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
+import { descendants } from './support/acts.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
 import { executedIn, exportOf, refused } from './support/refusal.ts'
 
@@ -26,7 +27,7 @@ let lab: Lab
 let file: Record<string, unknown>
 const any = { type: 'array', items: { type: 'string' } }
 beforeAll(async () => {
-  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade', 'twin'])
+  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade', 'twin', 'clone'])
   const effects = lab.place('effects')
   const program = (name: string, text: string, more = {}) => ({ path: lab.script(name, text), args: any, ...more })
   file = {
@@ -480,6 +481,33 @@ it('on SIGTERM it finishes its work, accepts no more and exits', async () => {
   await lab.reaches(first, 'succeeded')
   expect(effects('drain')).toEqual(['begun', 'done'])
   expect(effects('later')).toEqual([])
+}, 90_000)
+
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  'one %s to the process group of a clone counts once: the agent finishes its work',
+  async (signal) => {
+    const agent = lab.startAgent({ ...file, pools: ['clone'] }, { clone: true })
+    const first = await lab.start(job('brief', signal, { pool: 'clone' }))
+    await begins(signal)
+    process.kill(-(agent.child.pid as number), signal)
+    expect(await exitOf(agent)).toBe(0)
+    await lab.reaches(first, 'succeeded')
+    expect(effects(signal)).toEqual(['begun', 'done'])
+    expect(agent.said()).not.toContain('Stopping the work')
+  },
+  90_000,
+)
+
+it('a killed entry point of a clone leaves no agent that asks for work, and no tool', async () => {
+  const agent = lab.startAgent({ ...file, pools: ['clone'] }, { clone: true })
+  const path = await lab.start(job('tidy', 'orphan', { pool: 'clone' }))
+  await begins('orphan')
+  const left = descendants(agent.child.pid as number)
+  expect(left.length).toBeGreaterThan(1)
+  agent.child.kill('SIGKILL')
+  await until(() => !left.some(isRunning), { timeout_ms: 20_000, what: 'the agent and its tool gone' })
+  const node = await lab.reaches(path, 'failed')
+  expect(node.error_class).toBe('cancelled')
 }, 90_000)
 
 it('an upgrade while it holds work: the old one ends its work, the new one takes what comes, and the list follows', async () => {

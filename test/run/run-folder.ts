@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { watchDoor } from '../../apps/platform/base/door.ts'
+import { watchDoor } from '../../apps/shared/run/door.ts'
 import { bornAt, signalGroup } from '../../apps/platform/base/pids.ts'
 import { processesWith } from '../support/pids.ts'
 
