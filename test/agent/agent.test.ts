@@ -168,6 +168,12 @@ it('refuses jobs that its file does not list, and machines that the pool does no
     const path = await lab.start(job('greet', 'x', { with: values }))
     await refused(lab, path, 'job', 'agent_refused', words)
   }
+  // The planner sees no more of an input than where it will come from.
+  const say = { node_id: 'say', executor: 'noop', with: { outputs: { time: '1' } }, outputs: { time: '/time' } }
+  const inputs = { program: 'effect', args: ['typed'], timeout_s: { $from: 'nodes/say/outputs/time' } }
+  const typed = await lab.start(say, job('effect', 'x', { with: { job: 'command', inputs }, depends_on: ['say'] }))
+  await refused(lab, typed, 'job', 'agent_refused', /^"timeout_s" must be a number\.$/)
+  expect(effects('typed')).toEqual([])
   await ends(agent)
   const path = await lab.start(job('effect', 'named'))
   const stranger = lab.startAgent(file, { as: lab.stranger })
@@ -587,3 +593,30 @@ it('the list of agents shows who lives, for which pools, and its work; a killed 
   await pruneAgents(p.deps.db)
   expect(await listed('one')).toBeUndefined()
 }, 120_000)
+
+it('every fault of a file is named with its place, and what it names and lacks is said at the start', async () => {
+  const path = join(lab.folder, 'faulty.json')
+  const whole = { format: 'signalbox/agent@1', state_dir: lab.place('state'), uid: 1500, pools: ['calm'] }
+  const credentials = { key: { jobs: ['command'], env: { KEY: { fil: '/x' } } } }
+  writeFileSync(path, JSON.stringify({ ...whole, concurency: 2, credentials }))
+  const faults = () => {
+    try {
+      readAgentFile(path)
+    } catch (error) {
+      return (error as Error).message.split('\n')
+    }
+  }
+  expect(faults()).toEqual(
+    expect.arrayContaining([
+      `${path}/concurency is not a known member.`,
+      `${path}/credentials/key/env/KEY/fil is not a known member.`,
+    ]),
+  )
+  const tofu = { program: '/no/such/tofu', sources: {} }
+  const lacking = { ...credentials.key, env: { KEY: { file: '/no/such/key' } } }
+  const agent = lab.startAgent({ ...whole, tofu, credentials: { key: lacking } })
+  await until(() => agent.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the agent' })
+  expect(agent.said()).toContain('/tofu/program is /no/such/tofu, which cannot be used now: ENOENT.')
+  expect(agent.said()).toContain('/credentials/key/env/KEY/file is /no/such/key, which cannot be used now: ENOENT.')
+  await ends(agent)
+}, 60_000)

@@ -101,7 +101,24 @@ describe('the next time', () => {
 
   it('is understood by the clock of schedules in every form that is taken', () => {
     const item = fc.oneof(
-      fc.constantFrom('*', '?', '*/2', '*/7', 'L', 'MON', 'sun', 'JAN', '1-5/2', '0', '7', '12', '24', '31', '32', '60'),
+      fc.constantFrom(
+        '*',
+        '?',
+        '*/2',
+        '*/7',
+        'L',
+        'MON',
+        'sun',
+        'JAN',
+        '1-5/2',
+        '0',
+        '7',
+        '12',
+        '24',
+        '31',
+        '32',
+        '60',
+      ),
       fc.tuple(fc.nat(60), fc.nat(60)).map(([a, b]) => `${a}-${b}`),
       fc.array(fc.nat(60), { minLength: 1, maxLength: 3 }).map((list) => list.join()),
     )
@@ -705,7 +722,7 @@ describe('a schedule that waits for a webhook', () => {
     const { schedule_id } = await hooked()
     const { secret } = await secretOf(schedule_id)
     const form = 'payload=%7B%7D'
-    for (const type of ['application/x-www-form-urlencoded', 'application/octet-stream', 'text/plain'])
+    for (const type of ['application/x-www-form-urlencoded', 'application/octet-stream', 'text/plain', '', 'text'])
       expect(await deliver(schedule_id, form, { ...standard(secret, form), 'content-type': type })).toBe('accepted')
     // `fetch` names no type for bytes.
     const bare = await fetch(`${p.running[0]?.url}/v1/hooks/${schedule_id}`, {

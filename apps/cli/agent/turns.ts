@@ -7,7 +7,7 @@ import { type Context, needed, type Values } from '../command.ts'
 import { CliError, EXIT, type ExitCode } from '../errors.ts'
 import { versionOfClient } from '../version.ts'
 import { carryOut, removeLeft } from './attempt.ts'
-import { type AgentFile, readAgentFile } from './tools/file.ts'
+import { type AgentFile, missingIn, readAgentFile } from './tools/file.ts'
 import { keyWords } from './tools/seal.ts'
 
 const LONGEST_WAIT_MS = 30_000
@@ -24,6 +24,7 @@ const LAST_WORD_MS = 10_000
 /** Carries out the work of the file's pools until a signal ends it, or once. */
 export const runAgent = async (context: Context, values: Values): Promise<ExitCode> => {
   const file = readAgentFile(needed(values, 'file'))
+  for (const line of missingIn(file)) context.out.note(line)
   const stop = new AbortController()
   const kill = new AbortController()
   let first: number | undefined

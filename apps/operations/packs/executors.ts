@@ -19,7 +19,7 @@ export type SecretRules = (pool: string, reference: string) => boolean
  */
 export const loadExecutorRules = (
   file: string,
-): { mayResolve: SecretRules; programs: ProgramRules; agentsOf: AgentRules } => {
+): { mayResolve: SecretRules; programs: ProgramRules; agentsOf: AgentRules; hasPool: (pool: string) => boolean } => {
   const document = readPolicyFile(file)
   const pools = readPointer(document, '/pools')
   if (!isObject(pools)) throw new ConfigError(`${file}/pools: must be an object.`)
@@ -36,6 +36,7 @@ export const loadExecutorRules = (
     }),
   )
   return {
+    hasPool: (pool) => agents.has(pool),
     agentsOf: (pool) => agents.get(pool) ?? new Set(),
     mayResolve: (pool, reference) => (rules.get(pool) ?? []).some((matches) => matches(reference)),
     programs: programRules(file, readPointer(document, '/programs') ?? {}),

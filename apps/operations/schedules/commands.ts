@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
+import { isKnownType } from '../../../db/operations/plans/planning.ts'
 import {
   beginRun,
   countOwned,
@@ -11,7 +12,6 @@ import {
   moveSchedule,
   type Schedule,
 } from '../../../db/operations/plans/schedules.ts'
-import { isKnownType } from '../../../db/operations/plans/planning.ts'
 import { type Caller, refuseMachine } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'

@@ -20,7 +20,7 @@ export type Execution = {
   unbegun: boolean
   silent: boolean
   overdue: boolean
-  /** A cancel was accepted: no agent begins the work any more (operations.md 7.4). An undo goes on. */
+  /** A cancel was accepted: no agent begins the work (operations.md 7.4). An undo continues. */
   cancelled: boolean
   /** Of the whole attempt: how many there were, and whether an agent began any of them. */
   handovers: number
