@@ -88,6 +88,12 @@ const endedBefore = ({ phase, error, started_at, ended_at }: Extract<Claim, { ve
   return { status: 'unknown', error: said }
 }
 
+/** An agent may have ended it meanwhile; then that end is reported instead of dropping the attempt. */
+const endedByOther = async (deps: ActivityDeps, ref: AttemptRef): Promise<AttemptResult> => {
+  const ended = await patiently(() => readEnd(deps.pool, ref))
+  return ended ? endedBefore({ verdict: 'ended', ...ended }) : { status: 'dropped' }
+}
+
 const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted): Promise<AttemptResult> => {
   const { fence, spec } = claim
   const ref: AttemptRef = { ...refOf(input), fence }
@@ -107,10 +113,9 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
     const ours = await patiently(() =>
       noteAttempt(deps.pool, ref, { lines, resume: verdict.resume, inputs: prepared.inputs }),
     )
-    if (ours) return { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
-    // An agent may have ended it meanwhile; then report that end instead of dropping the attempt.
-    const ended = await patiently(() => readEnd(deps.pool, ref))
-    return ended ? endedBefore({ verdict: 'ended', ...ended }) : { status: 'dropped' }
+    return ours
+      ? { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
+      : endedByOther(deps, ref)
   }
   if (verdict.status === 'unknown' && !verdict.final && mayRepeat(claim, input)) {
     await patiently(() => noteAttempt(deps.pool, ref, { lines }))
@@ -214,7 +219,7 @@ const finish = async (
   failure?: Failed,
 ): Promise<AttemptResult> => {
   const times = await patiently(() => endAttempt(deps.pool, ref, end))
-  if (!times) return { status: 'dropped' }
+  if (!times) return endedByOther(deps, ref)
   if (end.phase === 'succeeded') return { status: 'succeeded', ...times }
   const error = end.error ?? { class: 'cancelled', message: 'It ended without a reason.', retryable: false }
   if (end.phase === 'outcome_unknown') return { status: 'unknown', error }

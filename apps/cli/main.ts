@@ -1,4 +1,5 @@
 import './older-node.ts'
+import { watchDoor } from '../shared/run/door.ts'
 import { EXIT } from './errors.ts'
 import { run } from './run.ts'
 
@@ -8,6 +9,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`The output cannot be written: ${error.message}\n`)
   process.exit(EXIT.error)
 })
+watchDoor(() => process.kill(process.pid, 'SIGTERM'))
 // Words that nobody reads change no exit code.
 process.stderr.on('error', () => {})
 // No top-level await: the packaged client is one CommonJS file (apps/platform/package.ts).

@@ -213,12 +213,13 @@ function handOver(node, file, rest) {
       PATH: `${dirname(node)}:${process.env.PATH ?? ''}`,
     },
   })
-  passSignals(child)
+  const signalled = passSignals(child)
   const parent = process.ppid
   const look = setInterval(() => {
     if (process.ppid === parent) return
     clearInterval(look)
-    child.kill('SIGTERM')
+    // The parent may have ended by the signal that the child has already.
+    if (!signalled()) child.kill('SIGTERM')
   }, LOOK_MS)
   if (!process.env.npm_lifecycle_event) clearInterval(look)
   child.on('error', (error) => fail(`${node} could not be started: ${error.message}`))

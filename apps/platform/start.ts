@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { watchDoor } from './base/door.ts'
+import { watchDoor } from '../shared/run/door.ts'
 import { ensureInstallation, hasInstallation, renewNames } from './base/installation.ts'
 import { signalboxDir } from './base/paths.ts'
 import type { Managed } from './base/process.ts'

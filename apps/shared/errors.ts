@@ -106,7 +106,12 @@ type Wrong = ErrorOptions & { code?: CodeOf<'validation_error'>; detail?: string
 export const wrongAt = (
   pointer: string,
   message: string,
-  { code = 'schema_violation', detail = `${pointer} ${message}.`, as = code, ...options }: Wrong = {},
+  {
+    code = 'schema_violation',
+    detail = `${pointer} ${message.replace(/\.$/, '')}.`,
+    as = code,
+    ...options
+  }: Wrong = {},
 ) => new AppError('validation_error', code, detail, { ...options, violations: [{ pointer, code: as, message }] })
 
 type NotFound = {

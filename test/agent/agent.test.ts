@@ -18,6 +18,7 @@ import { must, person } from '../operations/support/platform.ts'
 import { startCollector } from '../platform/support/collector.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
+import { descendants } from './support/acts.ts'
 import { type Agent, exitOf, type Lab, startLab } from './support/agent.ts'
 import { executedIn, exportOf, refused } from './support/refusal.ts'
 
@@ -26,7 +27,7 @@ let lab: Lab
 let file: Record<string, unknown>
 const any = { type: 'array', items: { type: 'string' } }
 beforeAll(async () => {
-  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade', 'twin'])
+  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade', 'twin', 'clone'])
   const effects = lab.place('effects')
   const program = (name: string, text: string, more = {}) => ({ path: lab.script(name, text), args: any, ...more })
   file = {
@@ -167,6 +168,12 @@ it('refuses jobs that its file does not list, and machines that the pool does no
     const path = await lab.start(job('greet', 'x', { with: values }))
     await refused(lab, path, 'job', 'agent_refused', words)
   }
+  // The planner sees no more of an input than where it will come from.
+  const say = { node_id: 'say', executor: 'noop', with: { outputs: { time: '1' } }, outputs: { time: '/time' } }
+  const inputs = { program: 'effect', args: ['typed'], timeout_s: { $from: 'nodes/say/outputs/time' } }
+  const typed = await lab.start(say, job('effect', 'x', { with: { job: 'command', inputs }, depends_on: ['say'] }))
+  await refused(lab, typed, 'job', 'agent_refused', /^"timeout_s" must be a number\.$/)
+  expect(effects('typed')).toEqual([])
   await ends(agent)
   const path = await lab.start(job('effect', 'named'))
   const stranger = lab.startAgent(file, { as: lab.stranger })
@@ -482,6 +489,33 @@ it('on SIGTERM it finishes its work, accepts no more and exits', async () => {
   expect(effects('later')).toEqual([])
 }, 90_000)
 
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  'one %s to the process group of a clone counts once: the agent finishes its work',
+  async (signal) => {
+    const agent = lab.startAgent({ ...file, pools: ['clone'] }, { clone: true })
+    const first = await lab.start(job('brief', signal, { pool: 'clone' }))
+    await begins(signal)
+    process.kill(-(agent.child.pid as number), signal)
+    expect(await exitOf(agent)).toBe(0)
+    await lab.reaches(first, 'succeeded')
+    expect(effects(signal)).toEqual(['begun', 'done'])
+    expect(agent.said()).not.toContain('Stopping the work')
+  },
+  90_000,
+)
+
+it('a killed entry point of a clone leaves no agent that asks for work, and no tool', async () => {
+  const agent = lab.startAgent({ ...file, pools: ['clone'] }, { clone: true })
+  const path = await lab.start(job('tidy', 'orphan', { pool: 'clone' }))
+  await begins('orphan')
+  const left = descendants(agent.child.pid as number)
+  expect(left.length).toBeGreaterThan(1)
+  agent.child.kill('SIGKILL')
+  await until(() => !left.some(isRunning), { timeout_ms: 20_000, what: 'the agent and its tool gone' })
+  const node = await lab.reaches(path, 'failed')
+  expect(node.error_class).toBe('cancelled')
+}, 90_000)
+
 it('an upgrade while it holds work: the old one ends its work, the new one takes what comes, and the list follows', async () => {
   const given = { ...file, pools: ['upgrade'], name: 'up' }
   const old = lab.startAgent(given)
@@ -559,3 +593,30 @@ it('the list of agents shows who lives, for which pools, and its work; a killed 
   await pruneAgents(p.deps.db)
   expect(await listed('one')).toBeUndefined()
 }, 120_000)
+
+it('every fault of a file is named with its place, and what it names and lacks is said at the start', async () => {
+  const path = join(lab.folder, 'faulty.json')
+  const whole = { format: 'signalbox/agent@1', state_dir: lab.place('state'), uid: 1500, pools: ['calm'] }
+  const credentials = { key: { jobs: ['command'], env: { KEY: { fil: '/x' } } } }
+  writeFileSync(path, JSON.stringify({ ...whole, concurency: 2, credentials }))
+  const faults = () => {
+    try {
+      readAgentFile(path)
+    } catch (error) {
+      return (error as Error).message.split('\n')
+    }
+  }
+  expect(faults()).toEqual(
+    expect.arrayContaining([
+      `${path}/concurency is not a known member.`,
+      `${path}/credentials/key/env/KEY/fil is not a known member.`,
+    ]),
+  )
+  const tofu = { program: '/no/such/tofu', sources: {} }
+  const lacking = { ...credentials.key, env: { KEY: { file: '/no/such/key' } } }
+  const agent = lab.startAgent({ ...whole, tofu, credentials: { key: lacking } })
+  await until(() => agent.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the agent' })
+  expect(agent.said()).toContain('/tofu/program is /no/such/tofu, which cannot be used now: ENOENT.')
+  expect(agent.said()).toContain('/credentials/key/env/KEY/file is /no/such/key, which cannot be used now: ENOENT.')
+  await ends(agent)
+}, 60_000)

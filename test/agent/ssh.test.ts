@@ -122,7 +122,6 @@ it("refuses what the agent's file does not list, before any connection", async (
     [job('effect', ['no'], { host: { user: 'root' } }), /the user "root"/],
     [job('effect', ['no'], { host: { port: 0 } }), /must be a port/],
     [job('effect', ['no', 'a\nb']), /line break/],
-    [job('effect', ['no'], { stdin: 7 }), /"stdin"/],
   ]
   const path = await lab.start(...cases.map(([node], i) => ({ ...node, node_id: `n${i}` })))
   for (const [i, [, words]] of cases.entries()) {

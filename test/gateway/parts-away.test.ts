@@ -116,6 +116,11 @@ describe('while an upstream is silent or gone', () => {
     const count = upstream.seen.length
     const answer = await ask(hurried.url, 'GET', '/api/v1/resources')
     expect(answer.body).toMatchObject({ status: 504, code: 'upstream_timeout', retryable: true })
+    expect(answer.body).toMatchObject({
+      detail: expect.stringContaining('unknown whether the request was carried out'),
+      hint: expect.stringContaining('same Idempotency-Key'),
+    })
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
     expect(upstream.seen.length).toBe(count + 1)
     for (const send_late of late) send_late()
     upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))

@@ -100,6 +100,20 @@ describe('a cancel against the first message of an agent', () => {
     ...{ node_id, executor: 'external', pool: 'lab', with: { job: 'x', inputs: {} } },
     timeouts: { run_s: 600, start_s: 300 },
   })
+  it('ends work that no agent begins long before its time to begin is over, and nobody begins it later', async () => {
+    handed.length = 0
+    const { operation_id } = await p.startOperation({ nodes: [job('job')] })
+    const given = await until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+    expect((await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })).status).toBe(200)
+    await reaches(operation_id, 'cancelled')
+    const { body: node } = await p.as('olga').get(`/v1/operations/${operation_id}/nodes/job`)
+    expect(node).toMatchObject({
+      ...{ state: 'failed', error_class: 'cancelled' },
+      error_message: 'The operation was cancelled before an agent began.',
+    })
+    expect(await createReporter(given)('started')).toMatchObject({ status: 409, code: 'attempt_closed' })
+  }, 120_000)
+
   it('has one winner: work starts before the cancel and runs to its end, or never', async () => {
     for (const round of [...ROUNDS, 'after'] as const) {
       handed.length = 0

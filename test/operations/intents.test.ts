@@ -280,6 +280,13 @@ describe('bad input changes nothing', () => {
     ['no title', { ...body, title: '' }, 400, 'schema_violation', '/title'],
     ['no reason', { ...body, reason: undefined }, 400, 'schema_violation', '/reason'],
     [
+      'a label whose name does not fit',
+      { ...body, labels: { 'Not A Name': { deep: true } } },
+      400,
+      'schema_violation',
+      '/labels/Not A Name',
+    ],
+    [
       'too many labels',
       { ...body, labels: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`l${i}`, 'x'])) },
       400,

@@ -9,12 +9,13 @@ import type { PlanGate } from '../../apps/shared/contracts/operations/graph.ts'
 import type { PatchChange } from '../../apps/shared/contracts/operations/patches.ts'
 import { host, inputOf, library } from './support/planner.ts'
 
-const plan = (nodes: GraphNode[], gates: GraphGate[] = []) =>
-  makePlan(inputOf([host('eu1-web-01')], { kind: 'graph', graph: { nodes, gates } }))
+type Rules = { hasPool?: (pool: string) => boolean }
+const plan = (nodes: GraphNode[], gates: GraphGate[] = [], rules: Rules = {}) =>
+  makePlan({ ...inputOf([host('eu1-web-01')], { kind: 'graph', graph: { nodes, gates } }), ...rules })
 
-const violationsOf = (nodes: GraphNode[], gates: GraphGate[] = []) => {
+const violationsOf = (nodes: GraphNode[], gates: GraphGate[] = [], rules: Rules = {}) => {
   try {
-    plan(nodes, gates)
+    plan(nodes, gates, rules)
   } catch (error) {
     if (error instanceof PlanRefusal)
       return { code: error.code, violations: error.violations.map(({ code, pointer }) => `${code} ${pointer}`) }
@@ -85,6 +86,18 @@ describe('a graph is refused with the code of its fault', () => {
       'schema_violation',
       [call('a', { ...get('http://h/'), expect: 'response.status ==' })],
       ['inputs_invalid /nodes/a/with/expect'],
+    ],
+    ...['', 'x'.repeat(201)].map((signal): [string, string, GraphNode[], string[]] => [
+      `inputs_invalid: a wait for a signal of ${signal.length} characters, which none can have`,
+      'schema_violation',
+      [{ node_id: 'a', kind: 'wait', with: { signal } }],
+      ['inputs_invalid /nodes/a/with/signal'],
+    ]),
+    [
+      'inputs_invalid: an input that a job of the agent would ignore',
+      'schema_violation',
+      [{ node_id: 'a', executor: 'external', with: { job: 'opentofu.preview', inputs: { workspce: 'prod' } } }],
+      ['inputs_invalid /nodes/a/with/inputs/workspce'],
     ],
     [
       'inputs_invalid: a wait for nothing',
@@ -191,6 +204,13 @@ describe('a graph is refused with the code of its fault', () => {
   ]
   it.each(cases)('%s', (_, code, nodes, violations) => {
     expect(violationsOf(nodes)).toEqual({ code, violations })
+  })
+
+  it('inputs_invalid: a pool that the policy of the executors does not name', () => {
+    const job = (pool: string) => ({ node_id: 'a', executor: 'external', pool, with: { job: 'x', inputs: {} } })
+    const hasPool = (pool: string) => pool === 'idle'
+    const faultsOf = (pool: string) => violationsOf([job(pool)], [], { hasPool }).violations
+    expect([faultsOf('idle'), faultsOf('nosuch')]).toEqual([[], ['inputs_invalid /nodes/a/pool']])
   })
 
   it('too_large: more nodes or edges than one plan may have', () => {

@@ -394,6 +394,15 @@ describe('order and batches', () => {
     ])
   })
 
+  it('warns if no target has the place by which batches are to be grouped', () => {
+    const warned = (by: string) =>
+      makePlan(release(hosts(12), { release: '3' }, { constraints: { batch: { by } } })).warnings.map(
+        ({ code }) => code,
+      )
+    expect(warned('labels/nosuch')).toContain('batch_by_absent')
+    expect(warned('parent_id')).not.toContain('batch_by_absent')
+  })
+
   it('takes sizes from the constraints of the intent', () => {
     const plan = makePlan(release(hosts(12), { release: '3' }, { constraints: { batch: { size: 11 } } }))
     expect(barriers(plan)).toEqual(['canary', '1'])

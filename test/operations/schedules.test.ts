@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { faultInCron } from '../../apps/operations/schedules/cron.ts'
 import { fireDue } from '../../apps/operations/schedules/fire.ts'
 import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules/when.ts'
 import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
@@ -59,6 +60,75 @@ describe('the next time', () => {
       '2026-03-29T01:30',
       '2026-03-30T00:30',
     ])
+  })
+
+  it('takes ? in a day field for *', () => {
+    for (const cron of ['0 0 ? * MON', '0 0 * * MON']) {
+      const times = nextTimes({ cron, timezone: 'UTC' }, 0, at('2026-01-01T12:00:00Z'), 2)
+      expect(times.map((ms) => new Date(ms).toISOString().slice(0, 10))).toEqual(['2026-01-05', '2026-01-12'])
+    }
+    expect(nextTime({ cron: '0 0 1 * ?', timezone: 'UTC' }, 0, at('2026-01-01T12:00:00Z'))).toBe(
+      at('2026-02-01T00:00:00Z'),
+    )
+  })
+
+  it('comes from every form that the document names, and any other is refused for its fault', () => {
+    const refused = (cron: string) => {
+      try {
+        refuseWhen({ cron, timezone: 'UTC' }, at('2026-01-01T00:00:00Z'))
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    for (const cron of ['*/15 8-18/2 1,15 JAN-jun ?', '0 0 * * FRI-SUN', '0 0 * * 5-7', ' 0  0 */2 * MON,3 '])
+      expect(refused(cron), cron).toBeUndefined()
+    for (const [cron, fault] of [
+      ['60 * * * *', /"60" as minute; it takes numbers from 0 to 59/],
+      ['*/0 * * * *', /the step 0 as minute/],
+      ['5-1 * * * *', /range 5-1 as minute, which must rise/],
+      ['5/10 * * * *', /such as 5-59\/10/],
+      ['? * * * *', /"\?" as minute/],
+      ['0 0 L * *', /"L" as day of month/],
+      ['0 0 15W * *', /"15W" as day of month/],
+      ['0 0 * * 1#2', /"1#2" as day of week/],
+      ['1,,3 * * * *', /"" as minute/],
+      ['0 0 * FOO *', /"FOO" as month; .*names such as FEB/],
+      ['@daily', /must have five fields/],
+      ['0 0 * * * *', /must have five fields/],
+    ] as const)
+      expect(refused(cron), cron).toMatch(fault)
+  })
+
+  it('is understood by the clock of schedules in every form that is taken', () => {
+    const item = fc.oneof(
+      fc.constantFrom(
+        '*',
+        '?',
+        '*/2',
+        '*/7',
+        'L',
+        'MON',
+        'sun',
+        'JAN',
+        '1-5/2',
+        '0',
+        '7',
+        '12',
+        '24',
+        '31',
+        '32',
+        '60',
+      ),
+      fc.tuple(fc.nat(60), fc.nat(60)).map(([a, b]) => `${a}-${b}`),
+      fc.array(fc.nat(60), { minLength: 1, maxLength: 3 }).map((list) => list.join()),
+    )
+    fc.assert(
+      fc.property(fc.tuple(item, item, item, item, item), (fields) => {
+        const cron = fields.join(' ')
+        if (faultInCron(cron) === undefined) nextTime({ cron, timezone: 'UTC' }, 0, at('2026-01-01T00:00:00Z'))
+      }),
+      { numRuns: 3000 },
+    )
   })
 
   it('ends when the schedule is over', () => {
@@ -365,8 +435,26 @@ describe('a schedule', () => {
     )
     for (const condition of ['target.(', '1+1']) {
       const broken = { on: { type_key: 'fleet.host', when: condition } }
-      expect(problem(await create({ when: broken, intent }))).toBe('422 validation_error/expression_error')
+      const refused = await create({ when: broken, intent })
+      expect(problem(refused)).toBe('422 validation_error/expression_error')
+      expect(refused.body.violations[0].pointer).toBe('/when/on/when')
+      expect(refused.body.detail).toMatch(/^\/when\/on\/when: /)
     }
+    // No run could resolve these.
+    const unknown = { on: { type_key: 'no.such', when: 'true' } }
+    const graph = { kind: 'graph', title: 'g', reason: 'r', graph: { nodes: [{ node_id: 'a', executor: 'nosuch' }] } }
+    for (const dry_run of [true, false]) {
+      const refused = [
+        await create({ when: unknown, intent, dry_run }),
+        await create({ when: { every_s: 3600 }, intent: graph, dry_run }),
+      ]
+      expect(refused.map(({ status, body }) => [status, body.code, body.violations[0].pointer])).toEqual([
+        [422, 'unknown_reference', '/when/on/type_key'],
+        [422, 'unknown_executor', '/intent/graph/nodes/0/executor'],
+      ])
+    }
+    const lost = { ...bodyOf().intent, targets: [{ resource_id: 'not-there' }] }
+    expect((await create({ intent: lost })).body.violations[0].pointer).toBe('/intent/targets/0/resource_id')
     const { schedule_id } = must(await create({ when, intent }), 201).body
     const look = async () => {
       await p.deps.projection.catchUp()
@@ -482,6 +570,20 @@ describe('a schedule', () => {
     await p.query('update operations.schedule_runs set leased_until = null where schedule_id = $1', [schedule_id])
     expect((await look())[0]).toEqual([[one, two].sort(), 'skipped'])
     expect((await runsOf(schedule_id))[0].detail).toBe('Its resources no longer meet the condition.')
+  })
+
+  it('is created although a resource lacks a member of its condition, and names that resource', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    await p.deps.projection.catchUp()
+    const when = { on: { type_key: 'fleet.host', when: `target.labels.lacks${number} == 'yes'` } }
+    expect((await create({ when, intent, dry_run: true })).status).toBe(200)
+    const { schedule_id } = must(await create({ when, intent }), 201).body
+    await fire()
+    expect(await read(schedule_id)).toMatchObject({
+      status: 'active',
+      status_reason: expect.stringMatching(/^The condition cannot be judged on \S+/),
+    })
+    await act(schedule_id, 'end')
   })
 
   it('counts a resource that it cannot judge as not met and names it; a broken one holds up no other', async () => {
@@ -612,6 +714,7 @@ describe('a schedule that waits for a webhook', () => {
     for (const condition of ['body.(', "'yes'"]) {
       const broken = await create({ when: { webhook: { signature: 'forge', if: condition } } })
       expect([broken.status, broken.body.violations[0].pointer]).toEqual([400, '/when/webhook/if'])
+      expect(broken.body.detail).not.toMatch(/\.\.$/)
     }
   })
 
@@ -619,8 +722,13 @@ describe('a schedule that waits for a webhook', () => {
     const { schedule_id } = await hooked()
     const { secret } = await secretOf(schedule_id)
     const form = 'payload=%7B%7D'
-    for (const type of ['application/x-www-form-urlencoded', 'application/octet-stream', 'text/plain'])
+    for (const type of ['application/x-www-form-urlencoded', 'application/octet-stream', 'text/plain', '', 'text'])
       expect(await deliver(schedule_id, form, { ...standard(secret, form), 'content-type': type })).toBe('accepted')
+    // `fetch` names no type for bytes.
+    const bare = await fetch(`${p.running[0]?.url}/v1/hooks/${schedule_id}`, {
+      ...{ method: 'POST', headers: standard(secret, form), body: Buffer.from(form) },
+    })
+    expect(bare.status).toBe(200)
     const operation = readDocument('public').paths['/api/v1/hooks/{schedule_id}']?.post
     const headers = operation?.parameters?.filter((parameter) => parameter.in === 'header').map(({ name }) => name)
     expect(headers).toEqual([...Object.keys(standard(secret, form)), 'x-hub-signature-256'])

@@ -11,8 +11,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { watchDoor } from '../../apps/platform/base/door.ts'
 import { bornAt, signalGroup } from '../../apps/platform/base/pids.ts'
+import { watchDoor } from '../../apps/shared/run/door.ts'
 import { processesWith } from '../support/pids.ts'
 
 const PREFIX = 'signalbox-test-'

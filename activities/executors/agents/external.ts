@@ -39,6 +39,9 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
   refers: true,
   run: async (context) => {
     const known = await newestExecution(deps.pool, context)
+    const close = async (because: 'not_started' | 'silent' | 'over') =>
+      known !== undefined && closeAndTell(policy, deps, context, known, because)
+    if (known?.cancelled && (known.closed || (!known.started && (await close('not_started'))))) return calledOff(known)
     // The claim found an agent that might still begin: whether another one may is asked with the next one.
     if (context.repeated && known && !known.begun && (known.closed || (known.unbegun && !known.start_due)))
       return waiting(1)
@@ -47,16 +50,6 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     if (known?.closed && known.handovers >= HANDOVERS)
       return known.started ? unknown('The agent was lost.', known) : untaken(known, labelsOf(context))
     if (!known || known.closed) return handOver(policy, deps, context, known)
-    const { operation_id, node_id, attempt } = context
-    const { fence, generation } = known
-    const close = async (because: 'not_started' | 'silent' | 'over') => {
-      const closed = await closeExecution(deps.pool, { ...context, fence }, because)
-      crashPoint('external.after_close')
-      // The agent's messages no longer count, whether or not it learns that.
-      if (closed)
-        await tellToStop(policy, deps.agents, known.pool, { operation_id, node_id, attempt, generation, fence })
-      return closed
-    }
     if (!known.started && (known.unbegun || known.start_due) && (await close('not_started')))
       return known.unbegun && known.handovers < HANDOVERS
         ? handOver(policy, deps, context, known)
@@ -66,6 +59,25 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     return waiting(known.look_after_s)
   },
 })
+
+/** Its agent's messages no longer count, whether or not it learns that. */
+const closeAndTell = async (
+  policy: ExecutorPolicy,
+  deps: OutsideDeps,
+  { operation_id, node_id, attempt }: ExecutorContext,
+  { fence, generation, pool }: Execution,
+  because: Parameters<typeof closeExecution>[2],
+): Promise<boolean> => {
+  const closed = await closeExecution(deps.pool, { operation_id, node_id, attempt, fence }, because)
+  crashPoint('external.after_close')
+  if (closed) await tellToStop(policy, deps.agents, pool, { operation_id, node_id, attempt, generation, fence })
+  return closed
+}
+
+const calledOff = ({ begun }: Execution): ExecutorResult =>
+  begun
+    ? { ...unknown('The operation was cancelled after its agent was lost.'), final: true }
+    : failed('cancelled', 'The operation was cancelled before an agent began.')
 
 /** Those of the step. A saved plan opens only for agents that have its key, and they say so by a label. */
 const labelsOf = (context: ExecutorContext): Record<string, unknown> => {

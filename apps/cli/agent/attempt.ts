@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf, maskIn } from '../../shared/data/mask.ts'
-import { isObject } from '../../shared/data/pointer.ts'
+import { isObject, tokensOf } from '../../shared/data/pointer.ts'
+import { faultsInJob } from '../../shared/expressions/job-inputs.ts'
 import { endStrays } from '../../shared/run/process.ts'
 import { removeTree } from '../../shared/run/remove.ts'
 import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
@@ -196,6 +197,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const act = async (): Promise<Verdict> => {
     if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
     if (typeof env === 'string') return refusedBy(env)
+    const [wrong] = faultsInJob(work.job, work.inputs as Record<string, unknown>)
+    if (wrong)
+      return refusedBy(`"${tokensOf(wrong.pointer).join('.')}" ${wrong.message.replace(/[.?]?$/, (end) => end || '.')}`)
     if (Object.keys(work.secrets ?? {}).length > 0)
       return refusedBy('This agent resolves no references to secrets; name a credential of its file.')
     const home = join(folder, 'home')

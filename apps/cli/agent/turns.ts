@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Work, WorkRequest } from '../../shared/contracts/engine/executions.ts'
+import { watchDoor } from '../../shared/run/door.ts'
 import { type Context, needed, type Values } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { versionOfClient } from '../version.ts'
 import { carryOut, removeLeft } from './attempt.ts'
-import { type AgentFile, readAgentFile } from './tools/file.ts'
+import { type AgentFile, missingIn, readAgentFile } from './tools/file.ts'
 import { sandboxFault } from './tools/sandbox.ts'
 import { keyLabel, keyWords } from './tools/seal.ts'
 
@@ -16,6 +17,8 @@ const WAIT_S = 5
 const SWEEP_MS = 60_000
 /** Tells this process from another one that uses its name. */
 const INSTANCE = randomUUID()
+/** A copy of the first signal comes within this time. */
+const COPY_MS = 2000
 /** On a busy network it still gets through; a supervisor waits longer than this before it kills. */
 const LAST_WORD_MS = 10_000
 
@@ -25,16 +28,22 @@ export const runAgent = async (context: Context, values: Values): Promise<ExitCo
   const fault = sandboxFault(file)
   if (fault !== undefined)
     throw usageError(`${values.file}/sandbox: ${fault}`, 'See: signalbox agent doctor --file FILE')
+  for (const line of missingIn(file)) context.out.note(line)
   const stop = new AbortController()
   const kill = new AbortController()
-  let signals = 0
+  let first: number | undefined
   const onSignal = () => {
-    signals += 1
-    if (signals > 1) kill.abort()
+    const now = performance.now()
+    first ??= now
+    // A signal to the process group comes twice: directly, and from the process that started this one.
+    if (now - first > COPY_MS) kill.abort()
+    else if (now !== first) return
     stop.abort()
     context.out.note(kill.signal.aborted ? 'Stopping the work.' : 'Taking no more work; finishing current work.')
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal)
+  // As after a kill -9 of this process itself: the tools end, but it can still say how.
+  watchDoor(() => kill.abort())
   const sweepLeft = () => removeLeft(file, (line) => context.out.note(line))
   sweepLeft()
   const sweep = setInterval(sweepLeft, SWEEP_MS)

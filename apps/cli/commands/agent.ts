@@ -38,7 +38,7 @@ export const agentCommands: Command[] = [
   {
     name: 'agent',
     about:
-      'Takes work from its pools and runs it until SIGTERM: it then finishes its current work; a second SIGTERM stops that too.',
+      'Takes work from its pools and runs it until SIGTERM: it then finishes its current work; another SIGTERM, over 2 s later, stops that too.',
     examples: ['agent --file /etc/signalbox/agent.yaml', 'agent --file agent.yaml --once'],
     options: {
       file: { type: 'string', value: 'FILE', about: 'what this agent may do' },

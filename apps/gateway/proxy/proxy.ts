@@ -210,12 +210,14 @@ const failureOf = (error: unknown, upstream: string, late: boolean): AppError =>
   return new AppError(
     'unavailable',
     timed_out ? 'upstream_timeout' : 'upstream_failed',
-    timed_out ? `The ${upstream} service did not answer in time.` : `The ${upstream} service could not be reached.`,
+    timed_out
+      ? `The ${upstream} service did not answer in time. It is unknown whether the request was carried out.`
+      : `The ${upstream} service could not be reached.`,
     {
       status: timed_out ? 504 : 502,
       retryable: true,
       retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
-      hint: 'Repeat the same request with the same Idempotency-Key.',
+      hint: 'Repeat the same request with the same Idempotency-Key: if it was carried out, the answer is that of the first.',
       cause: error,
     },
   )

@@ -1,4 +1,5 @@
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
+import { faultsInJob } from '../../shared/expressions/job-inputs.ts'
 import { isConnectionHeader } from '../../shared/web/headers.ts'
 import { checkShape, type Fault, isOpen, REQUEST, type Shape } from './shape.ts'
 import { checkWatch } from './watch.ts'
@@ -103,8 +104,10 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
 ])
 
 /** A preview that is put together in the plan would be carried out without a gate that shows the whole of it. */
-const checkExternal = ({ inputs }: Record<string, unknown>): Fault[] => {
+const checkExternal = ({ job, inputs }: Record<string, unknown>): Fault[] => {
   if (!isObject(inputs)) return []
+  const faults = isOpen(inputs) ? [] : faultsInJob(job, inputs, isOpen)
+  if (faults.length > 0) return faults.map(({ pointer, message }) => ({ pointer: `/inputs${pointer}`, message }))
   if (sourceOf(inputs)?.startsWith('params/')) return []
   if (isOpen(inputs))
     return [{ pointer: '/inputs', message: 'must name each input, or come from "params/…": one may be a preview' }]

@@ -10,7 +10,13 @@ import { chainsOf } from './conditions.ts'
 import { EXECUTORS, type ProgramRules, programFault, SECRET } from './executors.ts'
 import { ranksOf } from './graph.ts'
 
-export type SoundnessLimits = { nodes: number; edges: number; programs?: ProgramRules | undefined }
+export type SoundnessLimits = {
+  nodes: number
+  edges: number
+  programs?: ProgramRules | undefined
+  /** Whether the executors' policy names the pool. */
+  hasPool?: ((pool: string) => boolean) | undefined
+}
 
 /**
  * Yields what makes a graph impossible to run (operations.md 2.6): each violation has a code and a place. Linear in
@@ -34,7 +40,7 @@ export const checkSoundness = (
   const ranks = ranksOf(nodes)
   const walk = { byId, ranks, cyclic: cyclicOf(nodes, byId, ranks) }
   for (const node of nodes) {
-    violations.push(...checkLinks(node, walk), ...checkRun(node, limits.programs, byId), ...checkReferences(node, walk))
+    violations.push(...checkLinks(node, walk), ...checkRun(node, limits, byId), ...checkReferences(node, walk))
     if (node.target_id !== undefined && !known(node.target_id))
       violations.push(
         fault(`${node.node_id}/target_id`, 'target_unresolved', `there is no resource "${node.target_id}"`),
@@ -86,11 +92,18 @@ const cyclicOf = (nodes: PlanNode[], byId: Map<string, PlanNode>, ranks: Map<str
   return new Set([...left].filter((id) => before(id).length > 0))
 }
 
-function* checkRun(node: PlanNode, programs: ProgramRules | undefined, byId: Walk['byId']): Generator<Violation> {
+function* checkRun(
+  node: PlanNode,
+  { programs, hasPool = () => true }: SoundnessLimits,
+  byId: Walk['byId'],
+): Generator<Violation> {
   if (node.kind === 'wait') yield* checkWait(node)
   if (node.kind !== 'task') return
   yield* checkExecutor(node.node_id, node.executor, node.with, programs)
   yield* checkPreview(node.node_id, node.executor, node.with, byId)
+  const { pool = 'default' } = node
+  if (node.executor === 'external' && !hasPool(pool))
+    yield fault(`${node.node_id}/pool`, 'inputs_invalid', `there is no pool "${pool}"`)
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)
     yield fault(
@@ -128,13 +141,19 @@ function* checkPreview(at: string, executor: string, values: unknown, byId: Walk
     )
 }
 
+/** The longest name that a signal can have. */
+const MAX_SIGNAL = 200
+const MAX_WAIT_S = 2_592_000
+
 function* checkWait(node: PlanNode): Generator<Violation> {
   const given = isObject(node.with) ? node.with : {}
   const ways = ['duration_s', 'until', 'signal'].filter((way) => given[way] !== undefined)
   const at = `${node.node_id}/with`
   if (ways.length !== 1) yield fault(at, 'inputs_invalid', 'a wait needs exactly one of duration_s, until and signal')
-  const { duration_s, until } = given
-  if (duration_s !== undefined && !(typeof duration_s === 'number' && duration_s >= 0 && duration_s <= 2_592_000))
+  const { duration_s, until, signal } = given
+  if (signal !== undefined && !(typeof signal === 'string' && signal.length >= 1 && signal.length <= MAX_SIGNAL))
+    yield fault(`${at}/signal`, 'inputs_invalid', `must be a name of 1 to ${MAX_SIGNAL} characters`)
+  if (duration_s !== undefined && !(typeof duration_s === 'number' && duration_s >= 0 && duration_s <= MAX_WAIT_S))
     yield fault(`${at}/duration_s`, 'inputs_invalid', 'must be a number of seconds up to 30 days')
   if (until !== undefined && !(typeof until === 'string' && isTime(until)))
     yield fault(`${at}/until`, 'inputs_invalid', 'must be a valid time (RFC 3339)')

@@ -164,6 +164,8 @@ export type PlannerInput = {
   mayResolve?: (pool: string, reference: string) => boolean
   /** Which programs steps may run; without it none is refused here. */
   programs?: ProgramRules
+  /** Which pools may have agents; without it none is refused here. */
+  hasPool?: (pool: string) => boolean
 }
 
 export type Batch = { group_id: string; name: string; target_ids: string[]; canary: boolean }

@@ -15,7 +15,7 @@ import type { Target } from '../graph/types.ts'
 import { refuseIncomplete } from '../packs/open.ts'
 import { findRunbook } from '../planner/match.ts'
 import { allowedAction, isInScope, isVisible, placesFor } from '../policies/authority.ts'
-import { resolveTargets, TargetsMissing } from '../targets/resolve.ts'
+import { resolveTargets, TargetsMissing, type Unjudged } from '../targets/resolve.ts'
 
 const WEEK_S = 604_800
 
@@ -46,12 +46,13 @@ export const createIntent = async (
   mutation: Mutation,
   body: IntentBody,
   outline?: Outline,
+  unjudged?: Unjudged,
 ) => {
   refuseShape(body)
   const create = async () => {
     const plan = await outline?.(mutation, body)
     return mutate(deps, mutation, async (tx) => {
-      const targets = await targetsOf(deps, tx, mutation, body)
+      const targets = await targetsOf(deps, tx, mutation, body, unjudged)
       return {
         effect: { targets_resolved: resolvedOf(targets), ...(plan && { plan: await plan(tx, targets) }) },
         keep: () => keepIntent(deps, tx, mutation, body, targets),
@@ -71,11 +72,17 @@ export const createIntent = async (
 }
 
 /** Returns the targets of a new intent; refuses one with wrong references, targets or scope. */
-const targetsOf = async (deps: Uses<'config' | 'library'>, tx: Tx, mutation: Mutation, body: IntentBody) => {
+const targetsOf = async (
+  deps: Uses<'config' | 'library'>,
+  tx: Tx,
+  mutation: Mutation,
+  body: IntentBody,
+  unjudged?: Unjudged,
+) => {
   if (body.runbook) refuseRunbook(deps, body.runbook)
   refuseWindow(deps, body.constraints?.window_id)
   if (body.retry_of !== undefined) await refuseRetryOf(tx, mutation.caller, body.retry_of)
-  const targets = await resolveTargets(tx, body, deps.config.OPERATIONS__LIMITS__TARGETS)
+  const targets = await resolveTargets(tx, body, deps.config.OPERATIONS__LIMITS__TARGETS, unjudged)
   if (targets.length === 0 && body.kind !== 'graph' && (body.targets ?? []).length > 0)
     throw new AppError('validation_error', 'no_targets', 'The selectors match no resource.')
   const ids = targets.map(({ resource_id }) => resource_id)

@@ -21,7 +21,13 @@ export type SecretRules = (pool: string, reference: string) => boolean
  */
 export const loadExecutorRules = (
   file: string,
-): { mayResolve: SecretRules; programs: ProgramRules; agentsOf: AgentRules; needsSandbox: SandboxRules } => {
+): {
+  mayResolve: SecretRules
+  programs: ProgramRules
+  agentsOf: AgentRules
+  needsSandbox: SandboxRules
+  hasPool: (pool: string) => boolean
+} => {
   const document = readPolicyFile(file)
   const pools = readPointer(document, '/pools')
   if (!isObject(pools)) throw new ConfigError(`${file}/pools: must be an object.`)
@@ -39,6 +45,7 @@ export const loadExecutorRules = (
   )
   return {
     needsSandbox: (pool) => readPointer(pools[pool], '/min_sandbox') !== undefined,
+    hasPool: (pool) => agents.has(pool),
     agentsOf: (pool) => agents.get(pool) ?? new Set(),
     mayResolve: (pool, reference) => (rules.get(pool) ?? []).some((matches) => matches(reference)),
     programs: programRules(file, readPointer(document, '/programs') ?? {}),

@@ -18,14 +18,18 @@ const stepProperties = {
   ...pick(GraphNode.properties, 'executor', 'pool', 'with', 'when', 'idempotent', 'timeouts', 'retry', 'on_failure'),
   ...pick(GraphNode.properties, 'join', 'skippable', 'tags', 'estimate_s', 'risk', 'outputs_schema', 'compensate'),
   ...pick(GraphNode.properties, 'catalog', 'secrets'),
-  outputs: Type.Optional(Type.Record(Name('^[a-z][a-z0-9_]{0,62}$'), Type.Union([Pointer, Type.Literal('')]))),
+  outputs: Type.Optional(
+    Type.Record(Name('^[a-z][a-z0-9_]{0,62}$'), Type.Union([Pointer, Type.Literal('')]), {
+      additionalProperties: false,
+    }),
+  ),
 }
 
 /** A look at the real target before its first effect; `expect` names places of the raw result and their planned values. */
 const Read = Closed({
   executor: Type.Optional(Key),
   with: Type.Optional(JsonObject),
-  expect: Type.Record(Pointer, Any, { minProperties: 1, maxProperties: 20 }),
+  expect: Type.Record(Pointer, Any, { additionalProperties: false, minProperties: 1, maxProperties: 20 }),
 })
 
 const Step = Closed({

@@ -11,7 +11,7 @@ export const batchesOf = (lane: Lane, order: Order, prefix: string): Batch[] => 
   const rule = lane.batch
   if (!rule) return []
   const levels = Map.groupBy(lane.targets, (target) => order.level.get(target.resource_id) ?? 0)
-  const by = (target: Target) => (rule.by === undefined ? '' : textOf(readPointer(target, `/${rule.by}`)))
+  const by = groupBy(rule)
   const many = new Set(lane.targets.map(by)).size > 1
   return [...levels]
     .sort(([a], [b]) => a - b)
@@ -28,6 +28,13 @@ export const batchesOf = (lane: Lane, order: Order, prefix: string): Batch[] => 
       })
     })
 }
+
+const groupBy = (rule: BatchRule) => (target: Target) =>
+  rule.by === undefined ? '' : textOf(readPointer(target, `/${rule.by}`))
+
+/** The `by` of a lane that none of its targets has, so that there are no groups. */
+export const absentBy = ({ batch, targets }: Lane): string | undefined =>
+  batch?.by !== undefined && targets.every((target) => groupBy(batch)(target) === '') ? batch.by : undefined
 
 const cut = (members: Target[], rule: BatchRule, parts: string[], names: string[]): Batch[] => {
   const sorted = members.toSorted((a, b) => byText(a.name, b.name) || byText(a.resource_id, b.resource_id))

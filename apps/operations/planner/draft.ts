@@ -15,7 +15,7 @@ import {
   type Warning,
 } from '../graph/types.ts'
 import { nodeOf } from '../packs/defaults.ts'
-import { batchesOf } from './batch.ts'
+import { absentBy, batchesOf } from './batch.ts'
 import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf, restoreOf } from './expand.ts'
 import { entryPlace, graphGates, type Places } from './gates.ts'
 import { laneName, matchTargets } from './match.ts'
@@ -140,6 +140,13 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
     }
     const prefix = lanes.length > 1 ? lane.procedure.key : ''
     const batches = batchesOf(lane, order, prefix)
+    const by = absentBy(lane)
+    if (by !== undefined)
+      draft.warnings.push({
+        code: 'batch_by_absent',
+        message: `No target has "${by}", by which the batches are to be grouped.`,
+        values: { by },
+      })
     draft.places.push(
       batches.length > 0 ? expandBatches(lane, batches, budget, draft, expand) : expandFreely(lane, order, expand),
     )

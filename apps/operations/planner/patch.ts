@@ -63,7 +63,8 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
     removed_gates: running.gates.flatMap(({ gate_id }) => (left.has(gate_id) ? [] : [gate_id])),
     weight,
   }
-  const sound = checkSoundness(nodes, gates, { ...context.limits, programs: context.programs }, (id) => known.has(id))
+  const { programs, hasPool } = context
+  const sound = checkSoundness(nodes, gates, { ...context.limits, programs, hasPool }, (id) => known.has(id))
   const reached = reachedBy(running, patched, brought)
   violations.push(
     ...sound.filter((found) => !isPast(found, running.begun)).map((found) => ofCompensation(found, running.begun)),

@@ -56,7 +56,11 @@ export const makePlan = (input: PlannerInput): Made => {
   const bound = { ...draft, nodes, until_s: estimates.p90_s }
   const gates = gatesFor(input, bound, weight, warnings, violations)
   const existing = new Set(target_ids)
-  violations.push(...checkSoundness(nodes, gates, { ...limits, programs: input.programs }, (id) => existing.has(id)))
+  violations.push(
+    ...checkSoundness(nodes, gates, { ...limits, programs: input.programs, hasPool: input.hasPool }, (id) =>
+      existing.has(id),
+    ),
+  )
   refuseUnsound(violations)
   refuseSecrets(nodes, input.mayResolve)
   const document = documentOf(input, lanes, nodes, gates)

@@ -39,6 +39,7 @@ export type PlanningDeps = {
   planPolicies: PlanPolicies
   mayResolve: SecretRules
   programs: ProgramRules
+  hasPool: (pool: string) => boolean
 }
 
 /** The parts of an intent that a plan needs; the intent need not be stored yet. */
@@ -105,7 +106,7 @@ const loadInput = async (
 /** Loads the basis for plans of any intent on these targets: the catalog's projection and this installation's rules. */
 export const loadWorld = async (
   db: Queryable,
-  { library, config, planPolicies, programs }: PlanningDeps,
+  { library, config, planPolicies, programs, hasPool }: PlanningDeps,
   targets: Target[],
   at: string,
 ) => {
@@ -137,6 +138,7 @@ export const loadWorld = async (
     at,
     judge: planPolicies.judge,
     programs,
+    hasPool,
   }
 }
 

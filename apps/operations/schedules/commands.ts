@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
+import { isKnownType } from '../../../db/operations/plans/planning.ts'
 import {
   beginRun,
   countOwned,
@@ -19,9 +20,10 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, refusal, wrongAt } from '../../shared/errors.ts'
 import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
+import { EXECUTORS } from '../graph/executors.ts'
 import { createIntent } from '../intents/create.ts'
 import { allowedAction, isInScope, isVisible, placesFor, throwIfRefused } from '../policies/authority.ts'
-import { resolveTargets } from '../targets/resolve.ts'
+import { resolveTargets, type Unjudged } from '../targets/resolve.ts'
 import { nextTime, nextTimes, refuseWhen } from './when.ts'
 
 type Deps = Uses<'clock' | 'config' | 'db' | 'keys' | 'library' | 'projection'>
@@ -43,7 +45,8 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
   return mutate(deps, mutation, async (tx) => {
     // A repeat gets its stored answer first, even after its time is over.
     if (refusal !== undefined) throw refusal
-    const targets = await resolveTargets(tx, checked, deps.config.OPERATIONS__LIMITS__TARGETS)
+    const most = deps.config.OPERATIONS__LIMITS__TARGETS
+    const targets = await placed(body, resolveTargets(tx, checked, most, unjudgedOf(body)))
     await refuseTooMany(tx, mutation.caller.user_id)
     const next_at = nextTime(body.when, now, now)
     const keep = async () => {
@@ -73,11 +76,41 @@ const refuseSchedule = async (deps: Deps, mutation: Mutation, body: Omit<Schedul
     throw new AppError('policy_denied', 'permission_missing', missingWords(['plan:start']))
   refuseWhen(body.when, now)
   refuseParts(body)
+  await refuseUnknown(deps, body)
+  const tried = createIntent(deps, { ...mutation, dry_run: true }, intentOf(body), undefined, unjudgedOf(body))
   // It is fine if no resource meets the condition yet.
-  await createIntent(deps, { ...mutation, dry_run: true }, intentOf(body)).catch((error) => {
+  await placed(body, tried).catch((error) => {
     if (!('on' in body.when) || !(error instanceof AppError) || error.code !== 'no_targets') throw error
   })
 }
+
+/** A resource that lacks a member does not meet the condition; the status of the schedule names it. */
+const unjudgedOf = ({ when }: Pick<ScheduleBody, 'when'>): Unjudged | undefined => ('on' in when ? [] : undefined)
+
+/** Names that no run could resolve. */
+const refuseUnknown = async ({ db }: Uses<'db'>, { when, intent }: Pick<ScheduleBody, 'when' | 'intent'>) => {
+  if ('on' in when && !(await isKnownType(db, when.on.type_key)))
+    throw wrongAt('/when/on/type_key', `names no resource type: "${when.on.type_key}"`, { code: 'unknown_reference' })
+  for (const [i, { executor }] of (intent.graph?.nodes ?? []).entries())
+    if (executor !== undefined && !EXECUTORS.has(executor))
+      throw wrongAt(`/intent/graph/nodes/${i}/executor`, `names no executor: "${executor}"`, {
+        code: 'unknown_executor',
+        hint: `Name one of ${[...EXECUTORS.keys()].join(', ')}.`,
+      })
+}
+
+/** The places of faults in the intent, as the body of the schedule has them. */
+const placed = <T>({ when }: Pick<ScheduleBody, 'when'>, work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    if (!(error instanceof AppError) || !error.options.violations) throw error
+    const move = (text: string) =>
+      'on' in when
+        ? text.replace(/^\/targets\/0\/selector(?=\/|$|:| )/, '/when/on')
+        : text.replace(/^(?=\/[a-z_]+(\/|$|:| ))/, '/intent')
+    const violations = error.options.violations.map((one) => ({ ...one, pointer: move(one.pointer) }))
+    const { status, category, code, message, options } = error
+    throw new AppError(category, code as never, move(message), { ...options, status, violations })
+  })
 
 /** Returns the intent with its targets; for a condition, the resources that meet it. */
 const intentOf = ({ intent, when }: Pick<ScheduleBody, 'intent' | 'when'>): ScheduleBody['intent'] =>

@@ -41,6 +41,11 @@ export const hooksRoutes = routes<Deps>('schedules', (app, { deps }) => {
 
 const deliveryRoute = routes<Deps>('schedules', (app, { deps }) => {
   // The signature covers the bytes.
+  app.plain.addHook('onRequest', (req, _reply, done) => {
+    // Fastify refuses a type that is empty or malformed, whatever parser there is.
+    req.raw.headers['content-type'] = 'application/octet-stream'
+    done()
+  })
   app.plain.removeAllContentTypeParsers()
   app.plain.addContentTypeParser('*', { parseAs: 'buffer' }, (_req, body, done) => done(null, body))
   app.post('/v1/hooks/:schedule_id', {

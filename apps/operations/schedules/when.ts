@@ -3,6 +3,7 @@ import { isTriggered, type When } from '../../shared/contracts/operations/schedu
 import { isTimezone } from '../../shared/data/calendar.ts'
 import { wrongAt } from '../../shared/errors.ts'
 import { CelError, compileCondition } from '../../shared/expressions/cel.ts'
+import { faultInCron } from './cron.ts'
 
 /** Returns the first time after `after`, for a schedule made at `made`; `undefined` if none comes. Both in ms. */
 export const nextTime = (when: When, made: number, after: number): number | undefined => {
@@ -39,12 +40,9 @@ export const refuseWhen = (when: When, now: number): void => {
   if ('webhook' in when && when.webhook.if !== undefined) refuseCondition(when.webhook.if)
   if (isTriggered(when)) return
   if ('timezone' in when) refuseZone(when.timezone, '/when/timezone')
-  let next: number | undefined
-  try {
-    next = nextTime(when, now, now)
-  } catch {
-    wrong('/when/cron', 'must have five fields: minute, hour, day of month, month, day of week')
-  }
+  const fault = 'cron' in when ? faultInCron(when.cron) : undefined
+  if (fault !== undefined) wrong('/when/cron', fault)
+  const next = nextTime(when, now, now)
   if (next === undefined && 'at' in when) wrong('/when/at', 'must be in the future')
   if (next === undefined) wrong('/when/cron', 'names a date that no month has')
 }
@@ -66,5 +64,6 @@ export const refuseZone = (timezone: string, pointer: string): void => {
   if (!isTimezone(timezone)) wrong(pointer, 'is not an IANA time zone')
 }
 
+/** croner takes `?` for a restriction, which would make the other day field one of two that suffice. */
 const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) =>
-  new Cron(cron, { timezone, mode: '5-part', paused: true })
+  new Cron(cron.trim().replaceAll('?', '*'), { timezone, mode: '5-part', paused: true })

@@ -47,7 +47,11 @@ const SENT: Record<number, readonly [category: Category, code: Code, detail: str
   500: ['internal_error', 'unexpected', 'Something went wrong on our side.'],
   502: ['unavailable', 'upstream_failed', 'The catalog service could not be reached.'],
   503: ['unavailable', 'overloaded', 'The service is overloaded.'],
-  504: ['unavailable', 'upstream_timeout', 'The operations service did not answer in time.'],
+  504: [
+    'unavailable',
+    'upstream_timeout',
+    'The operations service did not answer in time. It is unknown whether the request was carried out.',
+  ],
 }
 const ALL = Object.entries(NAMED).map(([text, [name, description]]) => {
   const status = Number(text)

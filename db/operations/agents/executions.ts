@@ -20,6 +20,8 @@ export type Execution = {
   unbegun: boolean
   silent: boolean
   overdue: boolean
+  /** A cancel was accepted: no agent begins the work (operations.md 7.4). An undo continues. */
+  cancelled: boolean
   /** Of the whole attempt: how many there were, and whether an agent began any of them. */
   handovers: number
   begun: boolean
@@ -38,7 +40,8 @@ const SELECT = `
 select fence, generation, pool, started_at is not null as started, closed_at is not null as closed, start_before <= clock_timestamp() as start_due,
   started_at is null and heartbeat_at is not null and least(${BEGIN_BEFORE}, start_before) <= clock_timestamp() as unbegun,
   started_at is not null and heartbeat_at + make_interval(secs => 3 * heartbeat_s) <= clock_timestamp() as silent,
-  deadline_at <= clock_timestamp() as overdue, count(*) over ()::int as handovers, bool_or(started_at is not null) over () as begun,
+  deadline_at <= clock_timestamp() as overdue,
+  e.role = 'run' and exists (select from operations.operation_control c where c.operation_id = $1 and c.control = 'cancel') as cancelled, count(*) over ()::int as handovers, bool_or(started_at is not null) over () as begun,
   extract(epoch from max(deadline_at) filter (where started_at is not null) over () - clock_timestamp())::double precision as left_s,
   extract(epoch from min(start_before) over () - clock_timestamp())::double precision as start_left_s,
   greatest(1, ceil(extract(epoch from least(deadline_at, case when started_at is null then least(start_before, ${BEGIN_BEFORE}, clock_timestamp() + greatest(deadline_at - start_before, interval '10 s'))
@@ -137,6 +140,17 @@ export const giveUpAttempts = async (tx: Tx, operation_id: string, error: NodeEr
   await tx.execute(sql`
     update operations.node_attempts set phase = 'outcome_unknown', error = ${JSON.stringify(error)}::jsonb, ended_at = clock_timestamp()
     where operation_id = ${operation_id} and phase in ('dispatched', 'running')`)
+}
+
+/** Work that an agent may still have to begin, under the control row. */
+export const listUnbegun = async (
+  tx: Tx,
+  operation_id: string,
+): Promise<{ node_id: string; attempt: number; fence: number }[]> => {
+  const { rows } = await tx.execute<{ node_id: string; attempt: number; fence: number }>(sql`
+    select node_id, attempt, fence::float8 as fence from operations.executions
+    where operation_id = ${operation_id} and role = 'run' and started_at is null and closed_at is null`)
+  return rows
 }
 
 /** Closes an open handover, unless the agent was heard from meanwhile. Returns false if it was. */

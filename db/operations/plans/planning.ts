@@ -56,6 +56,21 @@ export const loadResourcesOfType = (db: Queryable, type_key: string, limit: numb
     .orderBy(asc(catalog_resources.name), asc(catalog_resources.resource_id))
     .limit(limit)
 
+/** Whether the projection knows the type, or one that derives from it. */
+export const isKnownType = async (db: Queryable, type_key: string): Promise<boolean> =>
+  (
+    await db
+      .select({ type_key: catalog_types.type_key })
+      .from(catalog_types)
+      .where(
+        or(
+          eq(catalog_types.type_key, type_key),
+          sql`${catalog_types.document} -> 'ancestors' @> to_jsonb(${type_key}::text)`,
+        ),
+      )
+      .limit(1)
+  ).length > 0
+
 /** All resources in the projection, by id; at most `limit`. */
 export const loadAllResources = (db: Queryable, limit: number) =>
   db.select(resourceColumns).from(catalog_resources).orderBy(asc(catalog_resources.resource_id)).limit(limit)

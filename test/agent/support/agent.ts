@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { compileCacheDir } from '../../../apps/platform/run/compile-cache.ts'
 import { must, type Platform, person, startPlatform } from '../../operations/support/platform.ts'
 import { type spawnWorker, startWorker } from '../../operations/support/worker.ts'
@@ -54,6 +55,9 @@ const startFront = async (p: Platform, times: { shift_ms: number; refused: boole
 /** A node leaves these only by a command, which may be on its way. */
 const SETTLED = new Set(['succeeded', 'failed', 'outcome_unknown', 'cancelled', 'compensated', 'compensation_failed'])
 const SETTLED_MS = 15_000
+
+/** As `npx signalbox` does in a clone: the entry point of every script starts the client, as a group of its own. */
+const CLONE = [join(ROOT, 'apps/platform/bootstrap.mjs'), 'signalbox']
 
 export type Agent = { child: ChildProcess; said: () => string; ended: Promise<number | null> }
 
@@ -109,10 +113,11 @@ export const startLab = async (
     chmodSync(path, 0o755)
     return path
   }
-  const startAgent = (file: object, { as = runner, args = [] as string[] } = {}): Agent => {
+  const startAgent = (file: object, { as = runner, args = [] as string[], clone = false } = {}): Agent => {
     const path = join(folder, `agent-${agents.length}.json`)
     writeFileSync(path, JSON.stringify({ format: 'signalbox/agent@1', state_dir: join(folder, 'state'), ...file }))
-    const child = spawn(process.execPath, [...CLI, 'agent', '--file', path, ...args], {
+    const child = spawn(process.execPath, [...(clone ? CLONE : CLI), 'agent', '--file', path, ...args], {
+      detached: clone,
       env: {
         ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCacheDir(), HOME: folder, TMPDIR: place('tmp') },
         ...{ SIGNALBOX_URL: new URL(link.url).origin, SIGNALBOX_TOKEN: p.tokenOf(as) },

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
-import { Value } from 'typebox/value'
 import { Closed } from '../../../shared/contracts/shapes.ts'
+import { compileSchema } from '../../../shared/data/json-schema.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
 import { compileCel } from '../../../shared/expressions/cel.ts'
@@ -150,14 +150,54 @@ export type AgentFile = Omit<Given, 'uid'> & { uid?: number | undefined; uids: n
 
 const SOURCE = /^\/(tofu|ansible|kubernetes)\/sources\/[^/]+/
 
-/** Reads the agent's file; the error for a broken one names the faulty member. */
+/** All faults of a document, one a line, with their places. */
+const faultsIn = (path: string, document: unknown): string[] => {
+  const faults = compileSchema(AgentFile)(document).map(({ pointer, message }) => {
+    const [source] = SOURCE.exec(pointer) ?? []
+    return source === undefined
+      ? `${path}${pointer} ${message}.`
+      : `${path}${source} must be a folder, {path: /…}, or in a repository, {repo, refs, path?}.`
+  })
+  return [...new Set(faults)]
+}
+
+/** The programs and secrets that the file names and this process cannot use: their jobs will fail. */
+export const missingIn = ({ known, tofu, ssh, git, ansible, kubernetes, credentials = {} }: AgentFile): string[] => {
+  const tools = {
+    tofu,
+    ssh,
+    git,
+    ansible,
+    kubernetes,
+    helm: kubernetes?.helm === undefined ? undefined : { program: kubernetes.helm },
+  }
+  const programs = [
+    ...Object.entries(tools).flatMap(([name, rules]) =>
+      rules ? [[name === 'helm' ? '/kubernetes/helm' : `/${name}/program`, rules.program] as const] : [],
+    ),
+    ...[...known].map(([name, { path }]) => [`/programs/${name}/path`, path] as const),
+  ]
+  const secrets = Object.entries(credentials).flatMap(([name, { env }]) =>
+    Object.entries(env).map(([variable, { file }]) => [`/credentials/${name}/env/${variable}/file`, file] as const),
+  )
+  const fault = (mode: number) => {
+    return ([pointer, path]: readonly [string, string]): string[] => {
+      try {
+        accessSync(path, mode)
+        return []
+      } catch (error) {
+        return [`${pointer} is ${path}, which cannot be used now: ${(error as NodeJS.ErrnoException).code}.`]
+      }
+    }
+  }
+  return [...programs.flatMap(fault(constants.X_OK)), ...secrets.flatMap(fault(constants.R_OK))]
+}
+
+/** Reads the agent's file; the error for a broken one names each faulty member. */
 export const readAgentFile = (path: string): AgentFile => {
   const document = readDocument(path)
-  const [fault] = Value.Errors(AgentFile, document)
-  const [source] = SOURCE.exec(fault?.instancePath ?? '') ?? []
-  if (source !== undefined)
-    throw usageError(`${path}${source} must be a folder, {path: /…}, or in a repository, {repo, refs, path?}.`)
-  if (fault) throw usageError(`${path}${fault.instancePath}: ${fault.message}.`)
+  const faults = faultsIn(path, document)
+  if (faults.length > 0) throw usageError(faults.join('\n'))
   const file = document as Given
   if (!isAbsolute(file.state_dir)) throw usageError(`${path}/state_dir must be absolute.`)
   if (process.getuid?.() === 0 && file.uid === undefined)

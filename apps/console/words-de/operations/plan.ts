@@ -29,6 +29,7 @@ const WITH_VALUES = new Map<string, (values: Values) => string>([
       ),
   ],
   ['gate_without_nodes', ({ gate }) => `Die Freigabe „${gate}“ hält hier keinen Schritt zurück.`],
+  ['batch_by_absent', ({ by }) => `Kein Ziel hat „${by}“, wonach die Gruppen gebildet werden sollen.`],
   ['silence_rejects', ({ gate }) => `Ohne Entscheidung wird die Freigabe „${gate}“ hier abgelehnt, nicht erteilt.`],
   ['order_cycle', ({ resource }) => `Die Abhängigkeiten bilden einen Kreis; er beginnt hier bei „${resource}“.`],
   ['preview_unguarded', ({ node }) => `„${node}“ führt eine Vorschau aus, die keine Freigabe prüft.`],

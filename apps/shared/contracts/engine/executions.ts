@@ -113,6 +113,7 @@ export const WorkRequest = Closed(
   {
     labels: Type.Optional(
       Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }), Type.String({ maxLength: 200 }), {
+        additionalProperties: false,
         maxProperties: 24,
         examples: [{ region: 'eu1' }],
         description: 'Labels of this agent. It gets no work that demands other labels.',

@@ -33,6 +33,7 @@ export const Trust = Closed(
       Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }),
       Type.String({ minLength: 1, maxLength: 512 }),
       {
+        additionalProperties: false,
         minProperties: 1,
         maxProperties: 16,
         examples: [{ repository_id: '42', environment: 'prod' }],

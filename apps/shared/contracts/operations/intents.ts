@@ -28,7 +28,7 @@ export const INTENT_STATUSES = ['open', 'previewed', 'executing', 'fulfilled', '
 const Labels = Type.Record(
   Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),
   Type.String({ maxLength: 63 }),
-  { maxProperties: 32 },
+  { additionalProperties: false, maxProperties: 32 },
 )
 
 const Target = Type.Union([
@@ -95,6 +95,7 @@ export const GraphNode = Closed({
     Type.Record(
       Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }),
       Type.String({ maxLength: 400, pattern: '^(/.*)?$' }),
+      { additionalProperties: false },
     ),
   ),
   outputs_schema: Type.Optional(Json),
@@ -113,7 +114,9 @@ export const GraphNode = Closed({
   on_failure: Type.Optional(Type.Enum(['hold', 'tolerate', 'skip_dependents', 'fail', 'compensate'])),
   compensate: Type.Optional(Compensate),
   catalog: Type.Optional(CatalogWrite),
-  secrets: Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Unknown())),
+  secrets: Type.Optional(
+    Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Unknown(), { additionalProperties: false }),
+  ),
   skippable: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,62}$' }), { maxItems: 20 })),
   risk: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),

@@ -14,7 +14,11 @@ export const WhenEvery = Closed({
   every_s: Type.Integer({ minimum: 60, maximum: 31_536_000, description: 'This often, from its creation.' }),
 })
 export const WhenCron = Closed({
-  cron: text('0 22 * * 1-5', { maxLength: 120, description: 'Minute, hour, day of month, month, day of week.' }),
+  cron: text('0 22 * * 1-5', {
+    maxLength: 120,
+    description:
+      'Minute, hour, day of month, month, day of week (0 to 7; 0 and 7 are Sunday). Each is `*` or a list of numbers and ranges, such as `1,10-20`; months and days also by name (`JAN`, `MON`). A step follows `*` or a range: `*/15`, `8-18/2`. In a day field `?` means `*`. If both day fields are other than `*`, either one suffices. `L`, `W`, `#` and names such as `@daily` are refused.',
+  }),
   timezone: text('Europe/Berlin', { maxLength: 64, description: 'An IANA time zone, through its daylight saving.' }),
 })
 export const WhenCondition = Closed(
