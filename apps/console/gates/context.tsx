@@ -2,7 +2,7 @@ import { Suspense } from 'react'
 import type { Gate } from '../api/types.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
-import { OperationLink } from '../values/links.tsx'
+import { Conflicts } from '../values/conflicts.tsx'
 import { tDecide } from '../words/decide.ts'
 import { Fold } from './subject.tsx'
 
@@ -32,14 +32,7 @@ export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
       </ul>
     </Part>
     <Part title={tDecide.gate.conflicts} show={context.conflicts.length > 0}>
-      <ul className="flex flex-col gap-1">
-        {context.conflicts.map(({ operation_id, title, message }) => (
-          <li key={`${operation_id} ${message}`}>
-            {operation_id ? <OperationLink id={operation_id}>{title ?? operation_id}</OperationLink> : null}{' '}
-            <span lang="en">{message}</span>
-          </li>
-        ))}
-      </ul>
+      <Conflicts conflicts={context.conflicts} />
     </Part>
     <Part title={tDecide.gate.evidence} show={context.evidence.length > 0}>
       <ul className="flex flex-col gap-1">

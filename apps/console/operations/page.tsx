@@ -3,7 +3,7 @@ import { Link, Outlet, useParams } from '@tanstack/react-router'
 import { ExternalLink } from 'lucide-react'
 import { useTopic } from '../api/hooks.ts'
 import type { Operation } from '../api/types.ts'
-import { coarse, shortId } from '../kit/format.ts'
+import { capital, coarse, shortId } from '../kit/format.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Failure, isRefusal, readOf, UnreadPage } from '../ui/failure.tsx'
@@ -28,18 +28,19 @@ export const OperationPage = () => {
   useTopic(`operation:${operation_id}`)
   const query = useQuery(operationQuery(operation_id))
   const operation = readOf(query)
-  const heading = `${t.noun.operation} ${shortId(operation_id)}`
+  const title = capital(t.noun.operation)
+  const heading = `${title} ${shortId(operation_id)}`
   // A server fault replaces the head of the page; the views below read on their own.
   const fault = query.isError && !isRefusal(query.error)
   if (operation === undefined && !fault)
-    return <UnreadPage title={t.noun.operation} heading={heading} query={query} noun="operation" />
+    return <UnreadPage title={title} heading={heading} query={query} noun="operation" />
   return (
     <Page wide>
       {operation ? (
         <Head operation={operation} />
       ) : (
         <>
-          <Heading title={t.noun.operation}>{heading}</Heading>
+          <Heading title={title}>{heading}</Heading>
           <Failure error={query.error} retry={() => void query.refetch()} />
         </>
       )}

@@ -220,4 +220,3 @@ const OPERATIONS: Column<OperationRow>[] = [
   { name: tOperation.operations.started, cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null) },
 ]
 
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { Fragment } from 'react'
 import { byActionWeight } from '../../shared/contracts/action-weight.ts'
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
@@ -61,17 +62,25 @@ export const BriefCard = ({ bound, context, lines, asks, children }: BriefCardPr
   </section>
 )
 
-type Drawn = Omit<Line, 'text'> & { text: React.ReactNode }
-export const BriefLine = ({ line: { label, text, bad } }: { line: Drawn }) => (
+type Drawn = Omit<Line, 'parts' | 'news'> & { parts: readonly { text: React.ReactNode; bad: boolean }[] }
+export const BriefLine = ({ line: { label, parts, bad } }: { line: Drawn }) => (
   <div>
     <dt>{label}</dt>
-    <dd className={bad ? 'flex gap-2 font-medium text-bad' : undefined}>
+    <dd className={bad ? 'flex gap-2' : undefined}>
       {bad ? (
         <span className="mt-0.5">
           <ShapeIcon shape="octagon" tone="bad" />
         </span>
       ) : null}
-      <span>{text}</span>
+      <span>
+        {parts.map((part, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a line never move
+          <Fragment key={at}>
+            {at > 0 ? ' · ' : null}
+            {part.bad ? <span className="font-medium text-bad">{part.text}</span> : part.text}
+          </Fragment>
+        ))}
+      </span>
     </dd>
   </div>
 )

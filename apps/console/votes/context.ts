@@ -35,9 +35,8 @@ const riskLine = ({ brief, context }: Gate): Line => {
         factors.map(({ factor, points }) => words.factor(factor, points)),
       ),
       total > 0 && words.dependents(total, at_least),
-      ...forbids.map(({ policy_id }) => words.forbids(policy_id)),
+      ...forbids.map(({ policy_id }) => ({ text: words.forbids(policy_id), bad: true })),
     ],
-    forbids.length > 0,
   )
 }
 
@@ -82,9 +81,6 @@ const whoLine = (gate: Gate, at: (time: string) => string): Line => {
       : tDecide.gate.no_deadline,
   ])
 }
-
-/** Bad news is the same for a reader as long as this is the same. */
-export const newsOf = ({ news, text }: Line): string => news ?? text
 
 /** The bad lines of the context; otherwise the state of the canary or the targets. The dialog repeats them. */
 export const gravest = (gate: Gate, now: number): Line[] => {

@@ -84,6 +84,15 @@ export const gate: typeof en.gate = {
       `${number(n)} von ${number(of)} ${word}: ${names.join(', ')}`,
     hidden: (n: number) => `${number(n)} für Sie nicht sichtbar`,
     no_targets: 'keine Ziele',
+    conflicts: {
+      lease: (title: string, n: number) => `„${title}“ hält ${number(n)} davon`,
+      dependent: (title: string, n: number) =>
+        `„${title}“ ändert gerade ${count(n, '1 abhängige Ressource', '{n} abhängige Ressourcen')}`,
+      plan: (title: string, n: number) =>
+        count(n, `der fertige Plan „${title}“ ändert einige davon`, `{n} fertige Pläne „${title}“ ändern einige davon`),
+      window: (title: string) => `das Zeitfenster ${title} ist geschlossen`,
+      freeze: (title: string) => `Sperre „${title}“`,
+    },
     risk: 'Risiko',
     risk_of: (level: string, score: number, factors: string[]) =>
       `${level}, ${score}${factors.length > 0 ? `: ${factors.join(', ')}` : ''}`,

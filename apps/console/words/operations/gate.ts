@@ -51,6 +51,14 @@ export const gate = {
       `${number(n)} of ${number(of)} ${word}: ${names.join(', ')}`,
     hidden: (n: number) => `${number(n)} not visible to you`,
     no_targets: 'no targets',
+    conflicts: {
+      lease: (title: string, n: number) => `“${title}” holds ${number(n)} of these`,
+      dependent: (title: string, n: number) => `“${title}” is changing ${count(n, '1 dependent', '{n} dependents')}`,
+      plan: (title: string, n: number) =>
+        count(n, `the ready plan “${title}” changes some of these`, `{n} ready plans “${title}” change some of these`),
+      window: (title: string) => `the window ${title} is closed`,
+      freeze: (title: string) => `freeze “${title}”`,
+    } as Record<string, (title: string, n: number) => string>,
     risk: 'Risk',
     risk_of: (level: string, score: number, factors: string[]) =>
       `${level}, ${score}${factors.length > 0 ? `: ${factors.join(', ')}` : ''}`,
