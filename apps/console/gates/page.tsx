@@ -74,13 +74,13 @@ export const GatePage = () => {
 
 const CONTEXT_AGES_MS = 30_000
 
-/** The decision; tells a person whose dialog was still open that someone else decided first. */
+/** The decision; tells a person whose dialog was still open who decided meanwhile. */
 const Outcome = ({ gate, late, ref }: OutcomeProps) => (
   <section ref={ref} tabIndex={-1} className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />
     <StatusWords gate={gate} />
     {late && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
-      <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
+      <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by), gate.status)}</p>
     ) : null}
     {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
   </section>

@@ -134,7 +134,9 @@ const Outcome = ({ patch, mayPropose, late, ref }: OutcomeProps) => {
           {nameOf(decided.by)}, <TimeText at={decided.at} form="both" />
         </p>
       ) : null}
-      {late && decided && !isMe(decided.by) ? <p role="alert">{tDecide.gate.too_late(nameOf(decided.by))}</p> : null}
+      {late && decided && !isMe(decided.by) ? (
+        <p role="alert">{tDecide.gate.too_late(nameOf(decided.by), patch.status)}</p>
+      ) : null}
       {status === 'not_applicable' ? (
         rebase === null ? (
           <p className="flex gap-2 text-muted">

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { Fragment } from 'react'
+import { Fragment, useState } from 'react'
 import { byActionWeight } from '../../shared/contracts/action-weight.ts'
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
@@ -21,6 +21,25 @@ const STEPS = 6
 
 /** Text from a person or a target, isolated so that it cannot change the direction of the text around it. */
 export const Said = ({ children }: { children: string }) => <bdi>{shown(children)}</bdi>
+
+/** More characters than three lines of a brief hold. */
+const LONG = 320
+
+/** A reason; a long one shows three lines until the rest is asked for, so that the decision stays in view. */
+export const Reason = ({ children }: { children: string }) => {
+  const [whole, setWhole] = useState(children.length <= LONG)
+  if (whole) return <Said>{children}</Said>
+  return (
+    <>
+      <span className="line-clamp-3 print:line-clamp-none">
+        <Said>{children}</Said>
+      </span>
+      <button type="button" className="text-accent underline print:hidden" onClick={() => setWhole(true)}>
+        {words.whole}
+      </button>
+    </>
+  )
+}
 
 type BriefCardProps = {
   bound: string
@@ -90,7 +109,7 @@ type AsksProps = { name: string; reason: string; ticket: string | null; children
 /** Who asks, the reason and the ticket in their words. */
 export const Asks = ({ name, reason, ticket, children }: AsksProps) => (
   <>
-    <Said>{name}</Said>: <Said>{quoted(reason)}</Said>
+    <Said>{name}</Said>: <Reason>{quoted(reason)}</Reason>
     {ticket === null ? null : (
       <>
         {' · '}

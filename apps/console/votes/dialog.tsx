@@ -37,7 +37,7 @@ export const DecideDialog = ({ gate, check, verdict, known, close }: DecideDialo
   const worse = context.filter((line) => line.bad && !known.includes(line.news))
   return (
     <CommandDialog
-      title={gate.question}
+      title={`${approve ? tDecide.gate.approve : tDecide.gate.reject}: ${gate.question}`}
       button={approve ? approveWords(gate) : tDecide.gate.reject}
       danger={!approve}
       command={{

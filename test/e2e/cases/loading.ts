@@ -43,14 +43,15 @@ it(
       const focused = () => page.evaluate('document.activeElement.matches("h1") && document.activeElement.textContent')
       await until(async () => (await focused()) === name, { what: `the focus on the heading "${name}"` })
     }
-    const held: Route[] = []
+    let held: Route[] | undefined = []
     // All but the code of the keys themselves.
-    await page.route(CODE, (route) => void held.push(route))
+    await page.route(CODE, (route) => (held === undefined ? route.continue() : void held.push(route)))
     await page.keyboard.press('g')
     await page.keyboard.press('o')
-    await until(() => held.length > 0 && page.url().includes('/operations'), { what: 'a request for the code' })
-    await page.unroute(CODE)
-    for (const route of held) await route.continue()
+    await until(() => held?.length && page.url().includes('/operations'), { what: 'a request for the code' })
+    const late = held
+    held = undefined
+    for (const route of late) await route.continue()
     await heads('Operations')
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Resources' }).press('Enter')
     await heads('Resources')

@@ -47,7 +47,7 @@ export const gate: typeof en.gate = {
   bypassed: (who: string, at: string) => `Umgangen von ${who}, ${at}.`,
   no_deadline: 'keine Frist',
   no_changes: 'Keine Änderungen an Ressourcen.',
-  timeout: { reject: 'sie wird abgelehnt', hold: 'sie wartet weiter', approve: 'das System gibt sie frei' },
+  timeout: { reject: 'wird sie abgelehnt', hold: 'wartet sie weiter', approve: 'gibt das System sie frei' },
   /** These follow the text for "if it is rejected", after which German swaps verb and subject. */
   reject_effect: {
     fail_nodes: 'schlagen die Schritte dahinter fehl',
@@ -61,6 +61,7 @@ export const gate: typeof en.gate = {
     context: (at: string) => `Kontext, Stand ${at}`,
     worse: 'Schlechter als beim Öffnen dieser Seite',
     asks: 'Anfrage',
+    whole: 'Ganzen Grund zeigen',
     plan: (hash: string) => `Plan ${hash}`,
     where: 'Wo',
     batches: (sizes: readonly (number | '…')[]) => `Wellen mit ${sizes.join(', ')}`,
@@ -234,7 +235,10 @@ export const gate: typeof en.gate = {
   comment_needed: 'Kommentar eingeben.',
   moved: 'Die Freigabe hat sich seit dem Lesen geändert. Erneut prüfen; Ihr Kommentar bleibt.',
   read_it: 'Ich habe die Änderungen geprüft',
-  too_late: (who: string) => `${who} hat zuerst entschieden. Ihre Entscheidung wurde nicht aufgezeichnet.`,
+  too_late: (who: string, status: string) => {
+    const did: Record<string, string> = { rejected: 'hat sie abgelehnt', withdrawn: 'hat sie zurückgezogen' }
+    return `${who} ${did[status] ?? 'hat sie freigegeben'}, während dies offen war.`
+  },
   my_vote: (missing: number) =>
     count(missing, 'Ihre Stimme zählt. Eine weitere ist nötig.', 'Ihre Stimme zählt. {n} weitere sind nötig.'),
   next: 'Weiter im Eingang',

@@ -28,6 +28,7 @@ export const gate = {
     context: (at: string) => `Context as of ${at}`,
     worse: 'Worse since you opened this page',
     asks: 'Asked by',
+    whole: 'Show the whole reason',
     plan: (hash: string) => `plan ${hash}`,
     where: 'Where',
     batches: (sizes: readonly (number | '…')[]) => `batches ${sizes.join(', ')}`,
@@ -191,7 +192,10 @@ export const gate = {
   comment_needed: 'Enter a comment.',
   moved: 'This gate has changed since you read it. Review it again; your comment is kept.',
   read_it: 'I have reviewed the changes',
-  too_late: (who: string) => `${who} decided first. Your decision was not recorded.`,
+  too_late: (who: string, status: string) => {
+    const did: Record<string, string> = { rejected: 'rejected', withdrawn: 'withdrew' }
+    return `${who} ${did[status] ?? 'approved'} it while this was open.`
+  },
   my_vote: (missing: number) =>
     count(missing, 'Your vote is counted. One more is needed.', 'Your vote is counted. {n} more are needed.'),
   next: 'Next in inbox',
