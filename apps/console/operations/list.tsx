@@ -146,6 +146,7 @@ const leadOf = (selection: Selection): Column<OperationRow> => ({
 const COLUMNS: Column<OperationRow>[] = [
   {
     name: tOperation.operations.status,
+    className: 'whole',
     width: '9rem',
     cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
   },
@@ -167,7 +168,7 @@ const COLUMNS: Column<OperationRow>[] = [
   { name: tOperation.operations.who, className: 'more', cell: (row) => <Person who={row.requester} /> },
   {
     name: tOperation.operations.started,
-    className: 'more',
+    className: 'more whole',
     width: '7.5rem',
     cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null),
   },

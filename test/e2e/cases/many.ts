@@ -171,6 +171,8 @@ describe('a drawing of 600 nodes without groups', () => {
         expect(await page.locator('.step.at').count()).toBe(1)
       }
       expect(await few()).toBe(true)
+      const downwards = Array.from({ length: 20 }, () => () => page.keyboard.press('ArrowDown'))
+      expect(median(await (await watchInteractions(page))(downwards, 300))).toBeLessThanOrEqual(100)
       await takePictures(page, 'drawing-many')
       await context.close()
     },
