@@ -85,7 +85,7 @@ it('the same bad news stays the same while time and figures move; a metric that 
   )
 })
 
-it('names what is in the way once by kind and title; ready plans of others alarm no voter, holders do', () => {
+it('names each obstacle once by kind and title; ready plans of others alarm no voter, holders do', () => {
   const nowWith = (...conflicts: { kind: string; id: string; title: string | null }[]) =>
     nowLine({ ...gateWith(undefined), context: { conflicts } } as unknown as Gate)
   const plans = Array.from({ length: 9 }, (_, n) => ({ kind: 'plan', id: `p${n}`, title: 'kira bulk' }))

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Plan } from '../api/types.ts'
 import { OperationLink } from './links.tsx'
 
-/** What stands in the way of a plan, in the server's words, with links to the operations and plans. */
+/** The obstacles to a plan, in the server's words, with links to the operations and plans. */
 export const Conflicts = ({ conflicts }: Pick<Plan, 'conflicts'>) => (
   <ul className="flex flex-col gap-1">
     {conflicts.map(({ kind, id, resource_id, message }) => (
