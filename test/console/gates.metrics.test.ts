@@ -33,7 +33,10 @@ const gateWith = (metrics: Metric[] | null | undefined) => {
 const UNBROKEN = '\u00a0'
 /** Each colored part has an exclamation mark. */
 const said = (line: Line | undefined) =>
-  `${line?.label}: ${line?.parts.map(({ text, bad }) => (bad ? `! ${text}` : text)).join(' · ')}`.replaceAll(UNBROKEN, ' ')
+  `${line?.label}: ${line?.parts.map(({ text, bad }) => (bad ? `! ${text}` : text)).join(' · ')}`.replaceAll(
+    UNBROKEN,
+    ' ',
+  )
 const lines = (metrics: Metric[] | null | undefined) => {
   const gate = gateWith(metrics)
   return [canaryLine(gate, NOW), nowLine(gate)].map(said)

@@ -391,7 +391,12 @@ describe('a preview', () => {
     const rival = await planned({ title: 'rival', targets: [{ resource_id: first }] })
     const { plan } = await planned({ targets: [{ resource_id: first }, { resource_id: third }] })
     expect(plan.conflicts).toMatchObject([
-      { kind: 'dependent', resource_id: second, title: 'beside', message: expect.stringContaining('"beside" is changing') },
+      {
+        kind: 'dependent',
+        resource_id: second,
+        title: 'beside',
+        message: expect.stringContaining('"beside" is changing'),
+      },
       { kind: 'window', id: 'other-day', message: expect.stringContaining('opens at') },
       { kind: 'freeze', id: 'season' },
       { kind: 'plan', id: rival.plan.plan_id, title: 'rival' },

@@ -1,22 +1,17 @@
-import { Suspense } from 'react'
 import type { Gate } from '../api/types.ts'
-import { lazyPart } from '../ui/lazy.ts'
-import { Loading } from '../ui/page.tsx'
 import { Conflicts } from '../values/conflicts.tsx'
+import { AffectedTable } from '../votes/affected.tsx'
 import { tDecide } from '../words/decide.ts'
 import { Fold } from './subject.tsx'
 
 const SHOWN = 20
-const AffectedTable = lazyPart(() => import('../votes/affected.tsx').then((part) => ({ default: part.AffectedTable })))
 
 /** The rest of the context of a gate, folded: dependents, policies, other operations, the evidence so far. */
 export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
   <Fold title={tDecide.gate.context}>
     {context.affected ? (
       <Part title={tDecide.gate.dependents} show>
-        <Suspense fallback={<Loading rows={1} />}>
-          <AffectedTable affected={context.affected} />
-        </Suspense>
+        <AffectedTable affected={context.affected} />
       </Part>
     ) : null}
     <Part title={tDecide.gate.policies} show={context.policy_results.length > 0}>

@@ -56,10 +56,7 @@ type ComparedStepProps = Pick<Data, 'mark'> & { node: GraphNode; look: StatusLoo
 
 /** A node in a comparison: added, removed or changed, as sign, word and color; else its state, once it has begun. */
 const ComparedStep = ({ node: { name, kind, state }, look, mark, emphasis }: ComparedStepProps) => (
-  <div
-    className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${emphasis} ${kind}`}
-    data-mark={mark}
-  >
+  <div className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${emphasis} ${kind}`} data-mark={mark}>
     <Ends />
     {mark || state === 'pending' ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
     <div className="min-w-0 flex-1">

@@ -108,8 +108,6 @@ export const figure = (value: number): string =>
 /** The last six characters of an id, the form that people use. */
 export const shortId = (id: string): string => id.slice(-6)
 
-export const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
-
 /** Replaces characters that are invisible, or change the direction of others, with their number. */
 export const shown = (text: string): string =>
   text.replace(

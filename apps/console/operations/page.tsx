@@ -3,7 +3,7 @@ import { Link, Outlet, useParams } from '@tanstack/react-router'
 import { ExternalLink } from 'lucide-react'
 import { useTopic } from '../api/hooks.ts'
 import type { Operation } from '../api/types.ts'
-import { capital, coarse, shortId } from '../kit/format.ts'
+import { coarse, shortId } from '../kit/format.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Failure, isRefusal, readOf, UnreadPage } from '../ui/failure.tsx'
@@ -15,7 +15,6 @@ import { nameOf } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { DurationText, TimeText, useNow } from '../values/time.tsx'
-import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { OperationActions } from './actions.tsx'
 import { OperationSentence } from './sentence.tsx'
@@ -28,7 +27,7 @@ export const OperationPage = () => {
   useTopic(`operation:${operation_id}`)
   const query = useQuery(operationQuery(operation_id))
   const operation = readOf(query)
-  const title = capital(t.noun.operation)
+  const title = tOperation.operations.operation
   const heading = `${title} ${shortId(operation_id)}`
   // A server fault replaces the head of the page; the views below read on their own.
   const fault = query.isError && !isRefusal(query.error)

@@ -3,7 +3,6 @@ import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { OPERATION_ENDS } from '../../shared/contracts/operations/graph.ts'
 import { useTopic } from '../api/hooks.ts'
 import type { HealthCheck, OperationRow, Resource } from '../api/types.ts'
-import { capital } from '../kit/format.ts'
 import { meQuery } from '../queries/me.ts'
 import { healthQuery, resourceOperationsQuery, resourceQuery } from '../queries/resources.ts'
 import { Card } from '../ui/card.tsx'
@@ -221,3 +220,4 @@ const OPERATIONS: Column<OperationRow>[] = [
   { name: tOperation.operations.started, cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null) },
 ]
 
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { useLocation, useRouterState } from '@tanstack/react-router'
-import { useEffect, useLayoutEffect, useRef } from 'react'
+import { useLocation, useMatch } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import { shown } from '../kit/format.ts'
 import { markWaiting } from '../kit/mark.ts'
 import { noteOpened } from '../kit/recent.ts'
@@ -8,8 +8,8 @@ import { meQuery, waitingFor } from '../queries/me.ts'
 import { sessionPhase } from '../session/token.ts'
 import { t } from '../words/index.ts'
 
-/** The path whose heading had the focus last; empty if that heading has left the page with it. */
-let shownPath: string | undefined
+/** The path that was opened first, where the browser has put the focus; empty once it was left. */
+let firstPath: string | undefined
 
 /** The only `h1` of the page. It takes the focus after a change of page, so that a screen reader announces the page. */
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
@@ -25,20 +25,14 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   useEffect(() => {
     if (inside) noteOpened(title, { href, pathname })
   }, [inside, title, href, pathname])
-  // The location is ahead of the page: the heading of the page that is left would take the focus with it.
-  const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname })
+  // Its own path: the location is ahead of the page, whose heading would take the focus with it.
+  const path = useMatch({ strict: false, shouldThrow: false, select: (match) => match.pathname })
   useEffect(() => {
-    if (path === undefined) return
-    if (shownPath !== undefined && shownPath !== path) heading.current?.focus({ preventScroll: true })
-    shownPath = path
+    firstPath ??= path
+    if (firstPath === path) return
+    firstPath = ''
+    heading.current?.focus({ preventScroll: true })
   }, [path])
-  // The page of an object that is still being read has a heading of its own.
-  useLayoutEffect(() => {
-    const own = heading.current
-    return () => {
-      if (own === document.activeElement) shownPath = ''
-    }
-  }, [])
   return (
     <h1 ref={heading} tabIndex={-1} className="min-w-0 text-h1 font-semibold wrap-anywhere">
       {typeof children === 'string' ? shown(children) : children}

@@ -35,7 +35,7 @@ export const Reason = ({ children }: { children: string }) => {
         <Said>{children}</Said>
       </span>
       <button type="button" className="text-accent underline print:hidden" onClick={() => setWhole(true)}>
-        {words.whole}
+        {t.nav.more}
       </button>
     </>
   )
@@ -192,7 +192,7 @@ const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
         ...Object.entries(counts)
           .filter(([, n]) => n > 0)
           .sort(([a], [b]) => byActionWeight(a, b))
-          .map(([action, n]) => words.action(n, t.change[action] ?? action)),
+          .map(([action, n]) => words.counted(n, t.change[action] ?? action)),
         ...(unknowns > 0 ? [words.unknowns(unknowns)] : []),
       ].join(', ')
 

@@ -213,3 +213,8 @@ const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean)
       : action.reason
         ? action
         : tDecide.gate.not_you
+
+const DID: Record<string, string> = { rejected: 'reject', withdrawn: 'withdraw' }
+
+/** The decision behind a status, as a verb. */
+export const didWord = (status: string): string => tDecide.gate.vote[DID[status] ?? 'approve'] ?? status

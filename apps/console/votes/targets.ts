@@ -3,6 +3,7 @@ import { coarse, figure, shown, unbroken } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
 import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
+import { obstacles } from '../words/operations/intervene.ts'
 
 /** A part of a line; bad news is colored, the rest of its line is not. */
 export type Part = { text: string; bad: boolean }
@@ -29,7 +30,7 @@ export const line = (label: string, given: (string | Part | false)[]): Line => {
 const healthWords = ({ count, health, worst }: Health): Part => {
   const [first] = worst
   if (first === undefined || !BAD.has(first.health))
-    return { text: health.map((each) => words.health(each.count, healthWord(each.status))).join(', '), bad: false }
+    return { text: health.map((each) => words.counted(each.count, healthWord(each.status))).join(', '), bad: false }
   const alike = health.find(({ status }) => status === first.health)?.count ?? 1
   const names = worst.filter((target) => target.health === first.health).map(({ name }) => shown(name))
   return { text: words.bad(alike, count, healthWord(first.health), names), bad: true }
@@ -42,7 +43,7 @@ const STOPS = new Set(['lease', 'freeze', 'window'])
 const conflictParts = ({ conflicts }: Gate['context']): Part[] =>
   [...Map.groupBy(conflicts, ({ kind, id, title }) => `${kind} ${title ?? id}`).values()].flatMap((alike) => {
     const [first] = alike
-    const said = first && words.conflicts[first.kind]?.(shown(first.title ?? first.id), alike.length)
+    const said = first && obstacles[first.kind]?.(shown(first.title ?? first.id), alike.length)
     return first ? [told(said ?? first.message, STOPS.has(first.kind))] : []
   })
 
@@ -104,7 +105,12 @@ export const canaryLine = ({ brief }: Gate, now: number, briefly = false): Line 
   const figures = briefly ? worse.map(metricWords) : metricsWords(metrics)
   const parts = [
     told(words.canary_ended(name, health, ago), bad),
-    ...figures.map((figure) => told(figure, worse.some((metric) => metricWords(metric) === figure))),
+    ...figures.map((figure) =>
+      told(
+        figure,
+        worse.some((metric) => metricWords(metric) === figure),
+      ),
+    ),
     retries > 0 && words.retries(retries),
   ]
   const news = joined([text, ...worse.map(({ title }) => title)])

@@ -219,7 +219,7 @@ describe('deciding a gate', () => {
       await page.getByText('Digest checked').waitFor()
       // Three lines of it, until the rest is asked for.
       const before = (await bound.boundingBox())?.height ?? 0
-      await bound.getByRole('button', { name: 'Show the whole reason' }).click()
+      await bound.getByRole('button', { name: 'More' }).click()
       await until(async () => ((await bound.boundingBox())?.height ?? 0) > before + 100, { what: 'the whole reason' })
       expect(await bound.textContent()).toContain(`olga: “${reason}” · ${ticket.replace('\u202e', 'U+202E')} · plan `)
       // Only the plan is a link.

@@ -59,7 +59,10 @@ it(
     await heads('Operations')
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').fill('schedules')
-    await page.getByRole('option', { name: /Schedules/ }).first().waitFor()
+    await page
+      .getByRole('option', { name: /Schedules/ })
+      .first()
+      .waitFor()
     await page.keyboard.press('Enter')
     await heads('Schedules')
     await page.goBack()

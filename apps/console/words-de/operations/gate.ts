@@ -61,11 +61,9 @@ export const gate: typeof en.gate = {
     context: (at: string) => `Kontext, Stand ${at}`,
     worse: 'Schlechter als beim Öffnen dieser Seite',
     asks: 'Anfrage',
-    whole: 'Ganzen Grund zeigen',
     plan: (hash: string) => `Plan ${hash}`,
     where: 'Wo',
     batches: (sizes: readonly (number | '…')[]) => `Wellen mit ${sizes.join(', ')}`,
-    of_type: (n: number, type: string) => `${number(n)} ${type}`,
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',
     canary_many: (n: number) => `${number(n)} Ziele`,
@@ -80,20 +78,11 @@ export const gate: typeof en.gate = {
     last_known: (text: string) => `zuletzt bekannt: ${text}`,
     retries: (n: number) => count(n, '1 Wiederholung', '{n} Wiederholungen'),
     now: 'Jetzt',
-    health: (n: number, word: string) => `${number(n)} ${word}`,
+    counted: (n: number, word: string) => `${number(n)} ${word}`,
     bad: (n: number, of: number, word: string, names: string[]) =>
       `${number(n)} von ${number(of)} ${word}: ${names.join(', ')}`,
     hidden: (n: number) => `${number(n)} für Sie nicht sichtbar`,
     no_targets: 'keine Ziele',
-    conflicts: {
-      lease: (title: string, n: number) => `„${title}“ hält ${number(n)} davon`,
-      dependent: (title: string, n: number) =>
-        `„${title}“ ändert gerade ${count(n, '1 abhängige Ressource', '{n} abhängige Ressourcen')}`,
-      plan: (title: string, n: number) =>
-        count(n, `der fertige Plan „${title}“ ändert einige davon`, `{n} fertige Pläne „${title}“ ändern einige davon`),
-      window: (title: string) => `das Zeitfenster ${title} ist geschlossen`,
-      freeze: (title: string) => `Sperre „${title}“`,
-    },
     risk: 'Risiko',
     risk_of: (level: string, score: number, factors: string[]) =>
       `${level}, ${score}${factors.length > 0 ? `: ${factors.join(', ')}` : ''}`,
@@ -139,7 +128,6 @@ export const gate: typeof en.gate = {
     more_fields: (n: number) => count(n, '1 weiteres Feld', '{n} weitere Felder'),
     step_count: (n: number) => count(n, '1 Schritt', '{n} Schritte'),
     each: (steps: string[]) => `je ${steps.join(', ')}`,
-    action: (n: number, word: string) => `${number(n)} ${word}`,
     unknowns: (n: number) => count(n, '1 unbekannter Wert', '{n} unbekannte Werte'),
   },
   releases: (n: number) => count(n, '1 Schritt', '{n} Schritte'),
@@ -204,7 +192,7 @@ export const gate: typeof en.gate = {
   missing_part: (n: number, group: string) => `${n} aus ${group}`,
   eligible: (names: string[]) => `Stimmberechtigt: ${list.format(names)}.`,
   nobody_eligible: 'Niemand darf hier entscheiden. Die Administration kann die Gruppen ändern.',
-  vote: { approve: 'hat freigegeben', reject: 'hat abgelehnt' },
+  vote: { approve: 'hat freigegeben', reject: 'hat abgelehnt', withdraw: 'hat zurückgezogen' },
   on_digest: (digest: string) => `zu ${digest}`,
   earlier_rounds: 'Frühere Runden',
   round: (n: number) => `Runde ${n}`,
@@ -235,10 +223,7 @@ export const gate: typeof en.gate = {
   comment_needed: 'Kommentar eingeben.',
   moved: 'Die Freigabe hat sich seit dem Lesen geändert. Erneut prüfen; Ihr Kommentar bleibt.',
   read_it: 'Ich habe die Änderungen geprüft',
-  too_late: (who: string, status: string) => {
-    const did: Record<string, string> = { rejected: 'hat sie abgelehnt', withdrawn: 'hat sie zurückgezogen' }
-    return `${who} ${did[status] ?? 'hat sie freigegeben'}, während dies offen war.`
-  },
+  too_late: (who: string, did: string) => `${who} ${did}, während dies offen war.`,
   my_vote: (missing: number) =>
     count(missing, 'Ihre Stimme zählt. Eine weitere ist nötig.', 'Ihre Stimme zählt. {n} weitere sind nötig.'),
   next: 'Weiter im Eingang',

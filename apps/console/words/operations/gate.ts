@@ -28,11 +28,9 @@ export const gate = {
     context: (at: string) => `Context as of ${at}`,
     worse: 'Worse since you opened this page',
     asks: 'Asked by',
-    whole: 'Show the whole reason',
     plan: (hash: string) => `plan ${hash}`,
     where: 'Where',
     batches: (sizes: readonly (number | '…')[]) => `batches ${sizes.join(', ')}`,
-    of_type: (n: number, type: string) => `${number(n)} ${type}`,
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',
     canary_many: (n: number) => `${number(n)} targets`,
@@ -47,19 +45,11 @@ export const gate = {
     last_known: (text: string) => `last known: ${text}`,
     retries: (n: number) => count(n, '1 retry', '{n} retries'),
     now: 'Now',
-    health: (n: number, word: string) => `${number(n)} ${word}`,
+    counted: (n: number, word: string) => `${number(n)} ${word}`,
     bad: (n: number, of: number, word: string, names: string[]) =>
       `${number(n)} of ${number(of)} ${word}: ${names.join(', ')}`,
     hidden: (n: number) => `${number(n)} not visible to you`,
     no_targets: 'no targets',
-    conflicts: {
-      lease: (title: string, n: number) => `“${title}” holds ${number(n)} of these`,
-      dependent: (title: string, n: number) => `“${title}” is changing ${count(n, '1 dependent', '{n} dependents')}`,
-      plan: (title: string, n: number) =>
-        count(n, `the ready plan “${title}” changes some of these`, `{n} ready plans “${title}” change some of these`),
-      window: (title: string) => `the window ${title} is closed`,
-      freeze: (title: string) => `freeze “${title}”`,
-    } as Record<string, (title: string, n: number) => string>,
     risk: 'Risk',
     risk_of: (level: string, score: number, factors: string[]) =>
       `${level}, ${score}${factors.length > 0 ? `: ${factors.join(', ')}` : ''}`,
@@ -101,7 +91,6 @@ export const gate = {
     more_fields: (n: number) => count(n, '1 more field', '{n} more fields'),
     step_count: (n: number) => count(n, '1 step', '{n} steps'),
     each: (steps: string[]) => `${steps.join(', ')} each`,
-    action: (n: number, word: string) => `${number(n)} ${word}`,
     unknowns: (n: number) => count(n, '1 unknown value', '{n} unknown values'),
   },
   releases: (n: number) => count(n, '1 step', '{n} steps'),
@@ -162,7 +151,7 @@ export const gate = {
   missing_part: (n: number, group: string) => `${n} from ${group}`,
   eligible: (names: string[]) => `May vote: ${list.format(names)}.`,
   nobody_eligible: 'Nobody may decide this gate. An administrator can change group membership.',
-  vote: { approve: 'approved', reject: 'rejected' } as Record<string, string>,
+  vote: { approve: 'approved', reject: 'rejected', withdraw: 'withdrew' } as Record<string, string>,
   on_digest: (digest: string) => `on ${digest}`,
   earlier_rounds: 'Earlier rounds',
   round: (n: number) => `Round ${n}`,
@@ -192,10 +181,7 @@ export const gate = {
   comment_needed: 'Enter a comment.',
   moved: 'This gate has changed since you read it. Review it again; your comment is kept.',
   read_it: 'I have reviewed the changes',
-  too_late: (who: string, status: string) => {
-    const did: Record<string, string> = { rejected: 'rejected', withdrawn: 'withdrew' }
-    return `${who} ${did[status] ?? 'approved'} it while this was open.`
-  },
+  too_late: (who: string, did: string) => `${who} ${did} it while this was open.`,
   my_vote: (missing: number) =>
     count(missing, 'Your vote is counted. One more is needed.', 'Your vote is counted. {n} more are needed.'),
   next: 'Next in inbox',
