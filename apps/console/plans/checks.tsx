@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router'
 import type { Plan } from '../api/types.ts'
 import { Conflicts } from '../values/conflicts.tsx'
 import { ShapeIcon } from '../values/status.tsx'

@@ -232,7 +232,7 @@ describe('an object that does not exist', () => {
         await page.evaluate(`history.pushState({}, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`)
         await page.getByRole('alert').getByText(`No ${noun} with this id, or you may not see it.`).waitFor()
         // An address has no fields to correct.
-        expect(await page.getByRole('alert').innerText()).not.toMatch(/violations|params/)
+        expect(await page.getByRole('alert').textContent()).not.toMatch(/violations|params/)
         if (noun === 'operation') await page.getByRole('heading', { level: 1, name: /^Operation / }).waitFor()
         await page.getByText('Live', { exact: true }).waitFor()
         expect(await accessibilityOf(page)).toEqual([])
