@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Gate } from '../../apps/console/api/types.ts'
-import { canaryLine, nowLine } from '../../apps/console/votes/targets.ts'
+import { canaryLine, type Line, nowLine } from '../../apps/console/votes/targets.ts'
 
 type Metric = NonNullable<NonNullable<NonNullable<Gate['brief']>['canary']>['metrics']>[number]
 const median = (value: number | null, samples: number) => ({ median: value, samples })
@@ -31,11 +31,15 @@ const gateWith = (metrics: Metric[] | null | undefined) => {
   return { brief, context: { conflicts: [] } } as unknown as Gate
 }
 const UNBROKEN = '\u00a0'
+/** Each colored part has an exclamation mark. */
+const said = (line: Line | undefined) =>
+  `${line?.label}: ${line?.parts.map(({ text, bad }) => (bad ? `! ${text}` : text)).join(' · ')}`.replaceAll(
+    UNBROKEN,
+    ' ',
+  )
 const lines = (metrics: Metric[] | null | undefined) => {
   const gate = gateWith(metrics)
-  return [canaryLine(gate, NOW), nowLine(gate)].map((line) =>
-    `${line?.bad ? '! ' : ''}${line?.label}: ${line?.text}`.replaceAll(UNBROKEN, ' '),
-  )
+  return [canaryLine(gate, NOW), nowLine(gate)].map(said)
 }
 
 const AS_USUAL = 'Now: 11 healthy'
@@ -63,13 +67,13 @@ it.each([
   ['slower', metric([250, 3], 43, 42), 'p95 250 ms (rest 43, before 42)'],
   ['less used', metric([10, 3], 43, 42, { better: 'higher' }), 'p95 10 ms (rest 43, before 42)'],
 ])('a canary that is far %s than the rest and than before is bad news', (_, found, words) => {
-  expect(lines([found])).toEqual([`! Canary: eu1-web-01: healthy, ended 4 min ago · ${words}`, AS_USUAL])
+  expect(lines([found])).toEqual([`Canary: eu1-web-01: healthy, ended 4 min ago · ! ${words}`, AS_USUAL])
 })
 
 it('a catalog that does not answer is bad news, with what is known of the targets', () => {
   expect(lines(null)).toEqual([
     'Canary: eu1-web-01: healthy, ended 4 min ago',
-    '! Now: unknown, the catalog did not answer · last known: 11 healthy',
+    'Now: ! unknown, the catalog did not answer · last known: 11 healthy',
   ])
 })
 
@@ -79,7 +83,30 @@ it('the same bad news stays the same while time and figures move; a metric that 
   expect(newsAt(NOW + 300_000, metric([260, 9], 43, 42), errors(0))?.news).toBe(newsAt(NOW, slow)?.news)
   expect(newsAt(NOW, slow, errors(4))?.news).not.toBe(newsAt(NOW, slow)?.news)
   // The dialog, which has few words, leaves out figures that are as usual.
-  expect(newsAt(NOW, slow, errors(0))?.text.replaceAll(UNBROKEN, ' ')).toBe(
-    'eu1-web-01: healthy, ended 4 min ago · p95 250 ms (rest 43, before 42)',
+  expect(said(newsAt(NOW, slow, errors(0)))).toBe(
+    'Canary: eu1-web-01: healthy, ended 4 min ago · ! p95 250 ms (rest 43, before 42)',
   )
+})
+
+it('names each obstacle once by kind and title; ready plans of others alarm no voter, holders do', () => {
+  const nowWith = (...conflicts: { kind: string; id: string; title: string | null }[]) =>
+    nowLine({ ...gateWith(undefined), context: { conflicts } } as unknown as Gate)
+  const plans = Array.from({ length: 9 }, (_, n) => ({ kind: 'plan', id: `p${n}`, title: 'kira bulk' }))
+  const rivals = nowWith(...plans, { kind: 'plan', id: 'other', title: 'another' })
+  expect(said(rivals)).toBe(
+    'Now: 11 healthy · 9 ready plans “kira bulk” change some of these · the ready plan “another” changes some of these',
+  )
+  expect(rivals).toMatchObject({ bad: false, news: '' })
+  const held = nowWith(
+    { kind: 'lease', id: 'o', title: 'deploy' },
+    { kind: 'lease', id: 'o', title: 'deploy' },
+    { kind: 'dependent', id: 'o2', title: 'beside' },
+    { kind: 'window', id: 'nights', title: null },
+    { kind: 'freeze', id: 'f', title: 'Holidays' },
+  )
+  expect(said(held)).toBe(
+    'Now: 11 healthy · ! “deploy” holds 2 of these · “beside” is changing 1 dependent' +
+      ' · ! the window nights is closed · ! freeze “Holidays”',
+  )
+  expect(held.bad).toBe(true)
 })

@@ -391,10 +391,15 @@ describe('a preview', () => {
     const rival = await planned({ title: 'rival', targets: [{ resource_id: first }] })
     const { plan } = await planned({ targets: [{ resource_id: first }, { resource_id: third }] })
     expect(plan.conflicts).toMatchObject([
-      { kind: 'dependent', resource_id: second, message: expect.stringContaining('"beside" is changing') },
+      {
+        kind: 'dependent',
+        resource_id: second,
+        title: 'beside',
+        message: expect.stringContaining('"beside" is changing'),
+      },
       { kind: 'window', id: 'other-day', message: expect.stringContaining('opens at') },
       { kind: 'freeze', id: 'season' },
-      { kind: 'plan', id: rival.plan.plan_id },
+      { kind: 'plan', id: rival.plan.plan_id, title: 'rival' },
     ])
     expect(plan.gates.map(({ kind }: { kind: string }) => kind)).toContain('freeze')
     // Started now it is queued until the window opens.

@@ -70,7 +70,7 @@ export type GateContext = {
   policy_results: { policy_id: string; level: string; result: string }[]
   evidence: { seq: number; kind: string; statement: string; at?: string }[]
   rehearsal: Plan['rehearsal']
-  conflicts: { operation_id?: string; title?: string; message?: string }[]
+  conflicts: Plan['conflicts']
 }
 export type Gate = Omit<GateReply, 'subject' | 'context'> & { subject: GateSubject | null; context: GateContext }
 

@@ -49,16 +49,21 @@ export const PatchBrief = ({ patch, read_at, nodeName }: PatchBriefProps) => {
   const mended = mends.map(({ node_id, state, attempts, message }, n) => ({
     label: n === 0 ? tChange.patch.mends : '',
     bad: true,
-    text: (
-      <>
-        {links([node_id])}: {tChange.patch.mended(inSentence(statusWord(state)), attempts)}
-        {message === null ? null : ': '}
-        <Said>{message ?? ''}</Said>
-      </>
-    ),
+    parts: [
+      {
+        bad: true,
+        text: (
+          <>
+            {links([node_id])}: {tChange.patch.mended(inSentence(statusWord(state)), attempts)}
+            {message === null ? null : ': '}
+            <Said>{message ?? ''}</Said>
+          </>
+        ),
+      },
+    ],
   }))
   const line = (label: string, text: React.ReactNode, is_there: boolean) =>
-    is_there ? [{ label, text, bad: false }] : []
+    is_there ? [{ label, bad: false, parts: [{ text, bad: false }] }] : []
   return (
     <BriefCard
       bound={waiting ? tDecide.gate.brief.bound : tDecide.gate.brief.was_bound}

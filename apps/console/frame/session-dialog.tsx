@@ -42,7 +42,9 @@ export const SessionDialog = () => {
   }
   const end = (result: SignIn | null) => {
     setStep(undefined)
-    if (!result?.ok) setError(result && signInError(result, display().zone))
+    // The name is known here, so only the password can be wrong.
+    const said = result?.ok === false ? signInError(result, display().zone) : null
+    if (!result?.ok) setError(said === tLogin.wrong ? tSession.wrong : said)
   }
   if (step)
     return (

@@ -1,6 +1,7 @@
 import type { GateSubject } from '../api/types.ts'
 import { valueText } from '../values/diff.tsx'
 import { Ticket } from '../values/ticket.tsx'
+import { Reason } from '../votes/brief.tsx'
 import { tChange } from '../words/change.ts'
 import { quoted } from '../words/frame/language.ts'
 import { tCommand } from '../words/operations/command.ts'
@@ -20,7 +21,9 @@ export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject[
         {reason === null ? null : (
           <>
             <dt>{tCommand.reason}</dt>
-            <dd>{quoted(reason)}</dd>
+            <dd>
+              <Reason>{quoted(reason)}</Reason>
+            </dd>
           </>
         )}
         <dt>{tChange.intervene.by}</dt>

@@ -1,22 +1,17 @@
-import { Suspense } from 'react'
 import type { Gate } from '../api/types.ts'
-import { lazyPart } from '../ui/lazy.ts'
-import { Loading } from '../ui/page.tsx'
-import { OperationLink } from '../values/links.tsx'
+import { Conflicts } from '../values/conflicts.tsx'
+import { AffectedTable } from '../votes/affected.tsx'
 import { tDecide } from '../words/decide.ts'
 import { Fold } from './subject.tsx'
 
 const SHOWN = 20
-const AffectedTable = lazyPart(() => import('../votes/affected.tsx').then((part) => ({ default: part.AffectedTable })))
 
 /** The rest of the context of a gate, folded: dependents, policies, other operations, the evidence so far. */
 export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
   <Fold title={tDecide.gate.context}>
     {context.affected ? (
       <Part title={tDecide.gate.dependents} show>
-        <Suspense fallback={<Loading rows={1} />}>
-          <AffectedTable affected={context.affected} />
-        </Suspense>
+        <AffectedTable affected={context.affected} />
       </Part>
     ) : null}
     <Part title={tDecide.gate.policies} show={context.policy_results.length > 0}>
@@ -32,14 +27,7 @@ export const GateContextView = ({ gate: { context } }: { gate: Gate }) => (
       </ul>
     </Part>
     <Part title={tDecide.gate.conflicts} show={context.conflicts.length > 0}>
-      <ul className="flex flex-col gap-1">
-        {context.conflicts.map(({ operation_id, title, message }) => (
-          <li key={`${operation_id} ${message}`}>
-            {operation_id ? <OperationLink id={operation_id}>{title ?? operation_id}</OperationLink> : null}{' '}
-            <span lang="en">{message}</span>
-          </li>
-        ))}
-      </ul>
+      <Conflicts conflicts={context.conflicts} />
     </Part>
     <Part title={tDecide.gate.evidence} show={context.evidence.length > 0}>
       <ul className="flex flex-col gap-1">

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
+import { Suspense } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Gate } from '../api/types.ts'
 import { Brief } from '../briefs/gate.tsx'
@@ -7,17 +8,20 @@ import { useDeciding } from '../command/deciding.ts'
 import { gateQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
 import { readOf, UnreadPage } from '../ui/failure.tsx'
+import { lazyPart } from '../ui/lazy.ts'
 import { Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { useTimeWords } from '../values/time.tsx'
-import { AfterDecision, DecidePanel, type Verdict } from '../votes/panel.tsx'
+import { AfterDecision, DecidePanel, didWord, type Verdict } from '../votes/panel.tsx'
 import { ruleWords, Votes } from '../votes/votes.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { GateContextView } from './context.tsx'
 import { GateSubjectView } from './subject.tsx'
+
+/** Folded, so it may come later. */
+const GateContextView = lazyPart(() => import('./context.tsx').then((part) => ({ default: part.GateContextView })))
 
 /** One gate: its question, the brief of the decision, and the decision; the rest is folded below. */
 export const GatePage = () => {
@@ -50,7 +54,9 @@ export const GatePage = () => {
             {gate.subject ? (
               <GateSubjectView subject={gate.subject} names={gate.brief?.names ?? {}} order={gate.brief?.order ?? []} />
             ) : null}
-            <GateContextView gate={gate} />
+            <Suspense fallback={null}>
+              <GateContextView gate={gate} />
+            </Suspense>
           </section>
           {gate.votes.length > 0 ? (
             <Card title={tDecide.gate.votes}>
@@ -74,13 +80,13 @@ export const GatePage = () => {
 
 const CONTEXT_AGES_MS = 30_000
 
-/** The decision; tells a person whose dialog was still open that someone else decided first. */
+/** The decision; tells a person whose dialog was still open who decided meanwhile. */
 const Outcome = ({ gate, late, ref }: OutcomeProps) => (
   <section ref={ref} tabIndex={-1} className="card flex flex-col items-start gap-3 p-4" aria-label={tDecide.gate.panel}>
     <Status state={gate.status} badge />
     <StatusWords gate={gate} />
     {late && gate.decided && gate.status !== 'expired' && !isMe(gate.decided.by) ? (
-      <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by))}</p>
+      <p role="alert">{tDecide.gate.too_late(nameOf(gate.decided.by), didWord(gate.status))}</p>
     ) : null}
     {gate.decided?.by ? <AfterDecision gate={gate} /> : null}
   </section>

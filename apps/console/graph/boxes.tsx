@@ -9,13 +9,10 @@ import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import type { Point } from './layout.ts'
 import type { Mark } from './patched.ts'
-import { useGateState, useGroupCounts, useNodeState } from './states.ts'
+import { useEmphasis, useGateState, useGroupCounts, useNodeState } from './states.ts'
 
 type Data = {
   name: string
-  at: boolean
-  selected: boolean
-  only: string | undefined
   fold: (group: string) => void
   mark: Mark | undefined
   /** Whether the drawing compares two graphs; then a box without a mark is unchanged. */
@@ -33,16 +30,13 @@ const Ends = () => (
 
 /** One node of the plan: name, attempt, and status as a shape and a word. Its size is fixed, so it is not measured. */
 export const StepNode = memo(({ id, data }: NodeProps) => {
-  const { at, selected, only, mark, patched } = data as Data
+  const { mark, patched } = data as Data
   const { node, look } = useNodeState(id)
+  const emphasis = useEmphasis(id, look?.word)
   if (node === undefined || look === undefined) return null
-  if (patched) return <ComparedStep node={node} look={look} mark={mark} at={at} />
-  const dim = only !== undefined && only !== look.word
+  if (patched) return <ComparedStep node={node} look={look} mark={mark} emphasis={emphasis} />
   return (
-    <div
-      className={`step tone-${look.tone} ${at ? 'at' : ''} ${selected ? 'chosen' : ''} ${dim ? 'dim' : ''} ${node.kind}`}
-      data-word={look.word}
-    >
+    <div className={`step tone-${look.tone} ${emphasis} ${node.kind}`} data-word={look.word}>
       <Ends />
       <ShapeIcon shape={look.shape} tone={look.tone} size={18} />
       <div className="min-w-0 flex-1">
@@ -58,14 +52,11 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   )
 })
 
-type ComparedStepProps = Pick<Data, 'mark' | 'at'> & { node: GraphNode; look: StatusLook }
+type ComparedStepProps = Pick<Data, 'mark'> & { node: GraphNode; look: StatusLook; emphasis: string }
 
 /** A node in a comparison: added, removed or changed, as sign, word and color; else its state, once it has begun. */
-const ComparedStep = ({ node: { name, kind, state }, look, mark, at }: ComparedStepProps) => (
-  <div
-    className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${at ? 'at' : ''} ${kind}`}
-    data-mark={mark}
-  >
+const ComparedStep = ({ node: { name, kind, state }, look, mark, emphasis }: ComparedStepProps) => (
+  <div className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${emphasis} ${kind}`} data-mark={mark}>
     <Ends />
     {mark || state === 'pending' ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
     <div className="min-w-0 flex-1">
@@ -83,18 +74,14 @@ const ComparedStep = ({ node: { name, kind, state }, look, mark, at }: ComparedS
 
 /** A gate before its guarded nodes: its question, and whether it is open, approved or rejected. Round, not square. */
 export const GateBox = memo(({ id, data }: NodeProps) => {
-  const { at, selected, only, mark, patched } = data as Data
+  const { mark, patched } = data as Data
   const gate = useGateState(id)
-  if (gate === undefined) return null
-  const look = lookOf(gate.state)
-  const dim = !patched && only !== undefined && only !== look.word
+  const look = gate && lookOf(gate.state)
+  const emphasis = useEmphasis(id, look?.word)
+  if (gate === undefined || look === undefined) return null
   const tone = patched ? (mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same') : `tone-${look.tone}`
   return (
-    <div
-      className={`step gate ${tone} ${at ? 'at' : ''} ${selected ? 'chosen' : ''} ${dim ? 'dim' : ''}`}
-      data-gate={gate.gate_id}
-      data-mark={mark}
-    >
+    <div className={`step gate ${tone} ${emphasis}`} data-gate={gate.gate_id} data-mark={mark}>
       <Ends />
       {patched ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
       <div className="min-w-0 flex-1">
@@ -145,11 +132,12 @@ export const GroupFrame = memo(({ id, data }: NodeProps) => {
 
 /** A folded group: its name and its number of nodes in each state, worst first. */
 export const FoldedGroup = memo(({ id, data }: NodeProps) => {
-  const { name, fold, at } = data as Data
+  const { name, fold } = data as Data
+  const emphasis = useEmphasis(id)
   return (
     <button
       type="button"
-      className={`step folded ${at ? 'at' : ''}`}
+      className={`step folded ${emphasis}`}
       tabIndex={-1}
       onClick={() => fold(id)}
       aria-label={tOperation.graph.expand(name)}

@@ -1,8 +1,17 @@
 import '@xyflow/react/dist/base.css'
 import '../styles/graph.css'
-import { MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow, useStore, useStoreApi } from '@xyflow/react'
+import {
+  getViewportForBounds,
+  MiniMap,
+  type Node,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStore,
+  useStoreApi,
+} from '@xyflow/react'
 import { type LucideIcon, Maximize, Minus, Plus } from 'lucide-react'
-import { useCallback, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { memo, useCallback, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { lookOf } from '../../shared/contracts/client/status.ts'
 import type { Graph } from '../api/types.ts'
 import { statusWord } from '../values/status.tsx'
@@ -12,7 +21,7 @@ import { heightOf, MAP, sizeOf, toEdges, toNodes, within } from './elements.ts'
 import { gateOfBox } from './gates.ts'
 import { type Drawing, drawGraph, drawingKey, warmUp } from './layout.ts'
 import type { PatchedGraph } from './patched.ts'
-import { StatesContext } from './states.ts'
+import { Emphasis, EmphasisContext, StatesContext } from './states.ts'
 import { neighbour } from './walk.ts'
 
 warmUp()
@@ -23,6 +32,8 @@ const EDGE_TYPES = { line: LineEdge }
 const READABLE = 0.85
 /** Below this zoom a name does not fit into its box. */
 const NAMED = 0.5
+const FAR = 0.1
+const PADDING = 0.06
 
 type Props = {
   graph: Graph
@@ -42,11 +53,11 @@ type Props = {
 }
 
 /** The drawing: fixed positions, a state for each box. It has one tab stop; arrow keys move through it. */
-export const GraphCanvas = (props: Props) => (
+export const GraphCanvas = memo((props: Props) => (
   <ReactFlowProvider>
     <Canvas {...props} />
   </ReactFlowProvider>
-)
+))
 
 const Canvas = (props: Props) => {
   const { graph, name, folded, label, patched } = props
@@ -94,14 +105,13 @@ const useCamera = ({ graph, selected, patched, seek }: Props, drawing: Drawing |
   const store = useStoreApi()
   const states = useContext(StatesContext)
   const first = useRef(true)
-  const fitAll = useCallback(() => flow.fitView({ padding: 0.06, maxZoom: 1 }), [flow])
+  const fitAll = useCallback(() => flow.fitView({ padding: PADDING, maxZoom: 1 }), [flow])
 
   const show = useCallback(
-    (id: string) => {
+    (id: string, zoom = Math.max(flow.getZoom(), READABLE)) => {
       const box = drawing?.boxes.find((candidate) => candidate.id === id)
       if (box === undefined) return
       const parent = drawing?.boxes.find((candidate) => candidate.id === box.parent)
-      const zoom = Math.max(flow.getZoom(), READABLE)
       const pane = store.getState()
       const { width, height } = sizeOf(drawing)
       const x = within((parent?.x ?? 0) + box.x + box.width / 2, width, pane.width / zoom)
@@ -115,13 +125,14 @@ const useCamera = ({ graph, selected, patched, seek }: Props, drawing: Drawing |
   const begin = useCallback(() => {
     if (drawing === null || !first.current) return
     first.current = false
-    void fitAll().then(() => {
-      if (flow.getZoom() >= READABLE) return
-      const urgent = [...graph.nodes].sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
-      const id = selected ?? patched?.marks.keys().next().value ?? urgent?.node_id
-      if (id !== undefined) show(id)
-    })
-  }, [drawing, fitAll, flow, graph.nodes, patched, selected, show, states])
+    const pane = store.getState()
+    // The whole of a large drawing is not tried first: every box would be drawn for it.
+    const whole = getViewportForBounds({ x: 0, y: 0, ...sizeOf(drawing) }, pane.width, pane.height, FAR, 1, PADDING)
+    const urgent = [...graph.nodes].sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
+    const id = selected ?? patched?.marks.keys().next().value ?? urgent?.node_id
+    if (whole.zoom >= READABLE || id === undefined) void fitAll()
+    else show(id, READABLE)
+  }, [drawing, fitAll, graph.nodes, patched, selected, show, states, store])
 
   useEffect(() => {
     if (seek !== undefined && !first.current) show(seek)
@@ -195,41 +206,45 @@ type DrawnProps = Props & { drawing: Drawing; at: string | undefined; begin: () 
 
 const Drawn = ({ drawing, graph, at, selected, only, fold, patched, begin, press }: DrawnProps) => {
   const states = useContext(StatesContext)
-  const nodes = useMemo(
-    () => toNodes(drawing, graph, { at, selected, only, fold, patched }),
-    [drawing, graph, at, selected, only, fold, patched],
-  )
+  const nodes = useMemo(() => toNodes(drawing, graph, { fold, patched }), [drawing, graph, fold, patched])
   const edges = useMemo(() => toEdges(drawing, graph, patched), [drawing, graph, patched])
+  const [emphasis] = useState(() => new Emphasis())
+  // Before the paint of the key, and in the boxes alone.
+  useLayoutEffect(() => emphasis.point({ at, selected, only }), [emphasis, at, selected, only])
+  const latest = useRef(press)
+  latest.current = press
+  const click = useCallback((_: unknown, node: Node) => latest.current(node), [])
+  const mapClass = useCallback(
+    ({ type, id }: Node) => `map-${type} tone-${patched ? markTone(patched, id) : toneOf(states, id)}`,
+    [patched, states],
+  )
   return (
-    <ReactFlow
-      nodes={nodes}
-      edges={edges}
-      nodeTypes={NODE_TYPES}
-      edgeTypes={EDGE_TYPES}
-      onInit={begin}
-      onNodeClick={(_, node) => press(node)}
-      minZoom={0.1}
-      maxZoom={1.5}
-      nodesDraggable={false}
-      nodesConnectable={false}
-      nodesFocusable={false}
-      edgesFocusable={false}
-      elementsSelectable={false}
-      disableKeyboardA11y
-      onlyRenderVisibleElements
-      zoomOnDoubleClick={false}
-      preventScrolling={false}
-      zoomOnScroll={false}
-      proOptions={{ hideAttribution: true }}
-    >
-      <Labels />
-      <MiniMap
-        pannable
-        ariaLabel={null}
-        nodeClassName={({ type, id }) => `map-${type} tone-${patched ? markTone(patched, id) : toneOf(states, id)}`}
-        style={MAP}
-      />
-    </ReactFlow>
+    <EmphasisContext value={emphasis}>
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        edgeTypes={EDGE_TYPES}
+        onInit={begin}
+        onNodeClick={click}
+        minZoom={FAR}
+        maxZoom={1.5}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        nodesFocusable={false}
+        edgesFocusable={false}
+        elementsSelectable={false}
+        disableKeyboardA11y
+        onlyRenderVisibleElements
+        zoomOnDoubleClick={false}
+        preventScrolling={false}
+        zoomOnScroll={false}
+        proOptions={{ hideAttribution: true }}
+      >
+        <Labels />
+        <MiniMap pannable ariaLabel={null} nodeClassName={mapClass} style={MAP} />
+      </ReactFlow>
+    </EmphasisContext>
   )
 }
 

@@ -1,4 +1,4 @@
-import type { Edge, Node } from '@xyflow/react'
+import { type Edge, type Node, Position } from '@xyflow/react'
 import type { Graph } from '../api/types.ts'
 import { gateOfBox } from './gates.ts'
 import type { Drawing } from './layout.ts'
@@ -26,34 +26,21 @@ export const heightOf = (drawing: Drawing | null): number => {
   return height === 0 ? 0 : height * 0.9 + 2 * (MAP.height + 24)
 }
 
-type Marks = {
-  at: string | undefined
-  selected: string | undefined
-  only: string | undefined
-  fold: (group: string) => void
-  patched: PatchedGraph | undefined
-}
+type Marks = { fold: (group: string) => void; patched: PatchedGraph | undefined }
 
-export function toNodes(drawing: Drawing, graph: Graph, { at, selected, only, fold, patched }: Marks): Node[] {
+/** The boxes with their sizes and the ends of their lines; otherwise React Flow draws every box to measure it. */
+export function toNodes(drawing: Drawing, graph: Graph, { fold, patched }: Marks): Node[] {
   const names = new Map(graph.groups.map((group) => [group.group_id, group.name]))
   return drawing.boxes.map(
-    (box): Node => ({
-      id: box.id,
-      type: box.kind,
-      position: { x: box.x, y: box.y },
-      width: box.width,
-      height: box.height,
-      data: {
-        name: names.get(box.id) ?? box.id,
-        at: at === box.id,
-        selected: selected === box.id,
-        only,
-        fold,
-        mark: patched?.marks.get(box.id),
-        patched: patched !== undefined,
-      },
-      ...(box.parent === undefined ? {} : { parentId: box.parent }),
-      ...(box.kind === 'group' ? { zIndex: -1 } : {}),
+    ({ id, kind, x, y, width, height, parent }): Node => ({
+      ...{ id, type: kind, position: { x, y }, width, height, measured: { width, height } },
+      handles: [
+        { type: 'target', position: Position.Left, x: 0, y: height / 2 },
+        { type: 'source', position: Position.Right, x: width, y: height / 2 },
+      ],
+      data: { name: names.get(id) ?? id, fold, mark: patched?.marks.get(id), patched: patched !== undefined },
+      ...(parent === undefined ? {} : { parentId: parent }),
+      ...(kind === 'group' ? { zIndex: -1 } : {}),
     }),
   )
 }

@@ -142,3 +142,38 @@ export const countLooks = (states: GraphStates, nodes: GraphNode[]): { look: Sta
   }
   return [...counts.values()].sort((a, b) => a.look.rank - b.look.rank)
 }
+
+type Pointed = { at?: string | undefined; selected?: string | undefined; only?: string | undefined }
+
+/**
+ * The box that the keys have reached, the selected box, and the state that the legend singles out. They are no data of
+ * the boxes: React Flow would adopt and draw every box anew at each key.
+ */
+export class Emphasis {
+  private pointed: Pointed = {}
+  private readonly listeners = new Set<() => void>()
+
+  point(pointed: Pointed): void {
+    this.pointed = pointed
+    for (const listener of this.listeners) listener()
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => void this.listeners.delete(listener)
+  }
+
+  /** The classes of a box in the state `word`. */
+  classes(id: string, word: string | undefined): string {
+    const { at, selected, only } = this.pointed
+    const dim = word !== undefined && only !== undefined && only !== word
+    return [at === id && 'at', selected === id && 'chosen', dim && 'dim'].filter(Boolean).join(' ')
+  }
+}
+
+export const EmphasisContext = createContext(new Emphasis())
+
+export const useEmphasis = (id: string, word?: string): string => {
+  const emphasis = useContext(EmphasisContext)
+  return useSyncExternalStore(emphasis.subscribe, () => emphasis.classes(id, word))
+}

@@ -2,29 +2,37 @@ import type { Box, Drawing, Point } from './layout.ts'
 
 /** The box that an arrow key leads to: right and left along the edges, up and down to neighbors. Pure. */
 export const neighbour = (drawing: Drawing, at: string, step: 'right' | 'left' | 'up' | 'down'): string => {
+  const all = new Map(drawing.boxes.map((box) => [box.id, box]))
   const boxes = drawing.boxes.filter((box) => box.kind !== 'group')
-  const here = boxes.find((box) => box.id === at) ?? boxes[0]
+  const found = all.get(at)
+  const here = found === undefined || found.kind === 'group' ? boxes[0] : found
   if (here === undefined) return at
-  const middle = centreOf(drawing, here)
-  const near = (ids: readonly Box[]): string | undefined =>
-    [...ids].sort((a, b) => distance(centreOf(drawing, a), middle) - distance(centreOf(drawing, b), middle))[0]?.id
+  const centreOf = (box: Box): Point => {
+    const parent = box.parent === undefined ? undefined : all.get(box.parent)
+    return { x: (parent?.x ?? 0) + box.x + box.width / 2, y: (parent?.y ?? 0) + box.y + box.height / 2 }
+  }
+  const middle = centreOf(here)
+  const near = (ids: readonly Box[]): string | undefined => {
+    let [best, least]: [string | undefined, number] = [undefined, Number.POSITIVE_INFINITY]
+    for (const box of ids) {
+      const far = distance(centreOf(box), middle)
+      if (far < least) [best, least] = [box.id, far]
+    }
+    return best
+  }
   if (step === 'right' || step === 'left') {
-    const ids = drawing.lines
+    const ends = drawing.lines
       .filter((line) => (step === 'right' ? line.from : line.to) === here.id)
       .map((line) => (step === 'right' ? line.to : line.from))
-    return near(boxes.filter((box) => ids.includes(box.id))) ?? here.id
+    const ids = new Set(ends)
+    return near(boxes.filter((box) => ids.has(box.id))) ?? here.id
   }
   const sign = step === 'down' ? 1 : -1
   const sameColumn = boxes.filter((box) => {
-    const centre = centreOf(drawing, box)
+    const centre = centreOf(box)
     return Math.abs(centre.x - middle.x) < box.width / 2 && (centre.y - middle.y) * sign > 0
   })
   return near(sameColumn) ?? here.id
-}
-
-const centreOf = (drawing: Drawing, box: Box): Point => {
-  const parent = box.parent === undefined ? undefined : drawing.boxes.find((candidate) => candidate.id === box.parent)
-  return { x: (parent?.x ?? 0) + box.x + box.width / 2, y: (parent?.y ?? 0) + box.y + box.height / 2 }
 }
 
 const distance = (a: Point, b: Point): number => Math.hypot(a.x - b.x, a.y - b.y)

@@ -32,6 +32,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
   const interventions = interventionsOfOperation(operation)
   const again = useMayCreate() && ended
   const intervene = interventions.offered.find(mayPress) ?? interventions.offered[0]
+  const apart = mayPress(intervene) || isNever(intervene)
   useWishes(operation.operation_id, (what) => {
     const action = { pause: pausable, resume: resumable, cancel, intervene }[what]
     if (mayPress(action)) setOpen(what as OperationCommand | 'intervene')
@@ -96,8 +97,8 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
       {ended ? null : (
         <WhyNot
           actions={[paused ? resumable : pausable, ...interventions.offered, cancel, propose]}
-          // If one intervention is possible, its dialog says why others are not.
-          fold={(action) => isNever(action) || (mayPress(intervene) && interventions.offered.includes(action))}
+          // If one intervention is possible, its dialog says why others are not. Without the button a reason stands alone.
+          fold={(action) => isNever(action) || (apart && interventions.offered.includes(action))}
         />
       )}
       {open ? (

@@ -13,6 +13,7 @@ import { Heading, Page } from '../ui/page.tsx'
 import { ProgressBar } from '../ui/progress.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
+import { BlockedOn } from '../values/blocked.tsx'
 import { NewLink, OperationLink } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
@@ -145,6 +146,7 @@ const leadOf = (selection: Selection): Column<OperationRow> => ({
 const COLUMNS: Column<OperationRow>[] = [
   {
     name: tOperation.operations.status,
+    className: 'whole',
     width: '9rem',
     cell: (row) => <OperationStatusMark status={row.status} blockedOn={row.blocked_on} />,
   },
@@ -161,12 +163,12 @@ const COLUMNS: Column<OperationRow>[] = [
     name: tOperation.operations.waiting_on,
     width: 'minmax(0, 1.5fr)',
     className: 'max-w-56 wrap-anywhere',
-    cell: ({ blocked_on: [first] }) => (first ? <span lang="en">{first.message}</span> : null),
+    cell: ({ blocked_on }) => (blocked_on[0] ? <BlockedOn by={blocked_on.slice(0, 1)} /> : null),
   },
   { name: tOperation.operations.who, className: 'more', cell: (row) => <Person who={row.requester} /> },
   {
     name: tOperation.operations.started,
-    className: 'more',
+    className: 'more whole',
     width: '7.5rem',
     cell: (row) => (row.started_at ? <TimeText at={row.started_at} /> : null),
   },

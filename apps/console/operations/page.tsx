@@ -15,7 +15,6 @@ import { nameOf } from '../values/person.tsx'
 import { OperationStatusMark } from '../values/status.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { DurationText, TimeText, useNow } from '../values/time.tsx'
-import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { OperationActions } from './actions.tsx'
 import { OperationSentence } from './sentence.tsx'
@@ -28,18 +27,19 @@ export const OperationPage = () => {
   useTopic(`operation:${operation_id}`)
   const query = useQuery(operationQuery(operation_id))
   const operation = readOf(query)
-  const heading = `${t.noun.operation} ${shortId(operation_id)}`
+  const title = tOperation.operations.operation
+  const heading = `${title} ${shortId(operation_id)}`
   // A server fault replaces the head of the page; the views below read on their own.
   const fault = query.isError && !isRefusal(query.error)
   if (operation === undefined && !fault)
-    return <UnreadPage title={t.noun.operation} heading={heading} query={query} noun="operation" />
+    return <UnreadPage title={title} heading={heading} query={query} noun="operation" />
   return (
     <Page wide>
       {operation ? (
         <Head operation={operation} />
       ) : (
         <>
-          <Heading title={t.noun.operation}>{heading}</Heading>
+          <Heading title={title}>{heading}</Heading>
           <Failure error={query.error} retry={() => void query.refetch()} />
         </>
       )}

@@ -1,5 +1,6 @@
 import type { Operation } from '../api/types.ts'
 import { duration } from '../kit/format.ts'
+import { BlockedOn } from '../values/blocked.tsx'
 import { GateLink, NodeLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -51,10 +52,9 @@ const Why = ({ operation }: { operation: Operation }) => {
   return text === undefined ? null : <p className="max-w-text text-muted wrap-anywhere">{text}</p>
 }
 
-/** The server says in English what blocks the operation. */
 const Blocked = ({ by }: { by: Operation['blocked_on'] }) => (
   <>
-    {tOperation.operation.sentence.blocked} <span lang="en">{by.map(({ message }) => message).join('; ')}</span>
+    {tOperation.operation.sentence.blocked} <BlockedOn by={by} />
   </>
 )
 

@@ -94,7 +94,7 @@ const Dialog = ({ patch: now, check, nodeName, verdict, own, close }: DialogProp
   const needed = !approve || patch.required.comment_on_approve
   return (
     <CommandDialog
-      title={patch.reason}
+      title={`${approve ? tDecide.gate.approve : own ? tChange.patch.withdraw : tDecide.gate.reject}: ${patch.reason}`}
       button={
         approve ? tChange.patch.approve_count(patch.changes.length) : own ? tChange.patch.withdraw : tDecide.gate.reject
       }

@@ -15,6 +15,7 @@ import { OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
+import { didWord } from '../votes/panel.tsx'
 import { nodeNames } from '../votes/patch-words.ts'
 import { VoteList } from '../votes/votes.tsx'
 import { tChange } from '../words/change.ts'
@@ -134,7 +135,9 @@ const Outcome = ({ patch, mayPropose, late, ref }: OutcomeProps) => {
           {nameOf(decided.by)}, <TimeText at={decided.at} form="both" />
         </p>
       ) : null}
-      {late && decided && !isMe(decided.by) ? <p role="alert">{tDecide.gate.too_late(nameOf(decided.by))}</p> : null}
+      {late && decided && !isMe(decided.by) ? (
+        <p role="alert">{tDecide.gate.too_late(nameOf(decided.by), didWord(patch.status))}</p>
+      ) : null}
       {status === 'not_applicable' ? (
         rebase === null ? (
           <p className="flex gap-2 text-muted">

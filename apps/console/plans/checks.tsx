@@ -1,6 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import type { Plan } from '../api/types.ts'
-import { OperationLink } from '../values/links.tsx'
+import { Conflicts } from '../values/conflicts.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { AffectedTable } from '../votes/affected.tsx'
 import { t } from '../words/index.ts'
@@ -12,7 +11,7 @@ export const PlanChecks = ({ plan }: { plan: Plan }) => (
     <Risk plan={plan} />
     <Impact plan={plan} />
     <Policies plan={plan} />
-    <Conflicts plan={plan} />
+    <Obstacles plan={plan} />
     {plan.warnings.length > 0 ? (
       <Part title={tPlan.plan.warnings}>
         <ul className="flex flex-col gap-1">
@@ -97,26 +96,10 @@ const Policies = ({ plan }: { plan: Plan }) => (
   </Part>
 )
 
-const Conflicts = ({ plan }: { plan: Plan }) => (
+const Obstacles = ({ plan }: { plan: Plan }) => (
   <Part title={tPlan.plan.conflicts}>
     {plan.conflicts.length === 0 ? <p className="text-muted">{tPlan.plan.no_conflicts}</p> : null}
-    <ul className="flex flex-col gap-1">
-      {plan.conflicts.map(({ kind, id, resource_id, message }) => (
-        <li key={`${kind} ${id} ${resource_id}`} lang="en" className="wrap-anywhere">
-          {kind === 'lease' || kind === 'dependent' ? (
-            <OperationLink id={id} data-row="">
-              {message}
-            </OperationLink>
-          ) : kind === 'plan' ? (
-            <Link to="/plans/$plan_id" params={{ plan_id: id }} search={{ tab: 'changes' }} data-row="">
-              {message}
-            </Link>
-          ) : (
-            message
-          )}
-        </li>
-      ))}
-    </ul>
+    <Conflicts conflicts={plan.conflicts} />
     {plan.windows.length > 0 ? <p>{tPlan.plan.windows(plan.windows)}</p> : null}
   </Part>
 )

@@ -10,27 +10,29 @@ import { Heading, Loading, Page } from './page.tsx'
 type Violation = { pointer: string; message: string }
 type Told = Pick<Problem, 'detail' | 'code' | 'violations'> & Partial<Problem>
 
-/** The text of a refusal: the page's translation if it has one, the server's text below, and the request id. */
+/** The text of a refusal: the page's own instead (`detail`), or its translation above the server's; the request id. */
 export const ProblemText = ({ problem, detail }: { problem: Told; detail?: string | undefined }) => {
   const said = useRefusal(problem.code)
   return (
     <div className="flex flex-col gap-1">
-      {said?.map((words) => (
-        <p key={words}>{words}</p>
-      ))}
       {detail ? (
         <p>{detail}</p>
       ) : (
-        <p lang="en" className={said && 'text-meta text-muted'}>
-          {problem.detail}
-        </p>
+        <>
+          {said?.map((words) => (
+            <p key={words}>{words}</p>
+          ))}
+          <p lang="en" className={said && 'text-meta text-muted'}>
+            {problem.detail}
+          </p>
+          {problem.hint && !said ? (
+            <p lang="en" className="text-muted">
+              {problem.hint}
+            </p>
+          ) : null}
+          <Violations detail={problem.detail} violations={problem.violations ?? []} />
+        </>
       )}
-      {problem.hint && !said ? (
-        <p lang="en" className="text-muted">
-          {problem.hint}
-        </p>
-      ) : null}
-      <Violations detail={problem.detail} violations={problem.violations ?? []} />
       {problem.request_id ? (
         <p className="flex items-center gap-1 text-meta text-muted">
           {t.problem.request_id} <code>{problem.request_id}</code> <CopyButton text={problem.request_id} />

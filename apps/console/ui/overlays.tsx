@@ -58,8 +58,11 @@ type DialogProps = {
   wide?: boolean
 }
 
-/** News in a dialog that is to be read first (`data-first`), else the library's choice. */
-const firstOf = (): HTMLElement | true => document.querySelector<HTMLElement>('[role=dialog] [data-first]') ?? true
+/** News that is to be read first (`data-first`), else the title: Enter at once must neither close nor decide. */
+const firstOf = (): HTMLElement | true => {
+  const first = (selector: string) => document.querySelector<HTMLElement>(`[role=dialog] ${selector}`)
+  return first('[data-first]') ?? first('h2[tabindex]') ?? true
+}
 
 /** A dialog: holds the focus, closes with Escape, returns the focus to the element that opened it. */
 export const DialogFrame = ({ title, close, children, footer, dismissible = true, wide = false }: DialogProps) => (
@@ -69,7 +72,10 @@ export const DialogFrame = ({ title, close, children, footer, dismissible = true
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className={wide ? 'dialog wide' : 'dialog'} initialFocus={firstOf}>
           <div className="flex items-start gap-3 border-b border-line px-6 py-4">
-            <Dialog.Title className="min-w-0 flex-1 text-title font-semibold wrap-anywhere">
+            <Dialog.Title
+              {...(dismissible && { tabIndex: -1 })}
+              className="min-w-0 flex-1 text-title font-semibold wrap-anywhere"
+            >
               {shown(title)}
             </Dialog.Title>
             {dismissible ? (

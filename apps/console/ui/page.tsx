@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useLocation } from '@tanstack/react-router'
+import { useLocation, useMatch } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { shown } from '../kit/format.ts'
 import { markWaiting } from '../kit/mark.ts'
@@ -8,7 +8,8 @@ import { meQuery, waitingFor } from '../queries/me.ts'
 import { sessionPhase } from '../session/token.ts'
 import { t } from '../words/index.ts'
 
-let shownPath: string | undefined
+/** The path that was opened first, where the browser has put the focus; empty once it was left. */
+let firstPath: string | undefined
 
 /** The only `h1` of the page. It takes the focus after a change of page, so that a screen reader announces the page. */
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
@@ -24,10 +25,14 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   useEffect(() => {
     if (inside) noteOpened(title, { href, pathname })
   }, [inside, title, href, pathname])
+  // Its own path: the location is ahead of the page, whose heading would take the focus with it.
+  const path = useMatch({ strict: false, shouldThrow: false, select: (match) => match.pathname })
   useEffect(() => {
-    if (shownPath !== undefined && shownPath !== pathname) heading.current?.focus({ preventScroll: true })
-    shownPath = pathname
-  }, [pathname])
+    firstPath ??= path
+    if (firstPath === path) return
+    firstPath = ''
+    heading.current?.focus({ preventScroll: true })
+  }, [path])
   return (
     <h1 ref={heading} tabIndex={-1} className="min-w-0 text-h1 font-semibold wrap-anywhere">
       {typeof children === 'string' ? shown(children) : children}

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { Fragment, useState } from 'react'
 import { byActionWeight } from '../../shared/contracts/action-weight.ts'
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
@@ -20,6 +21,25 @@ const STEPS = 6
 
 /** Text from a person or a target, isolated so that it cannot change the direction of the text around it. */
 export const Said = ({ children }: { children: string }) => <bdi>{shown(children)}</bdi>
+
+/** More characters than three lines of a brief hold. */
+const LONG = 320
+
+/** A reason; a long one shows three lines until the rest is asked for, so that the decision stays in view. */
+export const Reason = ({ children }: { children: string }) => {
+  const [whole, setWhole] = useState(children.length <= LONG)
+  if (whole) return <Said>{children}</Said>
+  return (
+    <>
+      <span className="line-clamp-3 print:line-clamp-none">
+        <Said>{children}</Said>
+      </span>
+      <button type="button" className="text-accent underline print:hidden" onClick={() => setWhole(true)}>
+        {t.nav.more}
+      </button>
+    </>
+  )
+}
 
 type BriefCardProps = {
   bound: string
@@ -61,17 +81,25 @@ export const BriefCard = ({ bound, context, lines, asks, children }: BriefCardPr
   </section>
 )
 
-type Drawn = Omit<Line, 'text'> & { text: React.ReactNode }
-export const BriefLine = ({ line: { label, text, bad } }: { line: Drawn }) => (
+type Drawn = Omit<Line, 'parts' | 'news'> & { parts: readonly { text: React.ReactNode; bad: boolean }[] }
+export const BriefLine = ({ line: { label, parts, bad } }: { line: Drawn }) => (
   <div>
     <dt>{label}</dt>
-    <dd className={bad ? 'flex gap-2 font-medium text-bad' : undefined}>
+    <dd className={bad ? 'flex gap-2' : undefined}>
       {bad ? (
         <span className="mt-0.5">
           <ShapeIcon shape="octagon" tone="bad" />
         </span>
       ) : null}
-      <span>{text}</span>
+      <span>
+        {parts.map((part, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a line never move
+          <Fragment key={at}>
+            {at > 0 ? ' · ' : null}
+            {part.bad ? <span className="font-medium text-bad">{part.text}</span> : part.text}
+          </Fragment>
+        ))}
+      </span>
     </dd>
   </div>
 )
@@ -81,7 +109,7 @@ type AsksProps = { name: string; reason: string; ticket: string | null; children
 /** Who asks, the reason and the ticket in their words. */
 export const Asks = ({ name, reason, ticket, children }: AsksProps) => (
   <>
-    <Said>{name}</Said>: <Said>{quoted(reason)}</Said>
+    <Said>{name}</Said>: <Reason>{quoted(reason)}</Reason>
     {ticket === null ? null : (
       <>
         {' · '}
@@ -164,7 +192,7 @@ const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
         ...Object.entries(counts)
           .filter(([, n]) => n > 0)
           .sort(([a], [b]) => byActionWeight(a, b))
-          .map(([action, n]) => words.action(n, t.change[action] ?? action)),
+          .map(([action, n]) => words.counted(n, t.change[action] ?? action)),
         ...(unknowns > 0 ? [words.unknowns(unknowns)] : []),
       ].join(', ')
 

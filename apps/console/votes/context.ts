@@ -26,19 +26,15 @@ const riskLine = ({ brief, context }: Gate): Line => {
   const { level = '', score = 0, factors = [] } = brief?.risk ?? {}
   const forbids = context.policy_results.filter(({ result }) => result === 'forbids')
   const { total = 0, at_least = false } = context.affected ?? {}
-  return line(
-    words.risk,
-    [
-      words.risk_of(
-        t.risk[level] ?? level,
-        score,
-        factors.map(({ factor, points }) => words.factor(factor, points)),
-      ),
-      total > 0 && words.dependents(total, at_least),
-      ...forbids.map(({ policy_id }) => words.forbids(policy_id)),
-    ],
-    forbids.length > 0,
-  )
+  return line(words.risk, [
+    words.risk_of(
+      t.risk[level] ?? level,
+      score,
+      factors.map(({ factor, points }) => words.factor(factor, points)),
+    ),
+    total > 0 && words.dependents(total, at_least),
+    ...forbids.map(({ policy_id }) => ({ text: words.forbids(policy_id), bad: true })),
+  ])
 }
 
 const timeLine = ({ brief, context }: Gate): Line => {
@@ -52,7 +48,7 @@ const timeLine = ({ brief, context }: Gate): Line => {
 
 /** How many of which types where, and the sizes of the batches. */
 export const whereWords = ({ types, regions, batches }: Places): string => {
-  const what = types.map(({ type_key, count }) => words.of_type(count, type_key)).join(', ')
+  const what = types.map(({ type_key, count }) => words.counted(count, type_key)).join(', ')
   return joined([
     regions.length > 0 ? `${what} ${words.in_regions(regions.map(shown))}` : what,
     batches.length > 1 && words.batches(batches),
@@ -82,9 +78,6 @@ const whoLine = (gate: Gate, at: (time: string) => string): Line => {
       : tDecide.gate.no_deadline,
   ])
 }
-
-/** Bad news is the same for a reader as long as this is the same. */
-export const newsOf = ({ news, text }: Line): string => news ?? text
 
 /** The bad lines of the context; otherwise the state of the canary or the targets. The dialog repeats them. */
 export const gravest = (gate: Gate, now: number): Line[] => {

@@ -9,10 +9,11 @@ import { ShapeIcon } from '../values/status.tsx'
 import { useNow } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { approveWords, BriefLine, ChangeLine } from './brief.tsx'
-import { backLine, gravest, newsOf } from './context.ts'
+import { backLine, gravest } from './context.ts'
 import { differencesOf } from './differences.ts'
 import { type DigestCheck, unchecked } from './digest.ts'
 import { signed } from './sign.ts'
+import { badWords } from './targets.ts'
 import { ruleOf } from './votes.tsx'
 
 type DecideDialogProps = {
@@ -33,10 +34,10 @@ export const DecideDialog = ({ gate, check, verdict, known, close }: DecideDialo
   const missing = gate.missing.reduce((sum, { count }) => sum + count, 0)
   const commentNeeded = !approve || ruleOf(gate).comment_on_approve === true
   const context = gravest(gate, now)
-  const worse = context.filter((line) => line.bad && !known.includes(newsOf(line)))
+  const worse = context.filter((line) => line.bad && !known.includes(line.news))
   return (
     <CommandDialog
-      title={gate.question}
+      title={`${approve ? tDecide.gate.approve : tDecide.gate.reject}: ${gate.question}`}
       button={approve ? approveWords(gate) : tDecide.gate.reject}
       danger={!approve}
       command={{
@@ -70,9 +71,9 @@ export const DecideDialog = ({ gate, check, verdict, known, close }: DecideDialo
         {worse.length > 0 ? (
           <div className="rounded-card bg-bad-soft p-3 text-bad" role="alert" tabIndex={-1} data-first="">
             <p className="font-medium">{tDecide.gate.brief.worse}</p>
-            {worse.map(({ label, text }) => (
+            {worse.map(({ label, parts }) => (
               <p key={label}>
-                {label}: {text}
+                {label}: {badWords(parts)}
               </p>
             ))}
           </div>

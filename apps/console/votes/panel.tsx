@@ -12,7 +12,7 @@ import { isMe } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
-import { gravest, newsOf } from './context.ts'
+import { gravest } from './context.ts'
 import { type DigestCheck, unchecked, useDigestCheck } from './digest.ts'
 import { votesInRound } from './votes.tsx'
 
@@ -30,7 +30,7 @@ export const DecidePanel = ({ gate, open, setOpen }: DecidePanelProps) => {
   const [known] = useState(() =>
     gravest(gate, serverNow())
       .filter(({ bad }) => bad)
-      .map(newsOf),
+      .map(({ news }) => news),
   )
   useWishes(gate.gate_id, (what) => {
     const may = mayDecide(gate, what, check)
@@ -213,3 +213,8 @@ const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean)
       : action.reason
         ? action
         : tDecide.gate.not_you
+
+const DID: Record<string, string> = { rejected: 'reject', withdrawn: 'withdraw' }
+
+/** The decision behind a status, as a verb. */
+export const didWord = (status: string): string => tDecide.gate.vote[DID[status] ?? 'approve'] ?? status

@@ -3,9 +3,12 @@ import { coarse, figure, shown, unbroken } from '../kit/format.ts'
 import { tDecide } from '../words/decide.ts'
 import { inSentence } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
+import { obstacles } from '../words/operations/intervene.ts'
 
+/** A part of a line; bad news is colored, the rest of its line is not. */
+export type Part = { text: string; bad: boolean }
 /** One line of a brief in words; `bad` lines come first. `news`: what is bad, without the times and figures that move. */
-export type Line = { label: string; text: string; bad: boolean; news?: string }
+export type Line = { label: string; parts: readonly Part[]; bad: boolean; news: string }
 type Brief = NonNullable<Gate['brief']>
 type Metric = NonNullable<NonNullable<Brief['canary']>['metrics']>[number]
 type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
@@ -13,40 +16,48 @@ type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
 const words = tDecide.gate.brief
 const BAD = new Set(['unhealthy', 'degraded'])
 const healthWord = (status: string): string => inSentence(t.health[status] ?? status)
-export const joined = (parts: (string | false)[]): string =>
-  parts.filter((part) => part !== false && part !== '').join(' · ')
-export const line = (label: string, parts: (string | false)[], bad = false): Line => ({
-  label,
-  text: joined(parts),
-  bad,
-})
+const isPart = (part: string | Part | false): part is string | Part => part !== false && part !== ''
+const told = (text: string, bad = true): Part => ({ text, bad })
+export const joined = (parts: (string | false)[]): string => parts.filter(isPart).join(' · ')
+/** The bad news of a line alone. */
+export const badWords = (parts: readonly Part[]): string => joined(parts.map(({ text, bad }) => bad && text))
+export const line = (label: string, given: (string | Part | false)[]): Line => {
+  const parts = given.filter(isPart).map((part) => (typeof part === 'string' ? { text: part, bad: false } : part))
+  return { label, parts, bad: parts.some(({ bad }) => bad), news: badWords(parts) }
+}
 
 /** `11 healthy`, or the worst resource by name. */
-const healthWords = ({ count, health, worst }: Health): { text: string; bad: boolean } => {
+const healthWords = ({ count, health, worst }: Health): Part => {
   const [first] = worst
   if (first === undefined || !BAD.has(first.health))
-    return { text: health.map((each) => words.health(each.count, healthWord(each.status))).join(', '), bad: false }
+    return { text: health.map((each) => words.counted(each.count, healthWord(each.status))).join(', '), bad: false }
   const alike = health.find(({ status }) => status === first.health)?.count ?? 1
   const names = worst.filter((target) => target.health === first.health).map(({ name }) => shown(name))
   return { text: words.bad(alike, count, healthWord(first.health), names), bad: true }
 }
+
+/** Conflicts that may stop the run. A ready plan may never start: any planner could alarm the voters of another. */
+const STOPS = new Set(['lease', 'freeze', 'window'])
+
+/** The conflicts by kind and title, each with its number. */
+const conflictParts = ({ conflicts }: Gate['context']): Part[] =>
+  [...Map.groupBy(conflicts, ({ kind, id, title }) => `${kind} ${title ?? id}`).values()].flatMap((alike) => {
+    const [first] = alike
+    const said = first && obstacles[first.kind]?.(shown(first.title ?? first.id), alike.length)
+    return first ? [told(said ?? first.message, STOPS.has(first.kind))] : []
+  })
 
 /** How the targets that wait are, and who else holds them. */
 export const nowLine = ({ brief, context }: Gate): Line => {
   const { hidden = 0, ...now } = brief?.now ?? { count: 0, health: [], worst: [] }
   const health = healthWords(now)
   const silent = brief?.canary?.metrics === null
-  const holders = context.conflicts.map(({ message }) => shown(message ?? ''))
-  return line(
-    words.now,
-    [
-      silent && words.no_answer,
-      now.count + hidden === 0 ? words.no_targets : silent ? words.last_known(health.text) : health.text,
-      hidden > 0 && words.hidden(hidden),
-      ...holders,
-    ],
-    silent || health.bad || holders.length > 0,
-  )
+  return line(words.now, [
+    silent && told(words.no_answer),
+    now.count + hidden === 0 ? words.no_targets : silent ? told(words.last_known(health.text), health.bad) : health,
+    hidden > 0 && words.hidden(hidden),
+    ...conflictParts(context),
+  ])
 }
 
 /** Below this many observations a median says little. */
@@ -92,7 +103,16 @@ export const canaryLine = ({ brief }: Gate, now: number, briefly = false): Line 
   const ago = t.time.ago(coarse(now - Date.parse(ended_at)))
   const worse = (metrics ?? []).filter(isWorse)
   const figures = briefly ? worse.map(metricWords) : metricsWords(metrics)
-  const parts = [words.canary_ended(name, health, ago), ...figures, retries > 0 && words.retries(retries)]
+  const parts = [
+    told(words.canary_ended(name, health, ago), bad),
+    ...figures.map((figure) =>
+      told(
+        figure,
+        worse.some((metric) => metricWords(metric) === figure),
+      ),
+    ),
+    retries > 0 && words.retries(retries),
+  ]
   const news = joined([text, ...worse.map(({ title }) => title)])
-  return { ...line(words.canary, parts, bad || worse.length > 0), news }
+  return { ...line(words.canary, parts), news }
 }

@@ -45,12 +45,14 @@ export const listConflicts = async (
       kind: 'lease',
       id: operation_id,
       resource_id,
+      title,
       message: `"${title}" holds ${resource_id}.`,
     })),
     ...others(dependent).map(({ operation_id, resource_id, title }) => ({
       kind: 'dependent',
       id: operation_id,
       resource_id,
+      title,
       message: `"${title}" is changing ${resource_id}, which depends on a target.`,
     })),
     ...closedWindows(library, document, now),
@@ -59,6 +61,7 @@ export const listConflicts = async (
       kind: 'plan',
       id: plan_id,
       resource_id: null,
+      title,
       message: `The plan of "${title}" is ready and changes some of the same resources.`,
     })),
   ]
@@ -80,6 +83,7 @@ const closedWindows = (
       kind: 'window',
       id: window.window_id,
       resource_id: null,
+      title: null,
       message: `The window ${window.window_id} ${when}.`,
     }
   })
@@ -96,5 +100,6 @@ const freezesOf = ({ freezes }: OperationsDeps['library'], frozen: readonly { fr
       kind: 'freeze',
       id: freeze_id,
       resource_id: null,
+      title,
       message: `${title}: frozen from ${from} to ${to}.`,
     }))

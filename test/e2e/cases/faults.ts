@@ -224,12 +224,16 @@ describe('an object that does not exist', () => {
         ['/resources/%F0%9F%98%80', 'resource', 'See all resources'],
         [`/resources/${'x'.repeat(400)}`, 'resource', 'See all resources'],
         ['/operations/%F0%9F%98%80/graph', 'operation', 'See all operations'],
+        ['/operations/nope', 'operation', 'See all operations'],
         [`/admin/users/${nobody}`, 'user', 'See all users'],
         [`/schedules/${nobody}`, 'schedule', 'See all schedules'],
       ] as const) {
         // Within the open console, because the edge itself refuses such a path.
         await page.evaluate(`history.pushState({}, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`)
         await page.getByRole('alert').getByText(`No ${noun} with this id, or you may not see it.`).waitFor()
+        // An address has no fields to correct.
+        expect(await page.getByRole('alert').textContent()).not.toMatch(/violations|params/)
+        if (noun === 'operation') await page.getByRole('heading', { level: 1, name: /^Operation / }).waitFor()
         await page.getByText('Live', { exact: true }).waitFor()
         expect(await accessibilityOf(page)).toEqual([])
         await page.getByRole('alert').getByRole('link', { name: list }).click()

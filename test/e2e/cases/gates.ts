@@ -217,6 +217,10 @@ describe('deciding a gate', () => {
       await page.goto(gate)
       const bound = page.locator('.brief-bound')
       await page.getByText('Digest checked').waitFor()
+      // Three lines of it, until the rest is asked for.
+      const before = (await bound.boundingBox())?.height ?? 0
+      await bound.getByRole('button', { name: 'More' }).click()
+      await until(async () => ((await bound.boundingBox())?.height ?? 0) > before + 100, { what: 'the whole reason' })
       expect(await bound.textContent()).toContain(`olga: “${reason}” · ${ticket.replace('\u202e', 'U+202E')} · plan `)
       // Only the plan is a link.
       const links = await bound
@@ -358,7 +362,7 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'rejects with a comment, and tells another reader who decided first',
+    'rejects with a comment, and tells another reader who rejected it',
     async () => {
       const [eva, otto] = await Promise.all([tabOf('eva'), tabOf('otto')])
       const { operation_id, gate } = await start('race')
@@ -385,8 +389,8 @@ describe('deciding a gate', () => {
         await page.getByText('“not on a Friday”').waitFor()
         expect(await dialogOf(page).count()).toBe(0)
       }
-      await otto.getByRole('alert').getByText('eva decided first').waitFor()
-      expect(await eva.getByText('decided first').count()).toBe(0)
+      await otto.getByRole('alert').getByText('eva rejected it while this was open.').waitFor()
+      expect(await eva.getByText('while this was open').count()).toBe(0)
       expect(await nodesOf(operation_id)).toMatchObject({ second: 'failed' })
       await Promise.all([eva.close(), otto.close()])
     },

@@ -141,16 +141,16 @@ describe('the console in German', () => {
       await page.getByRole('row').filter({ hasText: 'Inventur' }).getByText('Ihnen fehlt ein Recht.').waitFor()
       await page.goto(`${stack.gateway_url}/operations?tab=all`)
       const row = page.getByRole('row').filter({ hasText: title })
-      await row.locator('[lang=en]').filter({ hasText: message }).waitFor()
+      await row.getByTitle(message).filter({ hasText: 'Freigabe go' }).waitFor()
 
       await page.route(`**/api${path}`, async (route) => {
         const answer = await route.fetch()
         const json = { ...(await answer.json()), open_gates: [], status: 'blocked' }
-        json.blocked_on = [{ kind: 'lease', id: operation_id, message: 'Another operation holds it.' }]
+        json.blocked_on = [{ kind: 'engine', id: operation_id, message: 'The engine does not answer.' }]
         await route.fulfill({ response: answer, json })
       })
       await page.goto(url)
-      await page.getByText('Blockiert:').locator('[lang=en]').getByText('Another operation holds it.').waitFor()
+      await page.getByText('Blockiert:').locator('[lang=en]').getByText('The engine does not answer.').waitFor()
       await page.unrouteAll({ behavior: 'wait' })
       await page.goto(`${url}/nodes/second`)
       await press(page, intervene.open)

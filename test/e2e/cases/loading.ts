@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Route } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { approveGate } from '../../../apps/platform/demo/operations.ts'
 import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
@@ -23,6 +24,51 @@ it(
     expect(fewest).toContain('/api/v1/gates')
     await page.getByRole('button', { name: 'Signed in as eva' }).click()
     await page.getByRole('menuitem', { name: 'Display settings' }).waitFor()
+    await context.close()
+  },
+  PATIENCE_MS,
+)
+
+const CODE = /\/assets\/(?!press)[^/]*\.js$/
+
+it(
+  'the heading of a page takes the focus, however the page was reached and however slowly its code arrives',
+  async () => {
+    const title = 'a heading'
+    await start(title)
+    const { context, page } = await sitDown('eva')
+    await page.goto(new URL('/schedules', page.url()).href)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const heads = async (name: string) => {
+      const focused = () => page.evaluate('document.activeElement.matches("h1") && document.activeElement.textContent')
+      await until(async () => (await focused()) === name, { what: `the focus on the heading "${name}"` })
+    }
+    let held: Route[] | undefined = []
+    // All but the code of the keys themselves.
+    await page.route(CODE, (route) => (held === undefined ? route.continue() : void held.push(route)))
+    await page.keyboard.press('g')
+    await page.keyboard.press('o')
+    await until(() => held?.length && page.url().includes('/operations'), { what: 'a request for the code' })
+    const late = held
+    held = undefined
+    for (const route of late) await route.continue()
+    await heads('Operations')
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Resources' }).press('Enter')
+    await heads('Resources')
+    await page.goBack()
+    await heads('Operations')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill('schedules')
+    await page
+      .getByRole('option', { name: /Schedules/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('Enter')
+    await heads('Schedules')
+    await page.goBack()
+    // The page of an object has a heading before and after its object has been read.
+    await page.getByRole('link', { name: title }).first().press('Enter')
+    await heads(title)
     await context.close()
   },
   PATIENCE_MS,

@@ -2,7 +2,7 @@ import type { Locator } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { TimelineEvent } from '../../../apps/console/api/types.ts'
 import { foldedByNode } from '../../../apps/console/history/words.ts'
-import { approveGate } from '../../../apps/platform/demo/operations.ts'
+import { approveGate, startOperation } from '../../../apps/platform/demo/operations.ts'
 import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
 import { median } from '../../bench/lib/graph.ts'
 import { accessibilityOf, overlapsOf } from '../../support/browser.ts'
@@ -130,6 +130,50 @@ describe('an operation of 10,000 nodes', () => {
           (label) => label.endsWith(', Succeeded') !== done.has(label.split(',')[0] ?? ''),
         )
       await until(async () => (await wrong()).length === 0, { what: 'the newest states in all cells' })
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a drawing of 600 nodes without groups', () => {
+  it(
+    'draws the boxes in view alone, and few of them anew for a key',
+    async () => {
+      const steps = ['drain', 'move', 'verify', 'undrain']
+      const nodes = Array.from({ length: 150 }, (_, host) =>
+        steps.map((step, at) => ({
+          ...{ node_id: `${step}-${host}`, executor: 'noop', with: {} },
+          depends_on: at === 0 ? [] : [`${steps[at - 1]}-${host}`],
+        })),
+      ).flat()
+      const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: 3600 }
+      const gates = [{ gate_id: 'go', policy, guards: nodes.map(({ node_id }) => node_id) }]
+      const { operation_id } = await startOperation(people.olga, 'large drawing', {
+        ...{ kind: 'graph', title: 'large drawing', reason: 'a test', targets: [], graph: { nodes, gates } },
+      })
+      const { context, page } = await sitDown('eva')
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph?view=drawing`)
+      const boxes = page.locator('.react-flow__node')
+      await boxes.first().waitFor({ timeout: 60_000 })
+      const few = async () => (await boxes.count()) < 150
+      await until(few, { what: 'boxes of the view alone' })
+      await page.getByRole('application', { name: 'Graph of the operation' }).focus()
+      await page.evaluate(`void (globalThis.drawn = 0, new MutationObserver((all) => {
+        for (const { addedNodes } of all)
+          for (const one of addedNodes) if (one.classList?.contains('react-flow__node')) drawn += 1
+      }).observe(document.querySelector('.react-flow__nodes'), { childList: true }))`)
+      for (const key of ['ArrowRight', ...Array(8).fill('ArrowDown'), 'ArrowRight', 'ArrowLeft']) {
+        const before = await page.evaluate<number>('drawn')
+        await page.keyboard.press(key)
+        await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
+        expect((await page.evaluate<number>('drawn')) - before, key).toBeLessThan(40)
+        expect(await page.locator('.step.at').count()).toBe(1)
+      }
+      expect(await few()).toBe(true)
+      const downwards = Array.from({ length: 20 }, () => () => page.keyboard.press('ArrowDown'))
+      expect(median(await (await watchInteractions(page))(downwards, 300))).toBeLessThanOrEqual(100)
+      await takePictures(page, 'drawing-many')
       await context.close()
     },
     PATIENCE_MS,

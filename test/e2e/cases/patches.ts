@@ -132,7 +132,7 @@ describe('changing a running graph', () => {
       await press(olga, 'Withdraw')
       await dialogOf(olga).getByLabel('Comment').fill('not needed')
       await confirm(olga, 'Withdraw')
-      await eva.getByRole('alert').getByText('olga decided first. Your decision was not recorded.').waitFor()
+      await eva.getByRole('alert').getByText('olga withdrew it while this was open.').waitFor()
       expect(await accessibilityOf(eva)).toEqual([])
       await Promise.all([eva.close(), olga.close()])
     },

@@ -174,7 +174,7 @@ export const isRefused = (status: GateStatus): boolean => status === 'rejected' 
 
 export const refusedBy = ({ gate_id, status }: Pick<GateRun, 'gate_id' | 'status'>): NodeError => ({
   class: 'rejected',
-  message: `Gate ${gate_id} was ${status}.`,
+  message: `Gate ${gate_id} ${status === 'expired' ? status : `was ${status}`}.`,
   retryable: false,
   hint: 'Retry the node to open the gate again.',
 })

@@ -1,6 +1,7 @@
 import type { BlockedOn, Closure, EngineStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Report } from './events.ts'
 import { at as item } from './graph.ts'
+import { refusedBy } from './nodes.ts'
 import type { State } from './types.ts'
 
 const SHOWN = 50
@@ -31,11 +32,11 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
   const gates = s.gates
     .filter((gate) => gate.status === 'waiting' || (gate.status !== 'armed' && holdsBack(s, gate)))
     .map(
-      ({ gate_id, status: state }): BlockedOn => ({
+      (gate): BlockedOn => ({
         kind: 'gate',
-        id: gate_id,
-        href: `/v1/operations/${s.operation_id}/gates/${gate_id}`,
-        message: state === 'waiting' ? `Gate ${gate_id} waits for a decision.` : `Gate ${gate_id} was ${state}.`,
+        id: gate.gate_id,
+        href: `/v1/operations/${s.operation_id}/gates/${gate.gate_id}`,
+        message: gate.status === 'waiting' ? `Gate ${gate.gate_id} waits for a decision.` : refusedBy(gate).message,
       }),
     )
   const patches = [...new Set([...s.held].map((i) => s.holds[i] ?? ''))]

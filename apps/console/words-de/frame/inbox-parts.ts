@@ -5,11 +5,12 @@ import { count, number } from './plural.ts'
 /** The German texts for deadlines that are near. */
 export const tExpiring: typeof en.tExpiring = {
   kinds: { operation: 'Frist', plan: 'Plan', gate: 'Andere entscheiden', delegation: 'An Sie übertragen' },
+  /** These follow „danach“, after which German swaps verb and subject. */
   follows: {
-    plan: 'er braucht eine neue Vorschau',
-    delegation: 'Sie können nicht mehr entscheiden',
-    graceful: 'er wird abgebrochen',
-    compensate: 'er wird abgebrochen und rückgängig gemacht',
+    plan: 'braucht er eine neue Vorschau',
+    delegation: 'können Sie nicht mehr entscheiden',
+    graceful: 'wird er abgebrochen',
+    compensate: 'wird er abgebrochen und rückgängig gemacht',
   },
 }
 

@@ -40,7 +40,7 @@ export const inbox: typeof en.inbox = {
   see_operations: 'Laufende Vorgänge ansehen',
   waiting_since: 'Wartet seit',
   expires: 'Läuft ab',
-  and_then: (what: string) => `danach: ${what}`,
+  and_then: (what: string) => `danach ${what}`,
   votes: 'Stimmen',
   changes: 'Änderungen',
   risk: 'Risiko',

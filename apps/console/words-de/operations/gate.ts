@@ -47,7 +47,7 @@ export const gate: typeof en.gate = {
   bypassed: (who: string, at: string) => `Umgangen von ${who}, ${at}.`,
   no_deadline: 'keine Frist',
   no_changes: 'Keine Änderungen an Ressourcen.',
-  timeout: { reject: 'sie wird abgelehnt', hold: 'sie wartet weiter', approve: 'das System gibt sie frei' },
+  timeout: { reject: 'wird sie abgelehnt', hold: 'wartet sie weiter', approve: 'gibt das System sie frei' },
   /** These follow the text for "if it is rejected", after which German swaps verb and subject. */
   reject_effect: {
     fail_nodes: 'schlagen die Schritte dahinter fehl',
@@ -64,7 +64,6 @@ export const gate: typeof en.gate = {
     plan: (hash: string) => `Plan ${hash}`,
     where: 'Wo',
     batches: (sizes: readonly (number | '…')[]) => `Wellen mit ${sizes.join(', ')}`,
-    of_type: (n: number, type: string) => `${number(n)} ${type}`,
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',
     canary_many: (n: number) => `${number(n)} Ziele`,
@@ -79,7 +78,7 @@ export const gate: typeof en.gate = {
     last_known: (text: string) => `zuletzt bekannt: ${text}`,
     retries: (n: number) => count(n, '1 Wiederholung', '{n} Wiederholungen'),
     now: 'Jetzt',
-    health: (n: number, word: string) => `${number(n)} ${word}`,
+    counted: (n: number, word: string) => `${number(n)} ${word}`,
     bad: (n: number, of: number, word: string, names: string[]) =>
       `${number(n)} von ${number(of)} ${word}: ${names.join(', ')}`,
     hidden: (n: number) => `${number(n)} für Sie nicht sichtbar`,
@@ -129,7 +128,6 @@ export const gate: typeof en.gate = {
     more_fields: (n: number) => count(n, '1 weiteres Feld', '{n} weitere Felder'),
     step_count: (n: number) => count(n, '1 Schritt', '{n} Schritte'),
     each: (steps: string[]) => `je ${steps.join(', ')}`,
-    action: (n: number, word: string) => `${number(n)} ${word}`,
     unknowns: (n: number) => count(n, '1 unbekannter Wert', '{n} unbekannte Werte'),
   },
   releases: (n: number) => count(n, '1 Schritt', '{n} Schritte'),
@@ -194,7 +192,7 @@ export const gate: typeof en.gate = {
   missing_part: (n: number, group: string) => `${n} aus ${group}`,
   eligible: (names: string[]) => `Stimmberechtigt: ${list.format(names)}.`,
   nobody_eligible: 'Niemand darf hier entscheiden. Die Administration kann die Gruppen ändern.',
-  vote: { approve: 'hat freigegeben', reject: 'hat abgelehnt' },
+  vote: { approve: 'hat freigegeben', reject: 'hat abgelehnt', withdraw: 'hat zurückgezogen' },
   on_digest: (digest: string) => `zu ${digest}`,
   earlier_rounds: 'Frühere Runden',
   round: (n: number) => `Runde ${n}`,
@@ -225,7 +223,7 @@ export const gate: typeof en.gate = {
   comment_needed: 'Kommentar eingeben.',
   moved: 'Die Freigabe hat sich seit dem Lesen geändert. Erneut prüfen; Ihr Kommentar bleibt.',
   read_it: 'Ich habe die Änderungen geprüft',
-  too_late: (who: string) => `${who} hat zuerst entschieden. Ihre Entscheidung wurde nicht aufgezeichnet.`,
+  too_late: (who: string, did: string) => `${who} ${did}, während dies offen war.`,
   my_vote: (missing: number) =>
     count(missing, 'Ihre Stimme zählt. Eine weitere ist nötig.', 'Ihre Stimme zählt. {n} weitere sind nötig.'),
   next: 'Weiter im Eingang',

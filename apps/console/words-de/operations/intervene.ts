@@ -1,5 +1,5 @@
 import type * as en from '../../words/operations/intervene.ts'
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 const EXCEPTION = ' Der Vorgang kann dann bestenfalls mit Ausnahmen erfolgreich enden.'
 
@@ -99,4 +99,15 @@ export const intervene: typeof en.intervene = {
     freeze_id: { label: 'Änderungssperre', note: 'Die ID der Änderungssperre im Kalender.' },
     payload: { label: 'Nutzdaten (JSON)', note: 'Die Nutzdaten dieses Eingriffs, wie in der API dokumentiert.' },
   },
+}
+
+/** The German texts for obstacles to a run. */
+export const obstacles: typeof en.obstacles = {
+  lease: (title: string, n: number) => `„${title}“ hält ${number(n)} davon`,
+  dependent: (title: string, n: number) =>
+    `„${title}“ ändert gerade ${count(n, '1 abhängige Ressource', '{n} abhängige Ressourcen')}`,
+  plan: (title: string, n: number) =>
+    count(n, `der fertige Plan „${title}“ ändert einige davon`, `{n} fertige Pläne „${title}“ ändern einige davon`),
+  window: (title: string) => `das Zeitfenster ${title} ist geschlossen`,
+  freeze: (title: string) => `Sperre „${title}“`,
 }

@@ -113,6 +113,18 @@ export const operation: typeof en.operation = {
   failed: (n: number) => count(n, '{n} fehlgeschlagen', '{n} fehlgeschlagen'),
   running: (n: number) => count(n, '{n} läuft', '{n} laufen'),
   eta: (text: string) => `noch etwa ${text}`,
+  blocked_on: (kind: string, id: string): string | undefined =>
+    ({
+      catalog: 'Der Katalog antwortet nicht.',
+      executor: `Kein Agent nimmt Arbeit von ${id} an.`,
+      failed_node: `Schritt ${id} ist fehlgeschlagen.`,
+      freeze: `Die Sperre ${id} hält Schritte auf.`,
+      gate: `Freigabe ${id}`,
+      lease: 'Andere Vorgänge halten die Ressourcen.',
+      outcome_unknown: `Der Ausgang von Schritt ${id} ist unbekannt.`,
+      patch: 'Eine Planänderung hält Schritte auf, bis über sie entschieden ist.',
+      window: `Das Zeitfenster ${id} ist geschlossen.`,
+    })[kind],
   sentence: {
     queued: 'Eingereiht.',
     running: (n: number) => count(n, 'Läuft: ein Schritt in Arbeit.', 'Läuft: {n} Schritte in Arbeit.'),

@@ -63,7 +63,7 @@ export const patch: typeof en.patch = {
       ...(not === null ? [] : [`nicht ${not}`]),
       `${at}: läuft ab, aufgehaltene Schritte laufen weiter`,
     ].join(' · '),
-  again: (gates: string[]) => `${list.format(gates)} erneut nötig`,
+  again: (gates: string[]) => `erneut nötig: ${list.format(gates)}`,
   more: (n: number) => count(n, '1 weitere Änderung', '{n} weitere Änderungen'),
   approve_count: (n: number) => count(n, '1 Änderung annehmen', '{n} Änderungen annehmen'),
   result: 'Graph danach',

@@ -1,4 +1,4 @@
-import { count, list } from '../frame/plural.ts'
+import { count, list, number } from '../frame/plural.ts'
 
 const EXCEPTION = ' The operation can then at best succeed with exceptions.'
 
@@ -98,4 +98,14 @@ export const intervene = {
     freeze_id: { label: 'Freeze', note: 'The ID of the freeze in the calendar.' },
     payload: { label: 'Payload (JSON)', note: 'The payload of this intervention, as the API documents it.' },
   },
+}
+
+/** Obstacles to a run, by kind, with the number of its resources or plans. */
+export const obstacles: Record<string, (title: string, n: number) => string> = {
+  lease: (title: string, n: number) => `“${title}” holds ${number(n)} of these`,
+  dependent: (title: string, n: number) => `“${title}” is changing ${count(n, '1 dependent', '{n} dependents')}`,
+  plan: (title: string, n: number) =>
+    count(n, `the ready plan “${title}” changes some of these`, `{n} ready plans “${title}” change some of these`),
+  window: (title: string) => `the window ${title} is closed`,
+  freeze: (title: string) => `freeze “${title}”`,
 }

@@ -87,6 +87,8 @@ export const operation = {
   failed: (n: number) => count(n, '{n} failed', '{n} failed'),
   running: (n: number) => `${number(n)} running`,
   eta: (text: string) => `about ${text} left`,
+  /** Why an operation is blocked, by kind; `undefined`: the text of the server. */
+  blocked_on: (_kind: string, _id: string): string | undefined => undefined,
   sentence: {
     queued: 'Queued.',
     running: (n: number) => count(n, 'Running: one node in progress.', 'Running: {n} nodes in progress.'),
