@@ -12,7 +12,8 @@ const SMALL_ORDER = new Set([
 ])
 
 /**
- * Why a public key proves no owner, or `undefined`. With a small exponent, or a point of small order, anyone can sign. RSA has 2048 to 4096 bits (NIST SP 800-131A, FIPS 186-5), EC is P-256.
+ * Why a public key proves no owner, or `undefined`. With a small exponent, or a point of small order, anyone can sign.
+ * RSA has 2048 to 4096 bits (NIST SP 800-131A, FIPS 186-5), EC is P-256.
  */
 export const keyFault = (key: KeyObject): string | undefined => {
   const { modulusLength = 0, publicExponent = 0n, namedCurve } = key.asymmetricKeyDetails ?? {}
