@@ -38,6 +38,7 @@ export default defineConfig({
             },
             { name: 'list', test: /console\/(ui\/table|queries\/pages)\.|\/(useI|i)nfiniteQuery\w*\./ },
             { name: 'brief', test: /console\/votes\/brief\./ },
+            { name: 'links', test: /console\/account\/links\// },
           ],
         },
       },
