@@ -918,10 +918,10 @@ describe('a change', () => {
   it('without a value is refused, whatever it would add or replace; an empty list still empties a group', async () => {
     const person = await hire()
     const id = await team(`g-${nameless()}`, person)
-    for (const of of [`/Groups/${id} members`, `/Groups/${id} displayName`, `/Users/${person} displayName`])
+    for (const place of [`/Groups/${id} members`, `/Groups/${id} displayName`, `/Users/${person} displayName`])
       for (const op of ['add', 'Replace']) {
-        const [object = '', path] = of.split(' ')
-        expect([of, op, await patch(object, { op, path })]).toMatchObject([of, op, failed(400, 'invalidValue')])
+        const [object = '', path] = place.split(' ')
+        expect([place, op, await patch(object, { op, path })]).toMatchObject([place, op, failed(400, 'invalidValue')])
       }
     expect(await patch(`/Groups/${id}`, { op: 'replace' })).toMatchObject(failed(400, 'invalidSyntax'))
     expect(await membersOf(id)).toEqual([person])

@@ -185,8 +185,8 @@ describe('signals of control planes', () => {
         type: 'external_check_result',
         body: { gate_id: 'go', round: 1, ...body },
       })
-    for (const of of [people.operation_id, other.operation_id])
-      expect(await check({ verdict: 'passed' }, of)).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+    for (const another of [people.operation_id, other.operation_id])
+      expect(await check({ verdict: 'passed' }, another)).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
     const view = (await p.as('vic').get(`/v1/operations/${operation_id}/gates/go`)).body
     expect(view).toMatchObject({ kind: 'external_check', policy: { check: { service: 'demo-control-plane' } } })
     expect(

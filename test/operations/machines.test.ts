@@ -183,9 +183,9 @@ describe('a control plane with the key of a machine', () => {
 
   it('opens no gate of people, alone or beside a vote, and no gate that names another machine', async () => {
     const two = { approvals: { quorum: 2 } }
-    for (const of of [policy, two, { check: { service: 'machine:other', timeout_s: 600 } }]) {
-      const operation_id = await opened({ ...graph, gates: [{ gate_id: 'go', policy: of, guards: ['behind'] }] })
-      if (of === two) must(await approve('eva', `/v1/operations/${operation_id}`), 200, 202)
+    for (const asked of [policy, two, { check: { service: 'machine:other', timeout_s: 600 } }]) {
+      const operation_id = await opened({ ...graph, gates: [{ gate_id: 'go', policy: asked, guards: ['behind'] }] })
+      if (asked === two) must(await approve('eva', `/v1/operations/${operation_id}`), 200, 202)
       expect(await check(operation_id, 'passed')).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
       expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting' })
     }

@@ -64,6 +64,14 @@ export const refuseZone = (timezone: string, pointer: string): void => {
   if (!isTimezone(timezone)) wrong(pointer, 'is not an IANA time zone')
 }
 
-/** croner takes `?` for a restriction, which would make the other day field one of two that suffice. */
-const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) =>
-  new Cron(cron.trim().replaceAll('?', '*'), { timezone, mode: '5-part', paused: true })
+/**
+ * croner takes `?` for a restriction, which would make the other day field one of two that suffice, and no range that
+ * ends on a Sunday, unless it is written 7.
+ */
+const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) => {
+  const text = cron
+    .trim()
+    .replaceAll('?', '*')
+    .replaceAll(/-(0|SUN)(?=[,/]|$)/gi, '-7')
+  return new Cron(text, { timezone, mode: '5-part', paused: true })
+}
