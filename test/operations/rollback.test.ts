@@ -206,6 +206,8 @@ it('applies a commit again only if the type has that action; the same commit onc
 
 it('the command prints the intents that it made, although a plan is refused', async () => {
   const { operation_id } = await ended({ one: '1' })
+  // No procedure serves this type.
+  await p.query(`update operations.catalog_resources set type_key = 't' where resource_id = 'one'`)
   const pia = p.as('pia')
   const ask = async (reply: ReturnType<typeof pia.get>) => {
     const { status, body } = await reply
