@@ -67,6 +67,7 @@ export const refused = (problem: Problem, remedy: string | undefined): CliError 
 const HINTS: Record<string, string> = {
   reauth_required: 'Sign in again: signalbox login NAME. Then repeat the command.',
   factor_required: 'Run: signalbox totp set, or add a passkey in the console. Then sign in with it.',
+  changed_since: 'Roll back the later change first, or repeat with --anyway: its values are lost.',
   field_owned: 'Leave these fields to their manager, or take them over with --force --reason TEXT.',
 }
 

@@ -94,8 +94,7 @@ it('an operation that applied a commit is rolled back by the commit before, and 
   // It is reviewed as any other: the gate shows the commit.
   const third = await done(back as Request, { ref: one, commit: one })
   expect([await inForce(), mark()]).toEqual([one, 'one 1'])
-  await refuses(wayBack(second), 'changed_since', /changed later/, { operation_id: third })
-  expect(await wayBack(second, '?anyway=true')).toMatchObject([{ action: { parameters: { ref: one } } }])
+  await refuses(wayBack(second), 'nothing_changed', /back at their state/)
   expect(await wayBack(third)).toMatchObject([{ action: { parameters: { ref: two } } }])
 
   // Correcting drift keeps what is in force, although the branch is ahead.
@@ -139,7 +138,7 @@ it('the shipped action previews each kind of source at the ref, and applies exac
   ] as const) {
     const { nodes, gates, leases } = planOf('apply', { ref: 'release/2' }, { type_key, ...more })
     expect(nodes).toMatchObject([
-      { with: { job: preview, inputs: { source: 'files', ref: 'release/2', credentials: '' } } },
+      { with: { job: preview, inputs: { source: 'files', ref: 'release/2' } } },
       {
         with: { job: act, inputs: { preview: { $from: 'nodes/plan.files-eu1/outputs/preview' } } },
         catalog: { observed_state_patch: { $from: 'nodes/apply.files-eu1/outputs/catalog' } },
@@ -148,4 +147,21 @@ it('the shipped action previews each kind of source at the ref, and applies exac
     expect(gates).toMatchObject([{ guards: ['apply.files-eu1'], policy: { key: 'entry' } }])
     expect(leases).toContainEqual({ resource_id: 'files-eu1', mode: 'exclusive' })
   }
+})
+
+it('drift is compared and corrected at the commit in force, by the credentials of the workspace', () => {
+  const inputsOf = (...asked: Parameters<typeof planOf>) =>
+    planOf(...asked).nodes.map((node) => (node.with as { inputs: object }).inputs)
+  const bare = { source: 'files', workspace: 'eu1', variables: { text: 'hello' } }
+  const known = { observed: { commit: 'a'.repeat(40) }, credentials: 'cloud' }
+  for (const [key, kind] of [
+    ['detect_drift', 'action'],
+    ['correct_drift', 'runbook'],
+  ] as const) {
+    expect(inputsOf(key, {}, known, kind)[0]).toEqual({ ...bare, ref: 'a'.repeat(40), credentials: 'cloud' })
+    // A member of no known value is left out: an agent refuses an empty one.
+    expect(inputsOf(key, {}, {}, kind)[0]).toEqual(bare)
+  }
+  expect(inputsOf('correct_drift', {}, known, 'runbook')[1]).toMatchObject({ credentials: 'cloud' })
+  expect(inputsOf('apply')).toEqual([bare, { ...bare, preview: { $from: 'nodes/plan.files-eu1/outputs/preview' } }])
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -476,4 +476,31 @@ describe('versions', () => {
     expect(registry.types.newest('site.box')).toMatchObject({ retired: true })
     registry.close()
   })
+})
+
+it('the shipped delivery types follow those of the release before the action apply', async () => {
+  const before = join(folder, 'delivery-1.1')
+  cpSync(SHIPPED_PACKS, before, { recursive: true })
+  const file = join(before, 'delivery.yaml')
+  const earlier = readFileSync(file, 'utf8')
+    .replace(/^version: .*/m, 'version: 1.1.0')
+    .replaceAll(/^ {4}version: 2$/gm, '    version: 1')
+    .replace(/^ {8}(credentials|commit): .*\n/gm, '')
+    .replace(/^ {4}actions:\n(?: {6}.*\n)*?(?= {4}relationships)/m, '')
+  writeFileSync(file, earlier)
+  const database = await testDatabase('catalog')
+  const db = createDb(database.url, { app: 'test' })
+  try {
+    const store = async (dir: string) => {
+      const { model, faults } = checkPacks([dir])
+      expect(faults).toEqual([])
+      const unit = model.types.find(({ type_key }) => type_key === 'delivery.unit')
+      return [unit?.actions.length, await storePacks(db.db, model, { clock: systemClock, allow_change: false })]
+    }
+    expect(await store(before)).toEqual([0, expect.arrayContaining(['delivery'])])
+    expect(await store(SHIPPED_PACKS)).toEqual([1, ['delivery']])
+  } finally {
+    await db.close()
+    await database.drop()
+  }
 })

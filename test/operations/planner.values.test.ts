@@ -28,6 +28,14 @@ describe('values of a plan', () => {
     ).toEqual({ a: 'h', b: 'x-3', c: 4 })
   })
 
+  it('leave out a member that an expression knows no value of', () => {
+    expect(expand({ a: { $cel: 'target.?gone' }, b: { $cel: 'target.?name' }, c: [{ $cel: 'target.?gone' }] })).toEqual(
+      { b: 'h', c: [null] },
+    )
+    expect(Object.keys(expand({ a: { $cel: 'target.?gone' } }) as object)).toEqual([])
+    expect(expand({ a: { $cel: 'target.?gone.orValue(null)' } })).toEqual({ a: null })
+  })
+
   it('keep references that only dispatch can resolve, by the full id of the node', () => {
     const kept = expand({ $join: ['/v/', { $from: 'target/name' }, '/', { $from: 'nodes/one/outputs/id' }] })
     expect(kept).toEqual({ $join: ['/v/h/', { $from: 'nodes/one.h/outputs/id' }] })

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import type { Context } from '../../apps/cli/command.ts'
+import { planCommands } from '../../apps/cli/operations/plan.ts'
+import { createOutput } from '../../apps/cli/terminal/output.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
 /** The way back from an ended operation, by its rows alone; test/agent/rollback.test.ts goes it with a real tool. */
@@ -46,6 +49,40 @@ const ended = async (before: Record<string, string | null>) => {
   )
   await hold(ids, '2')
   return made
+}
+type Field = { path: string; before: unknown; after: unknown }
+/** An operation that made these changes to one target, whose desired state is `now`. */
+const changed = async (id: string, fields: Field[], now: object) => {
+  const made = await ended({ [id]: '1' })
+  await p.query(
+    `update operations.plans set report = report || jsonb_build_object('diff', $2::jsonb) where plan_id = $1`,
+    [made.plan_id, JSON.stringify([{ resource_id: id, name: id, change: 'update', fields }])],
+  )
+  await p.query('update operations.catalog_resources set desired_state = $2 where resource_id = $1', [id, now])
+  return made
+}
+const patchIn = async ({ read }: Awaited<ReturnType<typeof ended>>) =>
+  must(await read(), 200).body.intents[0].request.change.desired_state_patch
+/** An operation by which an agent applied this commit to the targets, and wrote no value. */
+const applied = async (ids: string[], commit: string) => {
+  const made = await ended(Object.fromEntries(ids.map((id) => [id, '1'])))
+  await p.query(
+    `update operations.nodes set spec = spec - 'catalog' || '{"with": {"job": "ansible.run"}}' where operation_id = $1`,
+    [made.operation_id],
+  )
+  await p.query(
+    `insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key, executed, started_at)
+     select operation_id, node_id, 1, 1, 1, 'succeeded', 'external', node_id, $2, clock_timestamp() from operations.nodes where operation_id = $1`,
+    [made.operation_id, { commit }],
+  )
+  return made
+}
+const typed = async (id: string, document: { type_key: string; [member: string]: unknown }) => {
+  await p.query(`insert into operations.catalog_types (type_key, version, document) values ($1, 1, $2)`, [
+    document.type_key,
+    document,
+  ])
+  await p.query('update operations.catalog_resources set type_key = $2 where resource_id = $1', [id, document.type_key])
 }
 const hold = (ids: string[], release: string) =>
   p.query('update operations.catalog_resources set desired_state = $2 where resource_id = any($1)', [ids, { release }])
@@ -106,6 +143,92 @@ it('refuses while it runs, without a change, and after a later one', async () =>
     [second.operation_id],
   )
   must(await first.read(), 200)
+})
+
+it('brings back members that every object inherits, and leaves no object empty that the change added', async () => {
+  const odd = await changed(
+    'three',
+    [
+      { path: '/constructor/note', before: 'old', after: 'new' },
+      { path: '/__proto__/polluted', before: 'old', after: 'new' },
+    ],
+    JSON.parse('{"constructor": {"note": "new"}, "__proto__": {"polluted": "new"}}'),
+  )
+  const patch = await patchIn(odd)
+  expect(JSON.stringify(patch)).toBe('{"constructor":{"note":"old"},"__proto__":{"polluted":"old"}}')
+  expect([Object.keys(Object), Object.hasOwn(Object, 'note'), 'polluted' in {}]).toEqual([[], false, false])
+
+  const added = (...paths: string[]) => paths.map((path) => ({ path, before: null, after: 'new' }))
+  const nested = added('/tags/deep/a', '/tags/b')
+  expect(await patchIn(await changed('three', nested, { tags: { deep: { a: 'new' }, b: 'new' } }))).toEqual({
+    tags: null,
+  })
+  expect(await patchIn(await changed('three', nested, { tags: { deep: { a: 'new' }, b: 'new', kept: 1 } }))).toEqual({
+    tags: { deep: null, b: null },
+  })
+  // The schema demands the object itself.
+  const schema = { type: 'object', required: ['tags'], properties: { tags: { type: 'object' } } }
+  const document = { type_key: 'needs', lifecycle: { terminal: [] }, desired_state_schema: schema }
+  await typed('three', document)
+  expect(await patchIn(await changed('three', nested, { tags: { deep: { a: 'new' }, b: 'new' } }))).toEqual({
+    tags: { deep: null, b: null },
+  })
+})
+
+it('leaves out targets that an earlier part has brought back', async () => {
+  const { read } = await ended({ one: '1', two: '1', three: null })
+  await hold(['one', 'two'], '1')
+  expect(must(await read(), 200).body.intents).toMatchObject([{ request: { targets: [{ resource_id: 'three' }] } }])
+  await p.query(`update operations.catalog_resources set desired_state = '{}' where resource_id = 'three'`)
+  expect(await read()).toMatchObject(refused('nothing_changed'))
+})
+
+it('applies a commit again only if the type has that action; the same commit once more is no later change', async () => {
+  const [a, b] = ['a'.repeat(40), 'b'.repeat(40)]
+  await applied(['one', 'two'], a)
+  const moved = await applied(['one', 'two'], b)
+  expect(await moved.read()).toMatchObject(refused('no_state_before', { resource_id: 'one' }))
+  await typed('one', { type_key: 'unit', lifecycle: { terminal: [] }, actions: [{ action_key: 'apply' }] })
+  await p.query(`update operations.catalog_resources set type_key = 'unit' where resource_id = 'two'`)
+  const ways = async () =>
+    must(await moved.read(), 200).body.intents.map(
+      ({ request }: { request: { action: object; targets: object[] } }) => [request.action, request.targets],
+    )
+  const back = { action_key: 'apply', parameters: { ref: a } }
+  expect(await ways()).toEqual([[back, [{ resource_id: 'one' }, { resource_id: 'two' }]]])
+  await applied(['one'], b)
+  expect(await ways()).toEqual([[back, [{ resource_id: 'one' }, { resource_id: 'two' }]]])
+  await applied(['one'], a)
+  expect(await ways()).toEqual([[back, [{ resource_id: 'two' }]]])
+  const third = await applied(['two'], 'c'.repeat(40))
+  expect(await moved.read()).toMatchObject(refused('changed_since', { operation_id: third.operation_id }))
+})
+
+it('the command prints the intents that it made, although a plan is refused', async () => {
+  const { operation_id } = await ended({ one: '1' })
+  // No procedure serves this type.
+  await p.query(`update operations.catalog_resources set type_key = 't' where resource_id = 'one'`)
+  const pia = p.as('pia')
+  const ask = async (reply: ReturnType<typeof pia.get>) => {
+    const { status, body } = await reply
+    if (status >= 400) throw new Error(body.code)
+    return body
+  }
+  const api = {
+    get: (path: string) => ask(pia.get(path.replace('/api', ''))),
+    post: (path: string, body: object) => ask(pia.post(path.replace('/api', ''), body)),
+  }
+  const context = { api, out: createOutput({ format: 'json', jsonl: false, select: undefined }), dry_run: false }
+  const printed: string[] = []
+  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation((text) => printed.push(String(text)) > 0)
+  const command = planCommands.find(({ name }) => name === 'op rollback')
+  try {
+    await expect(command?.run(context as unknown as Context, [operation_id], {})).rejects.toThrow('unsupported_change')
+  } finally {
+    stdout.mockRestore()
+  }
+  const { plans, unplanned } = JSON.parse(printed.join(''))
+  expect([plans, unplanned]).toMatchObject([[], [{ title: 'Roll back: a test' }]])
 })
 
 it('refuses without a state before, and for a target that is gone', async () => {

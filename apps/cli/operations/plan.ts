@@ -63,19 +63,30 @@ export const planCommands: Command[] = [
       const { intents } = await api.get<Rollback>(query.size === 0 ? path : `${path}?${query}`)
       const reason = text(values, 'reason')
       const plans: (PlanView | Effect)[] = []
-      for (const { request } of intents) {
-        const body = { ...request, ...(reason !== undefined && { reason }) }
-        if (dry_run) plans.push(await effectOf(api, body))
-        else {
-          const { intent_id } = await api.post<IntentView>('/api/v1/intents', body)
-          plans.push(await api.post<PlanView>(`/api/v1/intents/${intent_id}/plan-preview`, {}))
+      const unplanned: IntentView[] = []
+      try {
+        for (const { request } of intents) {
+          const body = { ...request, ...(reason !== undefined && { reason }) }
+          if (dry_run) plans.push(await effectOf(api, body))
+          else {
+            const intent = await api.post<IntentView>('/api/v1/intents', body)
+            unplanned.push(intent)
+            plans.push(await api.post<PlanView>(`/api/v1/intents/${intent.intent_id}/plan-preview`, {}))
+            unplanned.pop()
+          }
         }
+      } finally {
+        // After a refusal too: these exist.
+        if (plans.length + unplanned.length > 0)
+          out.one(
+            { plans, ...(unplanned.length > 0 && { unplanned }) },
+            () => plans.flatMap((plan) => ('plan_id' in plan ? [plan.plan_id] : [])).join('\n'),
+            () => [
+              ...plans.flatMap((plan) => ('plan_id' in plan ? planLines(plan) : effectLines(plan))),
+              ...unplanned.flatMap(intentLines),
+            ],
+          )
       }
-      out.one(
-        { plans },
-        ({ plans }) => plans.flatMap((plan) => ('plan_id' in plan ? [plan.plan_id] : [])).join('\n'),
-        ({ plans }) => plans.flatMap((plan) => ('plan_id' in plan ? planLines(plan) : effectLines(plan))),
-      )
     },
   },
   {

@@ -105,7 +105,9 @@ export const useAgain = (operation_id: string, at?: number): { again?: Again; un
   const intent = useQuery({ ...intentQuery(intent_id), enabled: intent_id !== '' && at === undefined })
   const rollback = useQuery({ ...rollbackQuery(operation_id), enabled: at !== undefined })
   const intents = rollback.data?.intents ?? []
-  const asked = at === undefined ? intent.data : wayBackOf(intents[at] ?? intents[0])
+  // Parts that have run are no longer among them.
+  const part = at !== undefined && at < intents.length ? at : 0
+  const asked = at === undefined ? intent.data : wayBackOf(intents[part])
   const procedures = useQuery(proceduresQuery())
   const what = asked && procedures.data && whatOf(asked, procedures.data.items)
   const key = what?.kind === 'change' && what.fixed === undefined ? what.type : ''
@@ -118,7 +120,7 @@ export const useAgain = (operation_id: string, at?: number): { again?: Again; un
     ? fieldsOf(type.data.desired_state_schema, lockedOf(type.data))
     : fieldsOf(what.procedure?.parameters)
   const again = againOf(asked, operation_id, what, fields, serverNow())
-  return { again: at === undefined ? again : { ...again, back: { at, of: intents.length } } }
+  return { again: at === undefined ? again : { ...again, back: { at: part, of: intents.length } } }
 }
 
 const wayBackOf = (one: Rollback['intents'][number] | undefined): Asked | undefined =>

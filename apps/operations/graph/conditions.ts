@@ -79,7 +79,7 @@ const spliceStep = (chain: Chain, nodeOf: (step: string) => string | undefined):
 /** A missing value is still an error, but only if evaluation reaches it: `has(target.x) && target.x == 1` is fine. */
 const valueText = (text: string, roots: Record<string, unknown>): string => {
   try {
-    return literal(compileCel(text, PLAN_ROOTS).evaluate(roots))
+    return literal(compileCel(text, PLAN_ROOTS).evaluate(roots) ?? null)
   } catch (error) {
     if (error instanceof CelError) return `dyn({})[${JSON.stringify(text)}]`
     throw error

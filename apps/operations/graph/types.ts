@@ -30,6 +30,7 @@ export type ResourceType = {
   lifecycle: { terminal: string[]; transitions?: { from: string; to: string; by: string[] }[] }
   desired_state_schema: Record<string, unknown>
   field_classes: { immutable: string[]; read_only: string[]; sensitive: string[] }
+  actions?: { action_key: string }[]
 }
 
 /** A step of a procedure: a node before it has a target and its place in a graph. */

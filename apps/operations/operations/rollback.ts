@@ -7,8 +7,9 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import type { Rollback, RollbackQuery } from '../../shared/contracts/operations/operations.ts'
 import { canonicalJson } from '../../shared/data/digest.ts'
+import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { equalJson, readPointer, tokensOf } from '../../shared/data/pointer.ts'
+import { equalJson, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
 import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
 import type { ResourceType, TargetDiff } from '../graph/types.ts'
@@ -61,18 +62,21 @@ const rollbackIn = async (tx: Tx, operation_id: string, query: RollbackQuery): P
   const groups = new Map<string, { way: Way; targets: Rollback['intents'][number]['targets_resolved'] }>()
   for (const one of changed) {
     const resource = resources.get(one.target_id)
-    const ended = typeOf.get(resource?.type_key ?? '')?.lifecycle.terminal ?? []
+    const type = typeOf.get(resource?.type_key ?? '')
+    const ended = type?.lifecycle.terminal ?? []
     if (!resource || ended.includes(resource.lifecycle_status))
       throw refused('target_gone', `"${one.target_id}" no longer exists.`, { resource_id: one.target_id })
     const diff = diffs.get(one.target_id)
+    if (isBack(one, diff, resource.desired_state)) continue
     if (!query.anyway) refuseMoved(one, diff, resource.desired_state)
-    const way = wayBack(one, diff)
+    const way = wayBack(one, diff, resource.desired_state, type)
     const key = canonicalJson(way)
     const targets = groups.get(key)?.targets ?? []
     groups.set(key, { way, targets: [...targets, pick(resource, 'resource_id', 'type_key', 'name', 'version')] })
   }
+  if (groups.size === 0) throw refused('nothing_changed', 'These targets are back at their state before the operation.')
   const request = {
-    title: `Roll back: ${summary.title}`.slice(0, TITLE),
+    title: `Roll back: ${summary.title}`.slice(0, TITLE).toWellFormed(),
     reason: `Undo operation ${operation_id}`,
     labels: summary.labels,
     retry_of: operation_id,
@@ -91,6 +95,20 @@ const rollbackIn = async (tx: Tx, operation_id: string, query: RollbackQuery): P
 const partsOf = <T>(all: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(all.length / TARGETS) }, (_, i) => all.slice(i * TARGETS, (i + 1) * TARGETS))
 
+/** An earlier part of the way back, or another operation, has already brought the state before. */
+const isBack = (
+  { wrote, commit_before, commit_since }: TargetChanged,
+  diff: TargetDiff | undefined,
+  desired_state: Record<string, unknown>,
+): boolean => {
+  if (!wrote) return commit_before !== null && commit_since === commit_before
+  const fields = realOf(diff)
+  return fields.length > 0 && fields.every(({ path, before }) => holds(desired_state, path, before))
+}
+
+const holds = (desired_state: Record<string, unknown>, path: string, value: unknown): boolean =>
+  equalJson(readPointer(desired_state, path) ?? null, value)
+
 /** A later change would be lost: by an operation, or of a value that this one set. */
 const refuseMoved = (
   { target_id, wrote, changed_by }: TargetChanged,
@@ -100,8 +118,7 @@ const refuseMoved = (
   const extra = { resource_id: target_id, ...(changed_by !== null && { operation_id: changed_by }) }
   if (changed_by !== null)
     throw refused('changed_since', `"${target_id}" was changed later, by operation ${changed_by}.`, extra)
-  const moved =
-    wrote && realOf(diff).find(({ path, after }) => !equalJson(readPointer(desired_state, path) ?? null, after))
+  const moved = wrote && realOf(diff).find(({ path, after }) => !holds(desired_state, path, after))
   if (moved) throw refused('changed_since', `${moved.path} of "${target_id}" has another value now.`, extra)
 }
 
@@ -110,23 +127,45 @@ const realOf = (diff: TargetDiff | undefined) => (diff?.fields ?? []).filter(({ 
 type Way = Pick<IntentBody, 'kind' | 'change' | 'action'>
 
 /** Values that the plan states before the change come first: their procedure also applies the source. */
-const wayBack = ({ target_id, wrote, commit_before }: TargetChanged, diff: TargetDiff | undefined): Way => {
+const wayBack = (
+  { target_id, wrote, commit_before }: TargetChanged,
+  diff: TargetDiff | undefined,
+  desired_state: Record<string, unknown>,
+  type: ResourceType | undefined,
+): Way => {
   const fields = realOf(diff)
   if (wrote && fields.length > 0) {
-    const desired_state_patch = {}
-    for (const { path, before } of fields) setAt(desired_state_patch, tokensOf(path), before)
+    const olds = fields.map(({ path, before }) => ({ tokens: tokensOf(path), before }))
+    const desired_state_patch = patchOf(olds, desired_state, type?.desired_state_schema)
     return { kind: 'change', change: { op: 'update', desired_state_patch } }
   }
-  if (!wrote && commit_before !== null)
+  const applies = type?.actions?.some(({ action_key }) => action_key === 'apply') ?? false
+  if (!wrote && commit_before !== null && applies)
     return { kind: 'action', action: { action_key: 'apply', parameters: { ref: commit_before } } }
-  const detail = wrote
-    ? `The plan states no values of "${target_id}" before the change.`
-    : `No commit is known that was applied to "${target_id}" before.`
-  throw refused('no_state_before', detail, { resource_id: target_id })
+  throw refused('no_state_before', unknownOf(target_id, wrote, commit_before), { resource_id: target_id })
 }
 
-/** Sets a member of a merge patch; null removes it. */
-const setAt = (patch: Record<string, unknown>, [name = '', ...rest]: string[], value: unknown): void => {
-  patch[name] = rest.length === 0 ? value : (patch[name] ?? {})
-  if (rest.length > 0) setAt(patch[name] as Record<string, unknown>, rest, value)
+const unknownOf = (target_id: string, wrote: boolean, commit_before: string | null): string => {
+  if (wrote) return `The plan states no values of "${target_id}" before the change.`
+  if (commit_before === null) return `No commit is known that was applied to "${target_id}" before.`
+  return `The type of "${target_id}" has no action "apply" that could bring back commit ${commit_before}.`
+}
+
+type Old = { tokens: string[]; before: unknown }
+
+/** A merge patch to the old values; null removes. It also removes an object that the change added and this would empty. */
+const patchOf = (olds: Old[], now: unknown, schema: unknown): Record<string, unknown> => {
+  const members = Map.groupBy(olds, ({ tokens }) => tokens[0] ?? '')
+  const required = readPointer(schema, '/required')
+  const patch = [...members].map(([name, below]): [string, unknown] => {
+    const [leaf] = below
+    if (leaf?.tokens.length === 1) return [name, leaf.before]
+    const [was, inner] = [readPointer(now, pointerOf(name)), readPointer(schema, `/properties${pointerOf(name)}`)]
+    const rest = below.map(({ tokens, before }) => ({ tokens: tokens.slice(1), before }))
+    const value = patchOf(rest, was, inner)
+    const left = mergePatch(was, value) as Record<string, unknown>
+    const isNeeded = Array.isArray(required) && required.includes(name)
+    return [name, Object.keys(left).length === 0 && !isNeeded ? null : value]
+  })
+  return Object.fromEntries(patch)
 }

@@ -86,7 +86,11 @@ const environmentOf = (variables: readonly string[]): Environment => {
 
 const programOf = (source: string, parsed: ParseResult, power: number, type: string): CelProgram => {
   const evaluate = (context: Record<string, unknown>): unknown => {
-    const run = () => toJson(parsed(context), { left: CEL_LIMITS.values })
+    const run = () => {
+      const value: unknown = parsed(context)
+      const absent = value instanceof Optional && !value.hasValue()
+      return absent ? undefined : toJson(value, { left: CEL_LIMITS.values })
+    }
     try {
       if (power === 0) return run()
       const most = Math.floor(CEL_LIMITS.steps ** (1 / power))

@@ -115,13 +115,19 @@ export type PlanScope = {
   nodeOf: (step: string) => string | undefined
 }
 
-/** Fills in everything known when the plan is made; references to outputs stay, with the full ids of their nodes. */
-export const expandValue = (value: unknown, scope: PlanScope, at = ''): unknown => {
+/**
+ * Fills in everything known when the plan is made; references to outputs stay, with the full ids of their nodes. A
+ * member whose expression gives an absent optional is left out.
+ */
+export const expandValue = (value: unknown, scope: PlanScope, at = ''): unknown => expanded(value, scope, at) ?? null
+
+const expanded = (value: unknown, scope: PlanScope, at: string): unknown => {
   if (Array.isArray(value)) return value.map((item, i) => expandValue(item, scope, at + pointerOf(i)))
   const form = formOf(value)
   if (form) return expandForm(form[0], form[1], scope, at)
   if (!isObject(value)) return value
-  return mapMembers(value, (item, key) => expandValue(item, scope, at + pointerOf(key)))
+  const members = mapMembers(value, (item, key) => expanded(item, scope, at + pointerOf(key)))
+  return Object.fromEntries(Object.entries(members).filter(([, item]) => item !== undefined))
 }
 
 const expandForm = (name: string, body: unknown, scope: PlanScope, at: string): unknown => {

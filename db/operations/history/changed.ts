@@ -31,17 +31,20 @@ export type TargetChanged = {
   acted: boolean
   /** The commit in force before, if it is known. */
   commit_before: string | null
-  /** The newest operation that changed the target later. */
+  /** The newest operation that changed the target later; applying the same commit again is no change. */
   changed_by: string | null
+  /** The commit that a later operation applied last, if it is known and was applied wholly. */
+  commit_since: string | null
 }
 
 /** The targets that an operation changed, with the commit before and the next change. */
 export const listChanged = async (db: Queryable, operation_id: string): Promise<TargetChanged[]> => {
   const { rows } = await db.execute<TargetChanged>(sql`
     with own as (
-      select c.target_id, coalesce(bool_or(c.wrote), false) as wrote, bool_or(c.acted) as acted, min(c.at) as begun, max(c.at) as done
+      select c.target_id, coalesce(bool_or(c.wrote), false) as wrote, bool_or(c.acted) as acted, min(c.at) as begun, max(c.at) as done,
+        (array_agg(c.commit order by c.at desc) filter (where c.whole))[1] as commit
       from (${changes}) c where c.operation_id = ${operation_id} and c.target_id is not null group by c.target_id)
-    select own.target_id, own.wrote, own.acted, earlier.commit as commit_before, later.operation_id as changed_by
+    select own.target_id, own.wrote, own.acted, earlier.commit as commit_before, later.changed_by, later.commit_since
     from own
     left join lateral (
       select c.commit from operations.resource_operation_index r
@@ -49,10 +52,12 @@ export const listChanged = async (db: Queryable, operation_id: string): Promise<
       where r.resource_id = own.target_id and r.operation_id <> ${operation_id} and c.whole and c.at < own.begun
       order by c.at desc limit 1) earlier on own.acted
     left join lateral (
-      select c.operation_id from operations.resource_operation_index r
+      select
+        (array_agg(c.operation_id order by c.at desc) filter (where c.wrote or coalesce(c.commit <> own.commit, true)))[1] as changed_by,
+        (array_agg(case when c.whole then c.commit end order by c.at desc))[1] as commit_since
+      from operations.resource_operation_index r
       join lateral (${changes} and n.operation_id = r.operation_id and n.target_id = own.target_id) c on true
-      where r.resource_id = own.target_id and r.operation_id <> ${operation_id} and c.at > own.done
-      order by c.at desc limit 1) later on true
+      where r.resource_id = own.target_id and r.operation_id <> ${operation_id} and c.at > own.done) later on true
     order by own.target_id`)
   return rows
 }

@@ -36,9 +36,7 @@ export const takeSource = async (
   dir: string,
   preview?: Approved,
 ): Promise<Taken> => {
-  const given = (job.work.inputs as Record<string, unknown>).ref
-  // A procedure fills in an empty name where no commit is known.
-  const ref = given === '' ? undefined : given
+  const { ref } = job.work.inputs as Record<string, unknown>
   if (!('repo' in found)) {
     if (ref !== undefined) throw refusal(`The source "${name}" is a folder and has no branches. Leave out "ref".`)
     return { source_digest: copySource(job, name, found.path, dir, skipped) }

@@ -261,8 +261,7 @@ export const environmentOf = (
   job: string,
 ): Record<string, string> | string => {
   const { credentials: name } = inputs
-  // A procedure fills in an empty name for a resource without one.
-  if (name === undefined || name === '') return {}
+  if (name === undefined) return {}
   const found = named(credentials, name)
   if (!found?.jobs.includes(job)) return `The agent's file does not allow ${job} to use the credential "${name}".`
   if (!isMet(String(name), found.when, inputs))

@@ -41,7 +41,7 @@ export const intent: typeof en.intent = {
   again: {
     of: 'Wiederholt Vorgang',
     back: 'Rücknahme von Vorgang',
-    part: (at: number, of: number) => `Teil ${number(at)} von ${number(of)}, weil die Werte vorher verschieden waren.`,
+    part: (at: number, of: number) => `Teil ${number(at)} von ${number(of)}. Jeder hat einen eigenen Plan.`,
     next: 'Nächster Teil',
     anew: 'Ressourcen werden neu ermittelt, frühere Freigaben gelten nicht.',
     as_then: 'Die Bedingungen lassen sich hier nicht zeigen; es sind die Ressourcen vom letzten Mal.',

@@ -40,7 +40,7 @@ export const intent = {
   again: {
     of: 'Repeats operation',
     back: 'Rolls back operation',
-    part: (at: number, of: number) => `Part ${number(at)} of ${number(of)}, because values differed before.`,
+    part: (at: number, of: number) => `Part ${number(at)} of ${number(of)}. Each has a plan of its own.`,
     next: 'Next part',
     anew: 'Resources are resolved anew, and earlier approvals do not count.',
     as_then: 'Its conditions cannot be shown here; the resources are those of last time.',

@@ -126,7 +126,7 @@ export const RollbackQuery = Closed({
   ),
 })
 export type RollbackQuery = Static<typeof RollbackQuery>
-/** Targets with different values before need different intents. */
+/** Targets with different values before, and more than 100, need different intents. */
 export const Rollback = Type.Object({
   intents: Type.Array(
     Type.Object({
