@@ -271,6 +271,10 @@ it('gives labeled work to the agent that has the labels', async () => {
   )
   await lab.reaches(path, 'succeeded', 'other')
   expect(effects('us')).toEqual([])
+  // The preview of another program, which names a key of its own kind.
+  const preview = { plan: { key: 'vault/7' } }
+  const foreign = { job: 'command', inputs: { program: 'effect', args: ['foreign'], preview } }
+  await lab.reaches(await lab.start(job('greet', 'x', { pool: 'labelled', with: foreign })), 'succeeded')
   const nowhere = { job: 'command', labels: { region: 'nowhere' }, inputs: { program: 'effect', args: ['no'] } }
   const untaken = await lab.start(job('greet', 'x', { pool: 'labelled', with: nowhere, timeouts: { start_s: 2 } }))
   expect(await lab.reaches(untaken, 'failed')).toMatchObject({
