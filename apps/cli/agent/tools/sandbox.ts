@@ -47,16 +47,9 @@ export const contain = (
 ): { path: string; args: string[] } => ({
   path: bwrap,
   args: [
-    ...[
-      '--unshare-user',
-      '--unshare-pid',
-      '--unshare-ipc',
-      '--unshare-uts',
-      '--unshare-cgroup-try',
-      '--cap-drop',
-      'ALL',
-    ],
-    ...['--die-with-parent', '--new-session', '--info-fd', '4', '--ro-bind', '/usr', '/usr', ...ROOT.flatMap(present)],
+    ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session', '--info-fd', '4'],
+    ...['--ro-bind', '/usr', '/usr', ...ROOT.flatMap(present)],
     ...ETC.flatMap((one) => ['--ro-bind-try', one, one]),
     ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
     ...bound([...filesOf(path), ...asked.read, ...read], [...write, ...asked.write]),
