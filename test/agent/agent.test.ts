@@ -38,6 +38,7 @@ beforeAll(async () => {
         'greet',
         `echo "hello $2"; env; echo "{\\"greeting\\": \\"$2\\", \\"who\\": $(id -u)}" > "$SIGNALBOX_OUTPUTS"`,
       ),
+      foresee: program('foresee', `echo '{"preview": {"plan": {"key": "vault/7"}}}' > "$SIGNALBOX_OUTPUTS"`),
       effect: program('effect', `echo "$SIGNALBOX_KEY" >> ${effects}/"$2"`),
       slow: program('slow', `echo "$SIGNALBOX_KEY $$" >> ${effects}/"$2"; sleep 60; echo late >> ${effects}/"$2"`),
       tidy: program(
@@ -278,6 +279,13 @@ it('gives labeled work to the agent that has the labels', async () => {
   )
   await lab.reaches(path, 'succeeded', 'other')
   expect(effects('us')).toEqual([])
+  // The preview of another program, which names a key of its own kind.
+  const foreign = { program: 'effect', args: ['foreign'], preview: { $from: 'nodes/plan/outputs/preview' } }
+  const using = await lab.start(
+    job('foresee', 'x', { node_id: 'plan', pool: 'labelled', outputs: { preview: '/preview' } }),
+    job('effect', 'x', { pool: 'labelled', depends_on: ['plan'], with: { job: 'command', inputs: foreign } }),
+  )
+  await lab.reaches(using, 'succeeded')
   const nowhere = { job: 'command', labels: { region: 'nowhere' }, inputs: { program: 'effect', args: ['no'] } }
   const untaken = await lab.start(job('greet', 'x', { pool: 'labelled', with: nowhere, timeouts: { start_s: 2 } }))
   expect(await lab.reaches(untaken, 'failed')).toMatchObject({

@@ -412,3 +412,23 @@ it('a copy of a source follows no link: not to the files of others, and not in c
   expect(statSync(join(folder, 'outside/other.txt')).uid).toBe(process.getuid?.())
   rmSync(folder, { recursive: true })
 })
+
+it('masks a large text with many values and lines without holding up the agent', () => {
+  const mask = maskerOf([SECRET])
+  const line = `${'x'.repeat(36)} `
+  const text = Array.from({ length: 20_000 }, (_, i) => `${line}${i % 2 === 0 ? SECRET : SECRET.slice(5)}`).join('\n')
+  const before = process.cpuUsage()
+  const masked = mask(text)
+  const { user, system } = process.cpuUsage(before)
+  expect((user + system) / 1000).toBeLessThan(1000)
+  expect(masked).not.toContain(SECRET)
+  expect(masked.split('\n')).toHaveLength(20_000)
+})
+
+it('masks a value that line ends of any kind break', () => {
+  const mask = maskerOf([SECRET])
+  for (const end of ['\n', '\r\n', '\r\n\r\n'])
+    expect(mask(`a ${SECRET.slice(0, 5)}${end}${SECRET.slice(5)} b ${SECRET}${end}c`)).toBe(
+      `a •••${end}••• b •••${end}c`,
+    )
+})

@@ -15,7 +15,7 @@ let acts: Acts
 beforeAll(async () => {
   acts = await startActs({ sandboxed: process.env.KILLS_SANDBOX === '1' })
 }, 300_000)
-afterAll(() => acts?.stop())
+afterAll(() => acts?.stop(), 120_000)
 
 /** Roughly how long an act of each tool takes here. */
 const LONGEST_MS: Record<string, number> = { tofu: 3000, ansible: 4000, ssh: 1800, git: 900 }

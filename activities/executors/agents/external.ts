@@ -79,11 +79,14 @@ const calledOff = ({ begun }: Execution): ExecutorResult =>
     ? { ...unknown('The operation was cancelled after its agent was lost.'), final: true }
     : failed('cancelled', 'The operation was cancelled before an agent began.')
 
+/** The name of a key, as agents state it. Any program may have made the preview. */
+const KEY = /^[0-9a-f]{8}$/
+
 /** Those of the step. A saved plan opens only for agents that have its key, and they say so by a label. */
 const labelsOf = (context: ExecutorContext): Record<string, unknown> => {
   const { labels, inputs } = context.with
   const key = readPointer(inputs, '/preview/plan/key')
-  return { ...(isObject(labels) && labels), ...(typeof key === 'string' && { seal_key: key }) }
+  return { ...(isObject(labels) && labels), ...(typeof key === 'string' && KEY.test(key) && { seal_key: key }) }
 }
 
 const untaken = (known: Execution, labels: Record<string, unknown>): ExecutorResult => {

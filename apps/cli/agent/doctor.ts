@@ -5,7 +5,7 @@ import { paint } from '../../shared/data/print.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT, type ExitCode } from '../errors.ts'
 import type { AgentFile } from './tools/file.ts'
-import { sandboxFault } from './tools/sandbox.ts'
+import { type Named, programFault, programsIn, sandboxFault } from './tools/sandbox.ts'
 import { keyWords } from './tools/seal.ts'
 
 /** Clouds give the role of the machine there to every program that asks. */
@@ -18,35 +18,29 @@ type Finding = { ok: boolean; text: string }
 const good = (text: string): Finding => ({ ok: true, text })
 const bad = (text: string): Finding => ({ ok: false, text })
 
-/** Every program and file that the agent's file names, by its place there. */
-const placesIn = ({ known, tofu, ssh, git, ansible, kubernetes, credentials = {}, sandbox }: AgentFile) => ({
-  programs: [
-    ...[...known].map(([name, { path }]) => [`programs/${name}`, path] as const),
-    ...Object.entries({ tofu, ssh, git, ansible, kubernetes }).flatMap(([name, tool]) =>
-      tool ? [[`${name}/program`, tool.program] as const] : [],
-    ),
-    ...(kubernetes?.helm === undefined ? [] : [['kubernetes/helm', kubernetes.helm] as const]),
-    ...(sandbox ? [['sandbox/bwrap', sandbox.bwrap] as const] : []),
-  ],
-  secrets: [
-    ...Object.entries(credentials).flatMap(([name, { env }]) =>
-      Object.entries(env).map(([key, { file }]) => [`credentials/${name}/env/${key}`, file] as const),
-    ),
-    ...Object.entries(kubernetes?.clusters ?? {}).map(
-      ([name, { kubeconfig }]) => [`kubernetes/clusters/${name}/kubeconfig`, kubeconfig] as const,
-    ),
-  ],
-})
+/** Every file with a secret that the agent's file names, by its place there. */
+const secretsOf = ({ kubernetes, credentials = {} }: AgentFile) => [
+  ...Object.entries(credentials).flatMap(([name, { env }]) =>
+    Object.entries(env).map(([key, { file }]) => [`credentials/${name}/env/${key}`, file] as const),
+  ),
+  ...Object.entries(kubernetes?.clusters ?? {}).map(
+    ([name, { kubeconfig }]) => [`kubernetes/clusters/${name}/kubeconfig`, kubeconfig] as const,
+  ),
+]
 
-const program = ([place, path]: readonly [string, string]): Finding => {
-  try {
-    accessSync(path, constants.X_OK)
-    return good(`${place}: ${path}`)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    return bad(`${place}: ${path} cannot be run (${code}). Install it, or correct its path in the file.`)
+const program =
+  (file: AgentFile) =>
+  (one: Named): Finding => {
+    const { place, path } = one
+    try {
+      accessSync(path, constants.X_OK)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      return bad(`${place}: ${path} cannot be run (${code}). Install it, or correct its path in the file.`)
+    }
+    const fault = programFault(file, one)
+    return fault === undefined ? good(`${place}: ${path}`) : bad(fault)
   }
-}
 
 const secret = ([place, path]: readonly [string, string]): Finding => {
   try {
@@ -58,11 +52,22 @@ const secret = ([place, path]: readonly [string, string]): Finding => {
   }
 }
 
-const sandbox = (file: AgentFile): Finding => {
-  if (!file.sandbox) return bad('sandbox: jobs see the files and processes of this machine. Set `sandbox` in the file.')
+/** Jobs and their programs as each user of jobs; a sandbox that does not start is named once. */
+const jobs = (file: AgentFile): Finding[] => {
+  const { sandbox, ...open } = file
+  const [bwrap, programs] = [{ place: 'sandbox/bwrap', path: sandbox?.bwrap ?? '' }, programsIn(file)]
   const fault = sandboxFault(file)
-  if (fault === undefined) return good('sandbox: jobs run in namespaces of their own')
-  return bad(`sandbox: ${fault} The kernel must allow user namespaces to the users that jobs run as.`)
+  if (!sandbox) {
+    const none = bad('sandbox: jobs see the files and processes of this machine. Set `sandbox` in the file.')
+    return [...programs.map(program(open)), none]
+  }
+  return [
+    program(open)(bwrap),
+    ...programs.map(program(fault === undefined ? file : open)),
+    fault === undefined
+      ? good('sandbox: jobs run in namespaces of their own')
+      : bad(`sandbox: ${fault} The kernel must allow user namespaces to the users that jobs run as.`),
+  ]
 }
 
 const server = async ({ api }: Context): Promise<Finding[]> => {
@@ -83,35 +88,45 @@ const server = async ({ api }: Context): Promise<Finding[]> => {
   }
 }
 
-const metadata = (): Promise<Finding> =>
-  new Promise((resolve) => {
-    const socket = connect({ host: METADATA, port: 80, timeout: METADATA_MS })
-    const end = (finding: Finding) => {
-      socket.destroy()
-      resolve(finding)
-    }
-    const closed = () => end(good(`metadata: ${METADATA} does not answer`))
-    socket.on('error', closed)
-    socket.on('timeout', closed)
-    socket.on('connect', () =>
-      end(
-        bad(
-          `metadata: ${METADATA} answers, so each job may act in the role of this machine. Block it for their users.`,
-        ),
-      ),
-    )
-  })
+/** Whether this address answers a user: rules of the machine's firewall differ by user. Only one may be asked at a time. */
+export const answers = async (address: { host: string; port: number }, uid: number | undefined): Promise<boolean> => {
+  const root = process.getuid?.() === 0 && uid !== undefined
+  try {
+    if (root) process.setegid?.(uid)
+    if (root) process.seteuid?.(uid)
+    return await new Promise<boolean>((resolve) => {
+      const socket = connect({ ...address, timeout: METADATA_MS })
+      const end = (answered: boolean) => () => {
+        socket.destroy()
+        resolve(answered)
+      }
+      socket.on('error', end(false)).on('timeout', end(false)).on('connect', end(true))
+    })
+  } finally {
+    if (root) process.seteuid?.(0)
+    if (root) process.setegid?.(0)
+  }
+}
+
+const metadata = async ({ known, uids }: AgentFile): Promise<Finding> => {
+  const own = [...known.values()].flatMap(({ uid }) => uid ?? [])
+  const users = new Set<number | undefined>([...(uids.length > 0 ? uids : [undefined]), ...own])
+  for (const uid of users)
+    if (await answers({ host: METADATA, port: 80 }, uid))
+      return bad(
+        `metadata: ${METADATA} answers ${uid === undefined ? 'jobs' : `uid ${uid}`}, so each job may act in the role of this machine. Block it for their users.`,
+      )
+  return good(`metadata: ${METADATA} does not answer`)
+}
 
 /** Prints for each need of an agent whether this machine meets it. Takes no work. */
 export const examine = async (context: Context, file: AgentFile): Promise<ExitCode> => {
-  const { programs, secrets } = placesIn(file)
   const findings = [
     good(`file: takes work of ${file.pools.join(', ')}`),
-    ...programs.map(program),
-    ...secrets.map(secret),
-    sandbox(file),
+    ...jobs(file),
+    ...secretsOf(file).map(secret),
     ...(await server(context)),
-    await metadata(),
+    await metadata(file),
   ]
   for (const { ok, text } of findings)
     context.out.print(`${ok ? paint('ok   ', 'green') : paint('fault', 'red')} ${text}`)

@@ -7,8 +7,10 @@ import { type Context, needed, type Values } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { versionOfClient } from '../version.ts'
 import { carryOut, removeLeft } from './attempt.ts'
+
 import { type AgentFile, missingIn, readAgentFile } from './tools/file.ts'
-import { sandboxFault } from './tools/sandbox.ts'
+import { startFault } from './tools/sandbox.ts'
+
 import { keyLabel, keyWords } from './tools/seal.ts'
 
 const LONGEST_WAIT_MS = 30_000
@@ -25,7 +27,7 @@ const LAST_WORD_MS = 10_000
 /** Carries out the work of the file's pools until a signal ends it, or once. */
 export const runAgent = async (context: Context, values: Values): Promise<ExitCode> => {
   const file = readAgentFile(needed(values, 'file'))
-  const fault = sandboxFault(file)
+  const fault = startFault(file)
   if (fault !== undefined)
     throw usageError(`${values.file}/sandbox: ${fault}`, 'See: signalbox agent doctor --file FILE')
   for (const line of missingIn(file)) context.out.note(line)

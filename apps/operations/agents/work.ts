@@ -25,7 +25,8 @@ export const refuseAgent = (
 ): AppError | undefined => {
   if (kind !== 'machine' || !agentsOf(pool).has(username))
     return new AppError('policy_denied', 'not_an_agent', `${username} is not an agent of the pool "${pool}".`)
-  if (needsSandbox(pool) && agent?.sandbox === undefined)
+  // One that leaves gets no work, and the list must not keep it.
+  if (needsSandbox(pool) && agent?.sandbox === undefined && agent?.leaves === undefined)
     return new AppError(
       'policy_denied',
       'sandbox_needed',

@@ -169,30 +169,41 @@ const hideBroken = (lines: { text: string; hidden: Range[] }[], from: number, en
   const all = textOf(lines)
   const last = textOf(lines.slice(0, -1)).length
   const open = ended ? all.length : beginningIn(all, forms, 1)
-  for (let at = from; at < Math.min(open, last); at++) {
+  const until = Math.min(open, last)
+  let [line, start] = [0, 0]
+  for (let at = from; at < until; at++) {
+    for (let { length } = lineAt(lines, line); start + length <= at; { length } = lineAt(lines, line)) {
+      start += length
+      line++
+    }
     const form = forms.begin.get(all.slice(at, at + 2))?.find((one) => all.startsWith(one, at))
-    if (form !== undefined) hideParts(lines, at, at + form.length)
+    // One within its line is found there.
+    if (form !== undefined && at + form.length > start + lineAt(lines, line).length)
+      hideParts(lines, line, at - start, at - start + form.length)
   }
   return open
 }
+const lineAt = (lines: readonly { text: string }[], at: number): string => lines[at]?.text ?? ''
 
 /** The parts of values that the line ends of one text break. */
 const brokenIn = (text: string, forms: Forms): Range[] => {
   if (!text.includes('\n')) return []
-  const lines = text.split('\n').map((line) => ({ text: line, hidden: [] as Range[] }))
+  const ends = text.split('\n')
+  const lines = ends.map((line) => ({ text: line.replace(/\r$/, ''), hidden: [] as Range[] }))
   hideBroken(lines, 0, true, forms)
   let start = 0
-  return lines.flatMap(({ text: line, hidden }) => {
+  return lines.flatMap(({ hidden }, i) => {
     const at = start
-    start += line.length + 1
+    start += (ends[i]?.length ?? 0) + 1
     return hidden.map(([from, to]): Range => [at + from, at + to])
   })
 }
 
-/** Hides this part of their text in each line. */
-const hideParts = (lines: { text: string; hidden: Range[] }[], from: number, to: number): void => {
+/** Hides this part of the text that begins with the line `at`. */
+const hideParts = (lines: { text: string; hidden: Range[] }[], at: number, from: number, to: number): void => {
   let start = 0
-  for (const { text, hidden } of lines) {
+  for (let i = at; i < lines.length && start < to; i++) {
+    const { text, hidden } = lines[i] as { text: string; hidden: Range[] }
     const [first, last] = [Math.max(from - start, 0), Math.min(to - start, text.length)]
     if (first < last) hidden.push([first, last])
     start += text.length

@@ -56,7 +56,8 @@ export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Op
   const place = lab.place('effects')
   const act = (name: string) => `echo did >> ${place}/${name}; sleep ${rest_s}; echo after >> ${place}/${name}.after`
   const web = lab.place('web')
-  const state = lab.place('tfstate')
+  /** The first job makes it. */
+  const state = join(lab.place('tfstates'), 'web')
   writeFileSync(
     join(web, 'main.tf'),
     `variable "name" {\n  type = string\n}\nresource "terraform_data" "one" {\n  provisioner "local-exec" {\n    command = "${act(`\${var.name}`)}"\n  }\n}\n`,
@@ -105,8 +106,8 @@ export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Op
   }
   const bwrap = sandboxed ? await locateBwrap(lab.folder) : undefined
   /** Its folder and that of its Python; other users than root may not reach them. */
-  const homes = [ansible, realpathSync(join(dirname(ansible), 'python3'))].map((path) => dirname(dirname(path)))
-  const read = (pool: string) => (pool === 'ansible' ? homes : [])
+  const homes = () => [ansible, realpathSync(join(dirname(ansible), 'python3'))].map((path) => dirname(dirname(path)))
+  const read = (pool: string) => (pool === 'ansible' ? homes() : [])
   const sandboxOf = (pool: string) => (bwrap ? { sandbox: { bwrap, read: read(pool), write: [place] } } : {})
   const start = (pool: string) => agents.set(pool, lab.startAgent(files.get(pool) ?? {}))
   const agentOf = (pool: string) => agents.get(pool) as Agent

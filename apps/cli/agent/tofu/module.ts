@@ -1,4 +1,4 @@
-import { chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, lchownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
@@ -60,7 +60,9 @@ export const openModule = async (
   const dir = join(job.folder, MODULE)
   const taken = await takeSource(job, { name: String(source), found, skipped: SKIPPED }, dir, preview)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
-  if (state_file !== undefined) {
+  if (found.state !== undefined) {
+    // A sandbox can only show what is there. A job might have replaced it by a link in the meantime.
+    if (mkdirSync(found.state, { recursive: true }) !== undefined && uid) lchownSync(found.state, uid, uid)
     const backend = { terraform: { backend: { local: { path: state_file } } } }
     writeNew(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
   }
