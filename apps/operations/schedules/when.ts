@@ -65,8 +65,8 @@ export const refuseZone = (timezone: string, pointer: string): void => {
 }
 
 /**
- * croner takes `?` for a restriction, which would make the other day field one of two that suffice, and no range that
- * ends on a Sunday, unless it is written 7.
+ * croner takes `?` for a restriction, which would make the other day field one of two that suffice. It takes no range
+ * that ends on a Sunday, unless it is written 7.
  */
 const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) => {
   const text = cron
