@@ -28,9 +28,7 @@ describe('a person', () => {
       await mailed('Signalbox can reach you at this address.')
 
       const { context } = await sitDown('eva')
-      expect(await mailed('A new device signed in to your account.')).toContain(
-        `${stack.gateway_url}/settings/sessions`,
-      )
+      expect(await mailed('A new device signed in to your account.')).toContain(`${stack.gateway_url}/sign-out#so1.`)
       await context.close()
       await start('mailed')
       const told = await mailed('/gates/')

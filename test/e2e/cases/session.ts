@@ -160,7 +160,7 @@ describe('a session in the browser', () => {
       await press(stranger, 'End all sessions')
       await stranger.getByRole('heading', { level: 1, name: 'All your sessions have ended' }).waitFor()
       expect(await accessibilityOf(stranger)).toEqual([])
-      await dialogOf(page).waitFor()
+      await page.getByText('Your session was ended elsewhere. Sign in again.').waitFor()
       await stranger.goto('about:blank')
       await stranger.goto(link)
       await press(stranger, 'End all sessions')
