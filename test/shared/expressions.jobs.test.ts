@@ -62,4 +62,5 @@ it('values that are known later, jobs of other agents and the inputs of a previe
   expect(faults('greet', { anything: 1 })).toEqual([])
   expect(faults('opentofu.apply', { source: 'web', ref: 'main', variables: {}, preview: later })).toEqual([])
   expect(faults('kubernetes.apply', { cluster: 'a', preview: later, wait: false })).toEqual([])
+  expect(faults('command', { program: 'act', args: [], preview: later })).toEqual([])
 })

@@ -46,7 +46,8 @@ const APPLIED = {
 }
 
 const INPUTS: Record<string, Record<string, TSchema>> = {
-  command: COMMAND,
+  // The preview of an own program: the gate that shows it binds the step.
+  command: { ...COMMAND, preview: Any },
   ssh: { ...COMMAND, host: group(REACHED), exit_codes: Type.Array(Amount, { description: 'a list of numbers' }) },
   'opentofu.preview': MODULE,
   'opentofu.apply': { ...MODULE, preview: Any, lock_wait_s: Amount },
