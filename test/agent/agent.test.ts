@@ -146,7 +146,10 @@ it.each(['README.md', 'guides.md'])(
     }
     for (const block of graphs) {
       // No resource is planned here that could be the target.
-      const graph = parse(block.replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1'), { merge: true })
+      const known = block
+        .replaceAll(/(host_keys: )\{ \$from: target\/[^ ]+ \}/g, '$1[eu1]')
+        .replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1')
+      const graph = parse(known, { merge: true })
       const stated = { kind: 'graph', title: 'an example', reason: 'to see', graph }
       const intent = must(await lab.p.as('pia').post('/v1/intents', stated), 201)
       const plan = await lab.p.as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {})
