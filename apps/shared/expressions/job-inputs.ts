@@ -48,7 +48,7 @@ function* faultsAt(at: string, shape: Shape, value: unknown, rules: Rules): Gene
     for (const [i, item] of value.entries()) yield* faultsAt(at + pointerOf(i), meant.items, item, rules)
 }
 
-/** An object of known members, or one whose members have any name and are alike. */
+/** An object of known members, whose null counts as absent, or one whose members have any name and are alike. */
 function* faultsInMembers(
   at: string,
   { properties, patternProperties = {} }: Shape,
@@ -59,6 +59,7 @@ function* faultsInMembers(
   for (const [name, member] of Object.entries(value)) {
     const pointer = at + pointerOf(name)
     const shape = properties && Object.hasOwn(properties, name) ? properties[name] : each
+    if (shape && properties && member === null) continue
     if (shape) yield* faultsAt(pointer, shape, member, rules)
     else if (properties) yield { pointer, message: rules.strange(name, Object.keys(properties)) }
   }
