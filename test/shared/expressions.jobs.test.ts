@@ -79,6 +79,8 @@ it('values that are known later, jobs of other agents and the inputs of a previe
   expect(faults('greet', { anything: 1 })).toEqual([])
   expect(faults('opentofu.apply', { source: 'web', ref: 'main', variables: {}, preview: later })).toEqual([])
   expect(faults('kubernetes.apply', { cluster: 'a', preview: later, wait: false })).toEqual([])
+  for (const job of ['kubernetes.apply', 'kubernetes.undo'])
+    expect(faults(job, { cluster: 'a', namespace: 'web', set: 'web', objects: [], preview: later })).toEqual([])
   expect(faults('command', { program: 'act', args: [], preview: later })).toEqual([])
   expect(faults('ssh', { host: { address: 'a', user: null, host_keys: null }, stdin: null })).toEqual([])
   expect(faults('kubernetes.preview', { noise: null, conflict: null })).toEqual([
