@@ -625,9 +625,16 @@ it('every fault of a file is named with its place, and what it names and lacks i
   )
   const tofu = { program: '/no/such/tofu', sources: {} }
   const lacking = { ...credentials.key, env: { KEY: { file: '/no/such/key' } } }
-  const agent = lab.startAgent({ ...whole, tofu, credentials: { key: lacking } })
+  const labels = { Zone: 'eu1', 'k8s.io/zone': 'eu1', region: 'eu1' }
+  const agent = lab.startAgent({ ...whole, tofu, labels, credentials: { key: lacking } })
   await until(() => agent.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the agent' })
   expect(agent.said()).toContain('/tofu/program is /no/such/tofu, which cannot be used now: ENOENT.')
   expect(agent.said()).toContain('/credentials/key/env/KEY/file is /no/such/key, which cannot be used now: ENOENT.')
+  // Earlier versions took such names, and steps ask for them.
+  expect(agent.said().match(/\S+ counts, but should be named/g)).toEqual([
+    '/labels/Zone counts, but should be named',
+    '/labels/k8s.io~1zone counts, but should be named',
+  ])
+  expect((await lab.p.as(lab.runner).post('/v1/pools/calm/work', { wait_s: 1, labels })).status).toBe(204)
   await ends(agent)
 }, 60_000)
