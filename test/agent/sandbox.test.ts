@@ -202,6 +202,11 @@ it('a program or path that the user of the jobs cannot reach is named by the doc
   expect(other.said()).toContain(`/sandbox: ${reason}`)
 }, 90_000)
 
+it('a repository that is not there ends no agent', async () => {
+  const git = { program: '/usr/bin/env', repos: { web: { url: join(acts.lab.folder, 'no-repo.git') } } }
+  expect((await examined({ ...file, git })).said).toContain('ok    git/program: /usr/bin/env')
+}, 60_000)
+
 it.each(['read', 'write'])('a program behind absolute links in a folder of `%s` is found', async (list) => {
   const { lab } = acts
   const folder = lab.place(`linked-${list}`)

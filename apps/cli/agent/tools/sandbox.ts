@@ -76,7 +76,7 @@ export type Named = Partial<Pick<Asked, 'programs' | 'read' | 'write'>> & {
   uid?: number | undefined
 }
 
-/** Every program that the agent's file names. A `state` that is not there yet is made by the first job. */
+/** Every program that the agent's file names. A `state` comes with its first job; a missing repository fails its own. */
 export const programsIn = ({ known, tofu, ssh, git, ansible, kubernetes, state_dir }: AgentFile): Named[] => {
   const states = Object.values(tofu?.sources ?? {}).flatMap(({ state }) => state ?? [])
   const repos = Object.values(git?.repos ?? {}).flatMap(({ url }) => (url.startsWith('/') ? [url] : []))
@@ -85,7 +85,7 @@ export const programsIn = ({ known, tofu, ssh, git, ansible, kubernetes, state_d
       read: [join(state_dir, 'providers'), ...(tofu?.providers === undefined ? [] : [tofu.providers])],
       write: states.filter(existsSync),
     },
-    git: { programs: ssh ? [ssh.program] : [], write: repos },
+    git: { programs: ssh ? [ssh.program] : [], write: repos.filter(existsSync) },
   }
   return [
     ...[...known].map(([name, { path, uid }]) => ({ place: `programs/${name}`, path, uid })),
