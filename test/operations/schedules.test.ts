@@ -99,7 +99,36 @@ describe('the next time', () => {
       expect(refused(cron), cron).toMatch(fault)
   })
 
+  it('comes on the days of a range that begins or ends on a Sunday, however that is written', () => {
+    const after = at('2026-01-01T12:00:00Z')
+    for (const [days, wanted] of [
+      ['5-00', [0, 5, 6]],
+      ['5-0', [0, 5, 6]],
+      ['FRI-sun', [0, 5, 6]],
+      ['5-7', [0, 5, 6]],
+      ['5-SUN/2', [0, 5]],
+      ['MON,6-0', [0, 1, 6]],
+      ['0-0', [0]],
+      ['SUN-SUN', [0]],
+      ['00-SUN/2', [0]],
+      ['7-0', [0]],
+      ['07-7', [0]],
+      ['SUN-TUE', [0, 1, 2]],
+      ['0-6', [0, 1, 2, 3, 4, 5, 6]],
+      ['0-7', [0, 1, 2, 3, 4, 5, 6]],
+    ] as const) {
+      const cron = `0 0 * * ${days}`
+      expect(faultInCron(cron), cron).toBeUndefined()
+      const week = nextTimes({ cron, timezone: 'UTC' }, 0, after, 7).filter((ms) => ms < after + 7 * 86_400_000)
+      expect(week.map((ms) => new Date(ms).getUTCDay()).sort(), cron).toEqual(wanted)
+    }
+    // A range of another field stays as it is.
+    const minutes = nextTimes({ cron: '0-0,30 * * * *', timezone: 'UTC' }, 0, after, 3)
+    expect(minutes.map((ms) => new Date(ms).getUTCMinutes())).toEqual([30, 0, 30])
+  })
+
   it('is understood by the clock of schedules in every form that is taken', () => {
+    const days = fc.constantFrom('0', '00', '7', '07', 'SUN', 'sun', '5', '06', 'FRI')
     const item = fc.oneof(
       fc.constantFrom(
         '*',
@@ -120,6 +149,8 @@ describe('the next time', () => {
         '60',
       ),
       fc.tuple(fc.nat(60), fc.nat(60)).map(([a, b]) => `${a}-${b}`),
+      fc.tuple(days, days).map(([a, b]) => `${a}-${b}`),
+      fc.tuple(days, days).map(([a, b]) => `${a}-${b}/2,${b}`),
       fc.array(fc.nat(60), { minLength: 1, maxLength: 3 }).map((list) => list.join()),
     )
     fc.assert(
