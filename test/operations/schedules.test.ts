@@ -471,6 +471,12 @@ describe('a schedule', () => {
       expect(refused.body.violations[0].pointer).toBe('/when/on/when')
       expect(refused.body.detail).toMatch(/^\/when\/on\/when: /)
     }
+    const runbook = { kind: 'runbook', title: 'r', reason: 'r', runbook: { pack: 'no', procedure: 'such' } }
+    for (const [lost, pointer] of [
+      [{ ...intent, constraints: { window_id: 'no-window' } }, '/intent/constraints/window_id'],
+      [runbook, '/intent/runbook/procedure'],
+    ] as const)
+      expect((await create({ when, intent: lost })).body.violations[0].pointer).toBe(pointer)
     // No run could resolve these.
     const unknown = { on: { type_key: 'no.such', when: 'true' } }
     const graph = { kind: 'graph', title: 'g', reason: 'r', graph: { nodes: [{ node_id: 'a', executor: 'nosuch' }] } }

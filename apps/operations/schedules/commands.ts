@@ -99,13 +99,14 @@ const refuseUnknown = async ({ db }: Uses<'db'>, { when, intent }: Pick<Schedule
       })
 }
 
+const SELECTOR = /^\/targets\/0\/selector(?=\/|$|:| )/
 /** The places of faults in the intent, as the body of the schedule has them. */
 const placed = <T>({ when }: Pick<ScheduleBody, 'when'>, work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     if (!(error instanceof AppError) || !error.options.violations) throw error
     const move = (text: string) =>
-      'on' in when
-        ? text.replace(/^\/targets\/0\/selector(?=\/|$|:| )/, '/when/on')
+      'on' in when && SELECTOR.test(text)
+        ? text.replace(SELECTOR, '/when/on')
         : text.replace(/^(?=\/[a-z_]+(\/|$|:| ))/, '/intent')
     const violations = error.options.violations.map((one) => ({ ...one, pointer: move(one.pointer) }))
     const { status, category, code, message, options } = error
