@@ -8,6 +8,7 @@ import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules
 import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { readDocument } from '../contract/documents.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
+import { types } from './support/planner.ts'
 import { must, type Platform, person, problem, startPlatform } from './support/platform.ts'
 
 const at = (text: string) => Date.parse(text)
@@ -512,6 +513,17 @@ describe('a schedule', () => {
     drifts(one, `yes${number}`)
     expect((await look())[0]).toEqual([[one], 'planned'])
     expect(await look()).toHaveLength(3)
+  })
+
+  it('waits for a type that was just loaded', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const when = { on: { type_key: 'fleet.printer', when: 'true' } }
+    expect(problem(await create({ when, intent }))).toBe('422 validation_error/unknown_reference')
+    const [known] = types
+    if (known) types.push({ ...known, type_key: 'fleet.printer' })
+    catalog.loadTypes(2)
+    must(await create({ when, intent }), 201)
+    types.pop()
   })
 
   it('runs for a resource whose change is committed after a later one', async () => {
