@@ -7,10 +7,8 @@ import { type Context, needed, type Values } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { versionOfClient } from '../version.ts'
 import { carryOut, removeLeft } from './attempt.ts'
-
 import { type AgentFile, missingIn, oddLabelsIn, readAgentFile } from './tools/file.ts'
 import { startFault } from './tools/sandbox.ts'
-
 import { keyLabel, keyWords } from './tools/seal.ts'
 
 const LONGEST_WAIT_MS = 30_000
