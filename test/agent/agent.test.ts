@@ -146,7 +146,10 @@ it.each(['README.md', 'guides.md'])(
     }
     for (const block of graphs) {
       // No resource is planned here that could be the target.
-      const graph = parse(block.replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1'), { merge: true })
+      const known = block
+        .replaceAll(/(host_keys: )\{ \$from: target\/[^ ]+ \}/g, '$1[eu1]')
+        .replaceAll(/\{ \$from: target\/[^ ]+ \}/g, 'eu1')
+      const graph = parse(known, { merge: true })
       const stated = { kind: 'graph', title: 'an example', reason: 'to see', graph }
       const intent = must(await lab.p.as('pia').post('/v1/intents', stated), 201)
       const plan = await lab.p.as('pia').post(`/v1/intents/${intent.body.intent_id}/plan-preview`, {})
@@ -622,9 +625,16 @@ it('every fault of a file is named with its place, and what it names and lacks i
   )
   const tofu = { program: '/no/such/tofu', sources: {} }
   const lacking = { ...credentials.key, env: { KEY: { file: '/no/such/key' } } }
-  const agent = lab.startAgent({ ...whole, tofu, credentials: { key: lacking } })
+  const labels = { Zone: 'eu1', 'k8s.io/zone': 'eu1', region: 'eu1' }
+  const agent = lab.startAgent({ ...whole, tofu, labels, credentials: { key: lacking } })
   await until(() => agent.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the agent' })
   expect(agent.said()).toContain('/tofu/program is /no/such/tofu, which cannot be used now: ENOENT.')
   expect(agent.said()).toContain('/credentials/key/env/KEY/file is /no/such/key, which cannot be used now: ENOENT.')
+  // Earlier versions took such names, and steps ask for them.
+  expect(agent.said().match(/\S+ counts, but should be named/g)).toEqual([
+    '/labels/Zone counts, but should be named',
+    '/labels/k8s.io~1zone counts, but should be named',
+  ])
+  expect((await lab.p.as(lab.runner).post('/v1/pools/calm/work', { wait_s: 1, labels })).status).toBe(204)
   await ends(agent)
 }, 60_000)

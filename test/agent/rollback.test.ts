@@ -163,5 +163,9 @@ it('drift is compared and corrected at the commit in force, by the credentials o
     expect(inputsOf(key, {}, {}, kind)[0]).toEqual(bare)
   }
   expect(inputsOf('correct_drift', {}, known, 'runbook')[1]).toMatchObject({ credentials: 'cloud' })
+  // Who reads the lock of a state, and removes it, needs the credentials of its backend.
+  for (const inputs of inputsOf('force_unlock', { lock_id: 'a-lock' }, known))
+    expect(inputs).toMatchObject({ source: 'files', workspace: 'eu1', credentials: 'cloud' })
+  for (const inputs of inputsOf('force_unlock', { lock_id: 'a-lock' })) expect(inputs).not.toHaveProperty('credentials')
   expect(inputsOf('apply')).toEqual([bare, { ...bare, preview: { $from: 'nodes/plan.files-eu1/outputs/preview' } }])
 })

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -201,6 +201,28 @@ it('a program or path that the user of the jobs cannot reach is named by the doc
   expect(await exitOf(other)).toBe(2)
   expect(other.said()).toContain(`/sandbox: ${reason}`)
 }, 90_000)
+
+it('a repository that is not there ends no agent', async () => {
+  const git = { program: '/usr/bin/env', repos: { web: { url: join(acts.lab.folder, 'no-repo.git') } } }
+  expect((await examined({ ...file, git })).said).toContain('ok    git/program: /usr/bin/env')
+}, 60_000)
+
+it.each(['read', 'write'])('a program behind absolute links in a folder of `%s` is found', async (list) => {
+  const { lab } = acts
+  const folder = lab.place(`linked-${list}`)
+  const program = join(folder, 'tool-1.8/tool')
+  mkdirSync(join(folder, 'tool-1.8'), { recursive: true })
+  writeFileSync(program, '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+  symlinkSync(program, join(folder, 'tool'))
+  symlinkSync(join(folder, 'tool-1.8'), join(folder, 'current'))
+  const programs = {
+    file: { path: join(folder, 'tool'), args },
+    folder: { path: join(folder, 'current/tool'), args },
+  }
+  const { bwrap } = file.sandbox as { bwrap: string }
+  const { said } = await examined({ ...file, programs, sandbox: { bwrap, [list]: [folder] } })
+  for (const [name, { path }] of Object.entries(programs)) expect(said).toContain(`ok    programs/${name}: ${path}`)
+}, 60_000)
 
 it('the metadata address is asked as the user of the jobs', async () => {
   const server = createServer().listen(0, '127.0.0.1')

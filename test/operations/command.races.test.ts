@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,14 +17,27 @@ let worker: Awaited<ReturnType<typeof startWorker>>
 let agent: Awaited<ReturnType<typeof listenForWork>>
 let folder: string
 const handed: Work[] = []
+/** An agent that accepts its work only when a test says so. */
+let slow: Server
+const offered: { accept: () => void }[] = []
 
 beforeAll(async () => {
   agent = await listenForWork(async (work) => void handed.push(work))
+  slow = createServer((req, res) => {
+    const accept = () => void res.writeHead(202).end()
+    req.resume().on('end', () => {
+      if (req.url?.endsWith('/cancel')) accept()
+      else offered.push({ accept })
+    })
+  })
+  await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve))
   folder = mkdtempSync(join(tmpdir(), 'signalbox-races-'))
   const policy_file = join(folder, 'policy.yaml')
   const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1024-65535'] }
   const pool = { destinations: [loopback], secrets: [] }
-  const pools = { default: pool, lab: { ...pool, mode: 'http', endpoint: agent.url, max_in_flight: 50 } }
+  const http = (endpoint: string) => ({ ...pool, mode: 'http', endpoint, max_in_flight: 50 })
+  const slow_url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`
+  const pools = { default: pool, lab: http(agent.url), slow: http(slow_url) }
   writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
   p = await startPlatform({
     instances: 2,
@@ -34,6 +49,8 @@ afterAll(async () => {
   await worker.stop()
   await p.stop()
   await agent.close()
+  slow.closeAllConnections()
+  slow.close()
   rmSync(folder, { recursive: true })
   await worker.end()
 })
@@ -41,9 +58,9 @@ afterAll(async () => {
 const reason = 'a race'
 const answerOf = ({ status, body }: Reply) => (status < 300 ? 'won' : `${status} ${body.category}/${body.code}`)
 const noop = (node_id: string, ...depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
-const reaches = (operation_id: string, wanted: string) =>
+const reaches = (operation_id: string, wanted: string, timeout_ms = 40_000) =>
   until(async () => (await p.as('olga').get(`/v1/operations/${operation_id}`)).body.status === wanted, {
-    timeout_ms: 40_000,
+    timeout_ms,
     what: `operation ${wanted}`,
   })
 const attemptsOf = (operation_id: string) =>
@@ -96,21 +113,33 @@ describe('a cancel against an approval', () => {
 })
 
 describe('a cancel against the first message of an agent', () => {
-  const job = (node_id: string) => ({
-    ...{ node_id, executor: 'external', pool: 'lab', with: { job: 'x', inputs: {} } },
+  const job = (node_id: string, pool = 'lab') => ({
+    ...{ node_id, executor: 'external', pool, with: { job: 'x', inputs: {} } },
     timeouts: { run_s: 600, start_s: 300 },
   })
-  it('ends work that no agent begins long before its time to begin is over, and nobody begins it later', async () => {
-    handed.length = 0
-    const { operation_id } = await p.startOperation({ nodes: [job('job')] })
-    const given = await until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+  const cancelsBeforeBegin = async (operation_id: string, meanwhile = () => {}) => {
     expect((await p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason })).status).toBe(200)
+    meanwhile()
     await reaches(operation_id, 'cancelled')
     const { body: node } = await p.as('olga').get(`/v1/operations/${operation_id}/nodes/job`)
     expect(node).toMatchObject({
       ...{ state: 'failed', error_class: 'cancelled' },
       error_message: 'The operation was cancelled before an agent began.',
     })
+  }
+  it('ends work that its agent has not accepted yet when the cancel comes', async () => {
+    const { operation_id } = await p.startOperation({ nodes: [job('job', 'slow')] })
+    const offer = await until(() => offered.shift(), { timeout_ms: 40_000, what: 'work offered' })
+    await cancelsBeforeBegin(operation_id, offer.accept)
+  }, 120_000)
+
+  it('ends work that no agent begins long before its time to begin is over, and nobody begins it later', async () => {
+    handed.length = 0
+    const { operation_id } = await p.startOperation({ nodes: [job('job')] })
+    const given = await until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+    const waits = 'select from operations.node_attempts where operation_id = $1 and resume is not null'
+    await until(async () => (await p.query(waits, [operation_id])).length > 0, { what: 'the end of the handover' })
+    await cancelsBeforeBegin(operation_id)
     expect(await createReporter(given)('started')).toMatchObject({ status: 409, code: 'attempt_closed' })
   }, 120_000)
 
@@ -137,14 +166,14 @@ describe('a cancel against the first message of an agent', () => {
         expect((await report('succeeded', { outputs: {} })).status).toBe(200)
       } else expect([said.status, said.code, row?.late]).toEqual([409, 'attempt_closed', null])
       if (round === 'after') expect(said.status).toBe(409)
-      // Long before the time to begin is over.
-      await reaches(operation_id, 'cancelled')
+      // Long before the time to begin is over: a cancel at the very end of a handover waits for the next look.
+      await reaches(operation_id, 'cancelled', 90_000)
       const { body: node } = await p.as('olga').get(`/v1/operations/${operation_id}/nodes/job`)
       expect(node).toMatchObject(
         said.status === 200 ? { state: 'succeeded' } : { state: 'failed', error_class: 'cancelled' },
       )
     }
-  }, 180_000)
+  }, 480_000)
 })
 
 describe('votes against the deadline of their gates', () => {

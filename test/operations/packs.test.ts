@@ -102,6 +102,17 @@ describe('the shipped packs', () => {
     const { packs: loaded } = loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': stringify(sound()) })] })
     expect(loaded.map(({ pack }) => pack)).toEqual(['delivery', 'fleet', 'infra', 'probe'])
   })
+
+  it('load beside packs with names of outputs and secrets that earlier versions took', () => {
+    const old = sound()
+    Object.assign(step(old, 0), {
+      outputs: { id: '/body/id', vmId: '/body/id', 'exit-code': '/status' },
+      secrets: { token: 'secret://file/probe#1', dbPass: 'secret://file/probe#2' },
+    })
+    const { packs: loaded } = loadLibrary({ packs_dirs: [folderWith({ 'probe.yaml': stringify(old) })] })
+    const [first] = loaded.find(({ pack }) => pack === 'probe')?.procedures[0]?.steps ?? []
+    expect(Object.keys(first?.outputs ?? {})).toEqual(['id', 'vmId', 'exit-code'])
+  })
 })
 
 describe("a site's policies of planning", () => {

@@ -211,6 +211,10 @@ describe('a graph is refused with the code of its fault', () => {
     const hasPool = (pool: string) => pool === 'idle'
     const faultsOf = (pool: string) => violationsOf([job(pool)], [], { hasPool }).violations
     expect([faultsOf('idle'), faultsOf('nosuch')]).toEqual([[], ['inputs_invalid /nodes/a/pool']])
+    // Its compensation runs in the same pool.
+    const compensate = { executor: 'external', with: { job: 'x', inputs: {} } }
+    const undone = violationsOf([{ ...noop('a'), pool: 'nosuch', compensate }], [], { hasPool })
+    expect(undone.violations).toEqual(['inputs_invalid /nodes/a/pool'])
   })
 
   it('too_large: more nodes or edges than one plan may have', () => {

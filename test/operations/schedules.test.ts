@@ -8,6 +8,7 @@ import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules
 import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { readDocument } from '../contract/documents.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
+import { types } from './support/planner.ts'
 import { must, type Platform, person, problem, startPlatform } from './support/platform.ts'
 
 const at = (text: string) => Date.parse(text)
@@ -99,7 +100,36 @@ describe('the next time', () => {
       expect(refused(cron), cron).toMatch(fault)
   })
 
+  it('comes on the days of a range that begins or ends on a Sunday, however that is written', () => {
+    const after = at('2026-01-01T12:00:00Z')
+    for (const [days, wanted] of [
+      ['5-00', [0, 5, 6]],
+      ['5-0', [0, 5, 6]],
+      ['FRI-sun', [0, 5, 6]],
+      ['5-7', [0, 5, 6]],
+      ['5-SUN/2', [0, 5]],
+      ['MON,6-0', [0, 1, 6]],
+      ['0-0', [0]],
+      ['SUN-SUN', [0]],
+      ['00-SUN/2', [0]],
+      ['7-0', [0]],
+      ['07-7', [0]],
+      ['SUN-TUE', [0, 1, 2]],
+      ['0-6', [0, 1, 2, 3, 4, 5, 6]],
+      ['0-7', [0, 1, 2, 3, 4, 5, 6]],
+    ] as const) {
+      const cron = `0 0 * * ${days}`
+      expect(faultInCron(cron), cron).toBeUndefined()
+      const week = nextTimes({ cron, timezone: 'UTC' }, 0, after, 7).filter((ms) => ms < after + 7 * 86_400_000)
+      expect(week.map((ms) => new Date(ms).getUTCDay()).sort(), cron).toEqual(wanted)
+    }
+    // A range of another field stays as it is.
+    const minutes = nextTimes({ cron: '0-0,30 * * * *', timezone: 'UTC' }, 0, after, 3)
+    expect(minutes.map((ms) => new Date(ms).getUTCMinutes())).toEqual([30, 0, 30])
+  })
+
   it('is understood by the clock of schedules in every form that is taken', () => {
+    const days = fc.constantFrom('0', '00', '7', '07', 'SUN', 'sun', '5', '06', 'FRI')
     const item = fc.oneof(
       fc.constantFrom(
         '*',
@@ -120,6 +150,8 @@ describe('the next time', () => {
         '60',
       ),
       fc.tuple(fc.nat(60), fc.nat(60)).map(([a, b]) => `${a}-${b}`),
+      fc.tuple(days, days).map(([a, b]) => `${a}-${b}`),
+      fc.tuple(days, days).map(([a, b]) => `${a}-${b}/2,${b}`),
       fc.array(fc.nat(60), { minLength: 1, maxLength: 3 }).map((list) => list.join()),
     )
     fc.assert(
@@ -440,6 +472,12 @@ describe('a schedule', () => {
       expect(refused.body.violations[0].pointer).toBe('/when/on/when')
       expect(refused.body.detail).toMatch(/^\/when\/on\/when: /)
     }
+    const runbook = { kind: 'runbook', title: 'r', reason: 'r', runbook: { pack: 'no', procedure: 'such' } }
+    for (const [lost, pointer] of [
+      [{ ...intent, constraints: { window_id: 'no-window' } }, '/intent/constraints/window_id'],
+      [runbook, '/intent/runbook/procedure'],
+    ] as const)
+      expect((await create({ when, intent: lost })).body.violations[0].pointer).toBe(pointer)
     // No run could resolve these.
     const unknown = { on: { type_key: 'no.such', when: 'true' } }
     const graph = { kind: 'graph', title: 'g', reason: 'r', graph: { nodes: [{ node_id: 'a', executor: 'nosuch' }] } }
@@ -475,6 +513,17 @@ describe('a schedule', () => {
     drifts(one, `yes${number}`)
     expect((await look())[0]).toEqual([[one], 'planned'])
     expect(await look()).toHaveLength(3)
+  })
+
+  it('waits for a type that was just loaded', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const when = { on: { type_key: 'fleet.printer', when: 'true' } }
+    expect(problem(await create({ when, intent }))).toBe('422 validation_error/unknown_reference')
+    const [known] = types
+    if (known) types.push({ ...known, type_key: 'fleet.printer' })
+    catalog.loadTypes(2)
+    must(await create({ when, intent }), 201)
+    types.pop()
   })
 
   it('runs for a resource whose change is committed after a later one', async () => {

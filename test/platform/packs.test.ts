@@ -122,6 +122,14 @@ describe('the checks', () => {
     expect(openFolder(dir).warnings).toEqual([])
   })
 
+  it('warn of the name of an output that a step of an intent could not have; such a pack loads', async () => {
+    const dir = begin('opentofu')
+    edit(join(dir, 'pack.yaml'), (text) => text.replaceAll(/\bpreview: \/preview/g, 'preview: /preview, vmId: /id'))
+    const { code, out } = await signalbox('pack', 'check', dir)
+    expect(out).toMatch(/step plan: rename "vmId"\. Names have only a-z, 0-9 and _\./)
+    expect(code).toBe(0)
+  })
+
   it('say what a folder without a pack lacks, and refuse YAML that is none', async () => {
     const empty = join(scratch, 'empty')
     mkdirSync(empty)

@@ -56,10 +56,34 @@ it('an input that a job would ignore, or take for another, is named with its pla
   expect(faults('command', { program: 'x', constructor: 1 })).toEqual(['/constructor is not an input of command'])
 })
 
+it('no number of other faults hides one', () => {
+  const later = { $from: 'nodes/a/outputs/b' }
+  const many = [...'abcdefghijklmnopqrstuvwxyz'].map((letter) => `workspace${letter}`)
+  const found = faults('opentofu.preview', Object.fromEntries(many.map((name) => [name, 1])))
+  expect(found.map((fault) => fault.split(' ')[0])).toEqual(many.map((name) => `/${name}`))
+  expect(found.filter((fault) => fault.includes('did you mean'))).toHaveLength(20)
+  const typos = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`argz${i}`, 1]))
+  expect(faults('command', typos)).toHaveLength(9)
+  expect(faults('command', { args: [later, later], timout_s: 1 })).toEqual([
+    '/timout_s is not an input of command; did you mean "timeout_s"?',
+  ])
+  expect(faults('ansible.run', { inventory: { hosts: { a: 7 } } })).toEqual(['/inventory/hosts/a must be an object'])
+  expect(faults('kubernetes.apply', { wait: true })).toEqual([
+    '/wait must be an object of timeout_s and ready_if, or false',
+  ])
+})
+
 it('values that are known later, jobs of other agents and the inputs of a preview are left alone', () => {
   const later = { $from: 'nodes/a/outputs/b' }
   expect(faults('ssh', { program: 'x', host: later, args: [later, 1], timeout_s: later })).toEqual([])
   expect(faults('greet', { anything: 1 })).toEqual([])
   expect(faults('opentofu.apply', { source: 'web', ref: 'main', variables: {}, preview: later })).toEqual([])
   expect(faults('kubernetes.apply', { cluster: 'a', preview: later, wait: false })).toEqual([])
+  for (const job of ['kubernetes.apply', 'kubernetes.undo'])
+    expect(faults(job, { cluster: 'a', namespace: 'web', set: 'web', objects: [], preview: later })).toEqual([])
+  expect(faults('command', { program: 'act', args: [], preview: later })).toEqual([])
+  expect(faults('ssh', { host: { address: 'a', user: null, host_keys: null }, stdin: null })).toEqual([])
+  expect(faults('kubernetes.preview', { noise: null, conflict: null })).toEqual([
+    '/conflict is not an input of kubernetes.preview; did you mean "conflicts"?',
+  ])
 })

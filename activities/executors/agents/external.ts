@@ -160,6 +160,11 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     return known?.begun
       ? unknown(`An agent was lost, and no other accepted the work: ${refused}`, known)
       : failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
+  // A cancel that came during the handover found no waiting slice that it could wake.
+  const given = await newestExecution(deps.pool, context)
+  const cancelled = given?.fence === fence && given.cancelled && !given.started
+  if (cancelled && (given.closed || (await closeAndTell(policy, deps, context, given, 'not_started'))))
+    return calledOff(given)
   // An agent that begins at once has then used its time, or been silent for three heartbeats if it died at once.
   return waiting(Math.min(start_s, 3 * heartbeat_s, left_s))
 }

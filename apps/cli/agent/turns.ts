@@ -7,10 +7,8 @@ import { type Context, needed, type Values } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { versionOfClient } from '../version.ts'
 import { carryOut, removeLeft } from './attempt.ts'
-
-import { type AgentFile, missingIn, readAgentFile } from './tools/file.ts'
+import { type AgentFile, missingIn, oddLabelsIn, readAgentFile } from './tools/file.ts'
 import { startFault } from './tools/sandbox.ts'
-
 import { keyLabel, keyWords } from './tools/seal.ts'
 
 const LONGEST_WAIT_MS = 30_000
@@ -30,7 +28,7 @@ export const runAgent = async (context: Context, values: Values): Promise<ExitCo
   const fault = startFault(file)
   if (fault !== undefined)
     throw usageError(`${values.file}/sandbox: ${fault}`, 'See: signalbox agent doctor --file FILE')
-  for (const line of missingIn(file)) context.out.note(line)
+  for (const line of [...oddLabelsIn(file), ...missingIn(file)]) context.out.note(line)
   const stop = new AbortController()
   const kill = new AbortController()
   let first: number | undefined

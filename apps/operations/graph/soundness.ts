@@ -102,7 +102,8 @@ function* checkRun(
   yield* checkExecutor(node.node_id, node.executor, node.with, programs)
   yield* checkPreview(node.node_id, node.executor, node.with, byId)
   const { pool = 'default' } = node
-  if (node.executor === 'external' && !hasPool(pool))
+  const executors = [node.executor, node.compensate?.executor]
+  if (executors.includes('external') && !hasPool(pool))
     yield fault(`${node.node_id}/pool`, 'inputs_invalid', `there is no pool "${pool}"`)
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)

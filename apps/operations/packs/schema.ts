@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import { GraphNode, policyMembers } from '../../shared/contracts/operations/intents.ts'
 import { Closed, OptionalClosed } from '../../shared/contracts/shapes.ts'
 import { pick } from '../../shared/data/pick.ts'
@@ -13,23 +13,24 @@ const Group = Name('^[a-z][a-z0-9-]{1,62}$')
 const Pointer = Name('^(/([^~/]|~[01])*)+$')
 const Words = <T extends string>(...words: T[]) => Type.Unsafe<T>(Type.Enum(words))
 
+/** The form of names of outputs and secrets. Loading permits others: packs in use have them, and "pack check" warns. */
+export const MEMBER = '^[a-z][a-z0-9_]{0,62}$'
+const Members = <T extends TSchema>(of: T) => Type.Optional(Type.Record(Name(MEMBER), of))
+
 /** The properties that steps, defaults of steps, and nodes of graph intents share. */
 const stepProperties = {
   ...pick(GraphNode.properties, 'executor', 'pool', 'with', 'when', 'idempotent', 'timeouts', 'retry', 'on_failure'),
   ...pick(GraphNode.properties, 'join', 'skippable', 'tags', 'estimate_s', 'risk', 'outputs_schema', 'compensate'),
-  ...pick(GraphNode.properties, 'catalog', 'secrets'),
-  outputs: Type.Optional(
-    Type.Record(Name('^[a-z][a-z0-9_]{0,62}$'), Type.Union([Pointer, Type.Literal('')]), {
-      additionalProperties: false,
-    }),
-  ),
+  ...pick(GraphNode.properties, 'catalog'),
+  secrets: Members(Any),
+  outputs: Members(Type.Union([Pointer, Type.Literal('')])),
 }
 
 /** A look at the real target before its first effect; `expect` names places of the raw result and their planned values. */
 const Read = Closed({
   executor: Type.Optional(Key),
   with: Type.Optional(JsonObject),
-  expect: Type.Record(Pointer, Any, { additionalProperties: false, minProperties: 1, maxProperties: 20 }),
+  expect: Type.Record(Pointer, Any, { minProperties: 1, maxProperties: 20 }),
 })
 
 const Step = Closed({

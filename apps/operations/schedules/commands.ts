@@ -18,6 +18,7 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { isTriggered, type ScheduleBody, type ScheduleView } from '../../shared/contracts/operations/schedules.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, refusal, wrongAt } from '../../shared/errors.ts'
+import { requireFresh } from '../catalog/consumer.ts'
 import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { EXECUTORS } from '../graph/executors.ts'
@@ -88,9 +89,17 @@ const refuseSchedule = async (deps: Deps, mutation: Mutation, body: Omit<Schedul
 const unjudgedOf = ({ when }: Pick<ScheduleBody, 'when'>): Unjudged | undefined => ('on' in when ? [] : undefined)
 
 /** Names that no run could resolve. */
-const refuseUnknown = async ({ db }: Uses<'db'>, { when, intent }: Pick<ScheduleBody, 'when' | 'intent'>) => {
-  if ('on' in when && !(await isKnownType(db, when.on.type_key)))
-    throw wrongAt('/when/on/type_key', `names no resource type: "${when.on.type_key}"`, { code: 'unknown_reference' })
+const refuseUnknown = async (
+  { db, projection }: Uses<'db' | 'projection'>,
+  { when, intent }: Pick<ScheduleBody, 'when' | 'intent'>,
+) => {
+  const type_key = 'on' in when ? when.on.type_key : undefined
+  if (type_key !== undefined && !(await isKnownType(db, type_key))) {
+    // A type that was just loaded may not have arrived.
+    await requireFresh(projection, { max_lag_ms: 0 })
+    if (!(await isKnownType(db, type_key)))
+      throw wrongAt('/when/on/type_key', `names no resource type: "${type_key}"`, { code: 'unknown_reference' })
+  }
   for (const [i, { executor }] of (intent.graph?.nodes ?? []).entries())
     if (executor !== undefined && !EXECUTORS.has(executor))
       throw wrongAt(`/intent/graph/nodes/${i}/executor`, `names no executor: "${executor}"`, {
@@ -99,13 +108,14 @@ const refuseUnknown = async ({ db }: Uses<'db'>, { when, intent }: Pick<Schedule
       })
 }
 
+const SELECTOR = /^\/targets\/0\/selector(?=\/|$|:| )/
 /** The places of faults in the intent, as the body of the schedule has them. */
 const placed = <T>({ when }: Pick<ScheduleBody, 'when'>, work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     if (!(error instanceof AppError) || !error.options.violations) throw error
     const move = (text: string) =>
-      'on' in when
-        ? text.replace(/^\/targets\/0\/selector(?=\/|$|:| )/, '/when/on')
+      'on' in when && SELECTOR.test(text)
+        ? text.replace(SELECTOR, '/when/on')
         : text.replace(/^(?=\/[a-z_]+(\/|$|:| ))/, '/intent')
     const violations = error.options.violations.map((one) => ({ ...one, pointer: move(one.pointer) }))
     const { status, category, code, message, options } = error

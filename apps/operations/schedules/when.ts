@@ -64,14 +64,16 @@ export const refuseZone = (timezone: string, pointer: string): void => {
   if (!isTimezone(timezone)) wrong(pointer, 'is not an IANA time zone')
 }
 
-/**
- * croner takes `?` for a restriction, which would make the other day field one of two that suffice. It takes no range
- * that ends on a Sunday, unless it is written 7.
- */
+/** croner takes `?` for a restriction, which would make the other day field one of two that suffice. */
 const cronOf = ({ cron, timezone }: Extract<When, { cron: string }>) => {
-  const text = cron
-    .trim()
-    .replaceAll('?', '*')
-    .replaceAll(/-(0|SUN)(?=[,/]|$)/gi, '-7')
-  return new Cron(text, { timezone, mode: '5-part', paused: true })
+  const fields = cron.trim().replaceAll('?', '*').split(/\s+/)
+  const days = fields.pop() ?? ''
+  return new Cron([...fields, withSundays(days)].join(' '), { timezone, mode: '5-part', paused: true })
 }
+
+const SUNDAY = /^(0{1,2}|0?7|SUN)$/i
+/** croner takes a range that ends on a Sunday only if it is written 7. One from Sunday to Sunday is that day alone. */
+const withSundays = (days: string): string =>
+  days.replaceAll(/([0-9A-Z]+)-(0{1,2}|SUN)(?![0-9A-Z])/gi, (_, from: string) =>
+    SUNDAY.test(from) ? '0-0' : `${from}-7`,
+  )

@@ -6,6 +6,7 @@ import { JOBS } from '../../cli/agent/attempt.ts'
 import { AgentFile } from '../../cli/agent/tools/file.ts'
 import type { Library, Pack } from '../../operations/graph/types.ts'
 import { loadLibrary } from '../../operations/packs/library.ts'
+import { MEMBER } from '../../operations/packs/schema.ts'
 import { lineOf, PackError, type PackFault, readShape, type Source } from '../../operations/packs/source.ts'
 import { compileSchema } from '../../shared/data/json-schema.ts'
 import { pointerOf } from '../../shared/data/pointer.ts'
@@ -23,7 +24,7 @@ export type PackFolder = {
   library: Library
   model: TypeModel
   tests: Source<PackTestFile>[]
-  /** Lines about what is right only if the site has more than this folder shows. */
+  /** Lines about faults that do not keep a pack from loading: the site may have more than this folder shows. */
   warnings: string[]
 }
 
@@ -56,7 +57,7 @@ export const openFolder = (given: string): PackFolder & { faults: string[] } => 
   refuseTypes(dir, model, found)
   const agents = yamlOf(join(dir, 'agent')).flatMap((file) => readShape<AgentFile>(file, shape.agent, found) ?? [])
   const tests = yamlOf(join(dir, 'tests')).flatMap((file) => readShape<PackTestFile>(file, shape.test, found) ?? [])
-  const warnings = unknownJobs(packs, new Set(agents.flatMap(({ value }) => value.pools)))
+  const warnings = [...unknownJobs(packs, new Set(agents.flatMap(({ value }) => value.pools))), ...oddNames(packs)]
   return { dir, packs, library, model, tests, warnings, faults: [...new Set([...typeFaults, ...found.map(lineOf)])] }
 }
 
@@ -72,6 +73,18 @@ const unknownJobs = (packs: Pack[], pools: ReadonlySet<string>): string[] =>
           const remedy = 'Correct it, unless another agent of the pool knows it.'
           return `${pack}.${key}, step ${id}: "signalbox agent" knows no job "${job}". ${remedy}`
         }),
+    ),
+  )
+
+/** Names that graph intents could not have, and that packs of earlier versions may. */
+const oddNames = (packs: Pack[]): string[] =>
+  packs.flatMap(({ pack, procedures }) =>
+    procedures.flatMap(({ key, steps }) =>
+      steps.flatMap(({ id, outputs = {}, secrets = {} }) =>
+        [...Object.keys(outputs), ...Object.keys(secrets)]
+          .filter((name) => !new RegExp(MEMBER).test(name))
+          .map((name) => `${pack}.${key}, step ${id}: rename "${name}". Names have only a-z, 0-9 and _.`),
+      ),
     ),
   )
 

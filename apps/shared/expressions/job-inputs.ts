@@ -1,9 +1,22 @@
 import type { TSchema } from 'typebox'
-import { Value } from 'typebox/value'
 import { JOB_INPUTS } from '../contracts/engine/jobs.ts'
-import { isObject, pointerOf, readPointer, tokensOf } from '../data/pointer.ts'
+import { isObject, pointerOf } from '../data/pointer.ts'
 
 type Fault = { pointer: string; message: string }
+/** The keywords that the lists of inputs use. */
+type Shape = TSchema & {
+  type?: string
+  const?: unknown
+  anyOf?: Shape[]
+  items?: Shape
+  properties?: Record<string, Shape>
+  patternProperties?: Record<string, Shape>
+  description?: string
+}
+type Rules = { isOpen: (value: unknown) => boolean; strange: (name: string, known: readonly string[]) => string }
+
+/** Comparing a name with all others takes time, and a body may hold a hundred thousand names. */
+const MOST_MEANT = 20
 
 /**
  * Returns the inputs that a job of `signalbox agent` does not take: an ignored one would let a job run that differs from
@@ -16,26 +29,47 @@ export const faultsInJob = (
 ): Fault[] => {
   const schema = typeof job === 'string' ? JOB_INPUTS.get(job) : undefined
   if (!schema) return []
-  const faults = new Map<string, string>()
-  for (const { keyword, instancePath, schemaPath, params } of Value.Errors(schema, inputs)) {
-    if (isUnknown(inputs, instancePath, isOpen)) continue
-    const { properties, description } = readPointer(schema, schemaPath.slice(1)) as TSchema & Record<string, unknown>
-    if (keyword !== 'additionalProperties') {
-      if (typeof description === 'string') faults.set(instancePath, `must be ${description}`)
-      continue
-    }
-    for (const name of (params as { additionalProperties: string[] }).additionalProperties) {
-      const meant = nearest(name, Object.keys(isObject(properties) ? properties : {}))
-      const words = meant === undefined ? '' : `; did you mean "${meant}"?`
-      faults.set(instancePath + pointerOf(name), `is not an input of ${job}${words}`)
-    }
+  let compared = 0
+  const strange = (name: string, known: readonly string[]) => {
+    compared += 1
+    const meant = compared > MOST_MEANT ? undefined : nearest(name, known)
+    return `is not an input of ${job}${meant === undefined ? '' : `; did you mean "${meant}"?`}`
   }
-  return [...faults].map(([pointer, message]) => ({ pointer, message }))
+  return [...faultsAt('', schema, inputs, { isOpen, strange })]
 }
 
-/** Whether the value at this place, or one around it, is known only later. */
-const isUnknown = (inputs: object, pointer: string, isOpen: (value: unknown) => boolean): boolean =>
-  tokensOf(pointer).some((_, i, tokens) => isOpen(readPointer(inputs, pointerOf(...tokens.slice(0, i + 1)))))
+function* faultsAt(at: string, shape: Shape, value: unknown, rules: Rules): Generator<Fault> {
+  if (rules.isOpen(value)) return
+  const { anyOf = [shape], description = anyOf[0]?.description } = shape
+  const meant = anyOf.find((one) => isOf(one, value))
+  if (!meant) yield { pointer: at, message: `must be ${description}` }
+  else if (isObject(value)) yield* faultsInMembers(at, meant, value, rules)
+  else if (Array.isArray(value) && meant.items)
+    for (const [i, item] of value.entries()) yield* faultsAt(at + pointerOf(i), meant.items, item, rules)
+}
+
+/** An object of known members, whose null counts as absent, or one whose members have any name and are alike. */
+function* faultsInMembers(
+  at: string,
+  { properties, patternProperties = {} }: Shape,
+  value: Record<string, unknown>,
+  rules: Rules,
+): Generator<Fault> {
+  const [each] = Object.values(patternProperties)
+  for (const [name, member] of Object.entries(value)) {
+    const pointer = at + pointerOf(name)
+    const shape = properties && Object.hasOwn(properties, name) ? properties[name] : each
+    if (shape && properties && member === null) continue
+    if (shape) yield* faultsAt(pointer, shape, member, rules)
+    else if (properties) yield { pointer, message: rules.strange(name, Object.keys(properties)) }
+  }
+}
+
+const isOf = ({ type, const: only }: Shape, value: unknown): boolean =>
+  (type === undefined || type === kindOf(value)) && (only === undefined || only === value)
+
+const kindOf = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 
 /** The name that differs by at most two letters. */
 const nearest = (name: string, names: readonly string[]): string | undefined =>

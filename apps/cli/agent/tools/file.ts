@@ -5,6 +5,7 @@ import Type, { type Static } from 'typebox'
 import { Closed } from '../../../shared/contracts/shapes.ts'
 import { compileSchema } from '../../../shared/data/json-schema.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
+import { pointerOf } from '../../../shared/data/pointer.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
 import { compileCel } from '../../../shared/expressions/cel.ts'
 import { readDocument } from '../../command.ts'
@@ -160,6 +161,13 @@ const faultsIn = (path: string, document: unknown): string[] => {
   })
   return [...new Set(faults)]
 }
+
+const LABEL = /^[a-z][a-z0-9_-]{0,62}$/
+/** Labels with names that are unlike those of other agents. They count, because steps may already ask for them. */
+export const oddLabelsIn = ({ labels = {} }: AgentFile): string[] =>
+  Object.keys(labels)
+    .filter((name) => !LABEL.test(name))
+    .map((name) => `${pointerOf('labels', name)} counts, but should be named with a-z, 0-9, _ and - only.`)
 
 /** The programs and secrets that the file names and this process cannot use: their jobs will fail. */
 export const missingIn = ({ known, tofu, ssh, git, ansible, kubernetes, credentials = {} }: AgentFile): string[] => {

@@ -90,7 +90,7 @@ export const openRepo = async (job: Job, name: string): Promise<Repo> => {
     }
     const end = await runTool(job, {
       ...{ path: rules.program, args, cwd: job.home, grace_s: GRACE_S, log, max_line: MAX_LINE, aside: !acts },
-      ...{ read: job.file.ssh ? [job.file.ssh.program] : [], write: url.startsWith('/') ? [url] : [] },
+      ...{ programs: job.file.ssh ? [job.file.ssh.program] : [], write: url.startsWith('/') ? [url] : [] },
       env: { ...env, ...(work_tree !== undefined && { GIT_WORK_TREE: work_tree }) },
       ...(stdin !== undefined && { stdin }),
     })

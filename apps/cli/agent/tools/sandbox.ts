@@ -16,7 +16,15 @@ const CHECK_MS = 30_000
 /** A shell finds a program by the rights of its user, without starting it. */
 const RUNS = '[ -x "$1" ] || { echo "it is not there, or not executable" >&2; exit 1; }'
 
-type Asked = { path: string; args: readonly string[]; cwd: string; read: readonly string[]; write: readonly string[] }
+type Asked = {
+  path: string
+  args: readonly string[]
+  cwd: string
+  /** Other programs that it starts. */
+  programs?: readonly string[]
+  read: readonly string[]
+  write: readonly string[]
+}
 
 const present = (path: string) => {
   const found = lstatSync(path, { throwIfNoEntry: false })
@@ -28,9 +36,13 @@ const isBelow = (path: string, roots: readonly string[]): boolean => roots.some(
 /** A program and the file that its links lead to, which may be in another folder. */
 const filesOf = (path: string): string[] => (existsSync(path) ? [path, realpathSync(path)] : [path])
 
-/** Each path after those that hold it, so that the rule for the inner one holds. Equal paths are writable. */
-const bound = (read: readonly string[], write: readonly string[]): string[] => {
-  const seen = read.filter((one) => !isBelow(one, ['/usr', ...ROOT]) || isBelow(one, write))
+/**
+ * Each path after those that hold it, so that the rule for the inner one holds. Equal paths are writable. Files of
+ * programs below one of them are seen already, and a link on the way to a file could not be its mount point.
+ */
+const bound = (files: readonly string[], read: readonly string[], write: readonly string[]): string[] => {
+  const own = files.filter((one) => !isBelow(one, [...read, ...write]))
+  const seen = [...own, ...read].filter((one) => !isBelow(one, ['/usr', ...ROOT]) || isBelow(one, write))
   return [...[...new Set(seen)].map((one) => ['--ro-bind-try', one]), ...write.map((one) => ['--bind', one])]
     .sort(([, a = ''], [, b = '']) => (a < b ? -1 : a > b ? 1 : 0))
     .flatMap(([how = '', one = '']) => [how, one, one])
@@ -43,7 +55,7 @@ const bound = (read: readonly string[], write: readonly string[]): string[] => {
  */
 export const contain = (
   { bwrap, read = [], write = [] }: NonNullable<AgentFile['sandbox']>,
-  { path, args, cwd, ...asked }: Asked,
+  { path, args, cwd, programs = [], ...asked }: Asked,
 ): { path: string; args: string[] } => ({
   path: bwrap,
   args: [
@@ -52,15 +64,19 @@ export const contain = (
     ...['--ro-bind', '/usr', '/usr', ...ROOT.flatMap(present)],
     ...ETC.flatMap((one) => ['--ro-bind-try', one, one]),
     ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
-    ...bound([...filesOf(path), ...asked.read, ...read], [...write, ...asked.write]),
+    ...bound([path, ...programs].flatMap(filesOf), [...asked.read, ...read], [...write, ...asked.write]),
     ...['--remount-ro', '/', '--chdir', cwd, '--', path, ...args],
   ],
 })
 
 /** A program that the agent's file names, by its place there, and the other paths that its jobs need. */
-export type Named = { place: string; path: string; read?: string[]; write?: string[]; uid?: number | undefined }
+export type Named = Partial<Pick<Asked, 'programs' | 'read' | 'write'>> & {
+  place: string
+  path: string
+  uid?: number | undefined
+}
 
-/** Every program that the agent's file names. A `state` that is not there yet is made by the first job. */
+/** Every program that the agent's file names. A `state` comes with its first job; a missing repository fails its own. */
 export const programsIn = ({ known, tofu, ssh, git, ansible, kubernetes, state_dir }: AgentFile): Named[] => {
   const states = Object.values(tofu?.sources ?? {}).flatMap(({ state }) => state ?? [])
   const repos = Object.values(git?.repos ?? {}).flatMap(({ url }) => (url.startsWith('/') ? [url] : []))
@@ -69,7 +85,7 @@ export const programsIn = ({ known, tofu, ssh, git, ansible, kubernetes, state_d
       read: [join(state_dir, 'providers'), ...(tofu?.providers === undefined ? [] : [tofu.providers])],
       write: states.filter(existsSync),
     },
-    git: { read: ssh ? [ssh.program] : [], write: repos },
+    git: { programs: ssh ? [ssh.program] : [], write: repos.filter(existsSync) },
   }
   return [
     ...[...known].map(([name, { path, uid }]) => ({ place: `programs/${name}`, path, uid })),
@@ -93,10 +109,10 @@ const usersOf = ({ uids }: AgentFile, own?: number) => (own === undefined && uid
 /** Why jobs cannot run this program as one of their users, in the sandbox if there is one; `undefined` if they can. */
 export const programFault = (
   file: AgentFile,
-  { place, path, read = [], write = [], uid }: Named,
+  { place, path, programs = [], read = [], write = [], uid }: Named,
 ): string | undefined => {
   const test = { path: '/bin/sh', args: ['-c', RUNS, 'sh', path] }
-  const asked = { ...test, cwd: '/', read: [...filesOf(path), ...read], write }
+  const asked = { ...test, cwd: '/', programs: [path, ...programs], read, write }
   for (const user of usersOf(file, uid)) {
     const fault = ends(file.sandbox ? contain(file.sandbox, asked) : test, user)
     if (fault === undefined) continue

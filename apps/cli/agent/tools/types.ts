@@ -85,7 +85,8 @@ type Run = {
   max_line?: number
   memory_mib?: number | undefined
   uid?: number | undefined
-  /** Paths outside of the attempt's folder that it needs in a sandbox. */
+  /** Other programs that it starts, and paths outside of the attempt's folder that it needs in a sandbox. */
+  programs?: readonly string[]
   read?: readonly string[]
   write?: readonly string[]
 }
@@ -115,9 +116,9 @@ export const runTool = async (
   const end = Date.now() + (timeout_s ?? Infinity) * 1000
   const as = uid ?? job.file.uid
   const { sandbox } = job.file
-  const { path, args, cwd, stdin = '', read = [], write = [] } = run
+  const { path, args, cwd, stdin = '', programs = [], read = [], write = [] } = run
   const started = sandbox
-    ? { ...contain(sandbox, { path, args, cwd, read, write: [...write, job.folder] }), contained: true }
+    ? { ...contain(sandbox, { path, args, cwd, programs, read, write: [...write, job.folder] }), contained: true }
     : { path, args }
   job.began()
   const ended = await runProcess({

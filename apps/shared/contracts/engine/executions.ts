@@ -112,8 +112,7 @@ export const PoolParams = Type.Object({ pool: text('infra', { pattern: '^[a-z][a
 export const WorkRequest = Closed(
   {
     labels: Type.Optional(
-      Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }), Type.String({ maxLength: 200 }), {
-        additionalProperties: false,
+      Type.Record(Type.String(), Type.String({ maxLength: 200 }), {
         maxProperties: 24,
         examples: [{ region: 'eu1' }],
         description: 'Labels of this agent. It gets no work that demands other labels.',

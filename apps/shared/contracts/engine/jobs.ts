@@ -38,7 +38,6 @@ const SET = {
   ...{ prune_kinds: Texts, noise: Texts, sensitive: Texts },
 }
 const APPLIED = {
-  cluster: Text,
   preview: Any,
   wait: Type.Union([Type.Literal(false), group({ timeout_s: Amount, ready_if: Values })], {
     description: 'an object of timeout_s and ready_if, or false',
@@ -46,7 +45,8 @@ const APPLIED = {
 }
 
 const INPUTS: Record<string, Record<string, TSchema>> = {
-  command: COMMAND,
+  // The preview of an own program: the gate that shows it binds the step.
+  command: { ...COMMAND, preview: Any },
   ssh: { ...COMMAND, host: group(REACHED), exit_codes: Type.Array(Amount, { description: 'a list of numbers' }) },
   'opentofu.preview': MODULE,
   'opentofu.apply': { ...MODULE, preview: Any, lock_wait_s: Amount },
@@ -59,8 +59,8 @@ const INPUTS: Record<string, Record<string, TSchema>> = {
   'ansible.preview': PLAY,
   'ansible.run': { ...PLAY, preview: Any, max_failures: Amount },
   'kubernetes.preview': SET,
-  'kubernetes.apply': APPLIED,
-  'kubernetes.undo': APPLIED,
+  'kubernetes.apply': { ...SET, ...APPLIED },
+  'kubernetes.undo': { ...SET, ...APPLIED },
 }
 
 /** A job that carries out a preview takes the inputs of that one too, so that both may be one anchor of a file. */
