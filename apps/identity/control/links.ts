@@ -18,19 +18,19 @@ export const linkView = (
  * The effect of a new link on an account. Its creator could use it, and votes of the account are judged by that. A link
  * that one administrator sees whole makes the account theirs until the person renews it.
  */
-export const handedOut = (by: By) => ({
-  ...resetBy(by),
-  reset_link: by.link as string | null,
-  ...(isShown(by) && { link_shown: true }),
-})
+export const handedOut = (by: By) => {
+  const { link, requested_by, confirmed_by } = by
+  // Neither two administrators nor the machine made it.
+  const shown = confirmed_by === null && requested_by !== 'system'
+  return { ...resetBy(by), reset_link: shown ? shownLink(link) : link, ...(shown && { link_shown: true }) }
+}
 
-/** A link that neither two administrators nor the machine made: one administrator sees it whole. */
-const isShown = ({ requested_by, confirmed_by }: Pick<By, 'requested_by' | 'confirmed_by'>): boolean =>
-  confirmed_by === null && requested_by !== 'system'
+/** By the prefix such a link equals no id. Builds that look for ids alone let it renew no account. */
+const shownLink = (link: string): string => `shown:${link}`
 
-/** Whether the account's newest link is one that an administrator saw whole. */
-export const sawLink = ({ reset_by, reset_confirmed_by }: Pick<UserRow, 'reset_by' | 'reset_confirmed_by'>): boolean =>
-  isShown({ requested_by: reset_by ?? '', confirmed_by: reset_confirmed_by })
+/** Whether this is the account's newest link, whoever saw it. */
+export const isNewest = ({ reset_link }: Pick<UserRow, 'reset_link'>, link: string): boolean =>
+  reset_link === link || reset_link === shownLink(link)
 
 /** A reset that gives no link: no older one of the account opens anything. */
 export const resetBy = ({ requested_by, confirmed_by }: By) => ({

@@ -5,7 +5,7 @@ import type { UserStatus } from '../../../db/identity/tables.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
-import { linkView } from '../control/links.ts'
+import { isNewest, linkView } from '../control/links.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
 import { changeIdOf, changeOnce, marked, statusEventOf } from '../mutations.ts'
 import { refuseHalf, refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
@@ -45,7 +45,7 @@ const enrolmentOf = (deps: Uses<'config' | 'credential' | 'db'>, req: FastifyReq
   deps.db.transaction(async (tx) => {
     const changeId = changeIdOf(req)
     const user = await lockUser(tx, user_id)
-    throwIf(refuseHalf(user?.reset_link === changeId))
+    throwIf(refuseHalf(user !== undefined && isNewest(user, changeId)))
     const asked = { userId: user_id, changeId, onlyIfNoPassword: false, endsOlder: true }
     const made = deps.credential.createEnrolmentToken(asked, withRequestId(String(req.id)))
     return linkView(deps, await made.catch(throwFromRpc('credential')))
