@@ -370,6 +370,24 @@ const voteOf = async (id: string) => {
 }
 
 describe('a leaver', () => {
+  it('is disabled by a request that also changes what never changes, and keeps the old id', async () => {
+    const off = { op: 'replace', path: 'active', value: 'False' }
+    const requests: ((path: string, sent: object) => Promise<{ status: number }>)[] = [
+      (path) => patch(path, { op: 'replace', value: { active: false, externalId: null } }),
+      (path) => patch(path, off, { op: 'remove', path: 'externalId' }),
+      (path) => patch(path, { op: 'replace', path: 'externalId', value: randomUUID() }, off),
+      (path) => patch(path, { op: 'replace', path: 'id', value: randomUUID() }, off),
+      (path, sent) => scim('PUT', path, { ...sent, active: false, externalId: '' }),
+    ]
+    for (const [at, request] of requests.entries()) {
+      const sent = entraUser(`off-${nameless()}`)
+      const id = await hire(sent.userName, sent.externalId)
+      expect([at, (await request(`/Users/${id}`, sent)).status]).toEqual([at, 200])
+      expect([at, (await accountOf(id))?.status]).toEqual([at, 'DISABLED'])
+      expect((await scim('GET', `/Users/${id}`)).body).toMatchObject({ active: false, externalId: sent.externalId })
+    }
+  })
+
   it('is signed out everywhere within seconds', async () => {
     const id = await hire(`mia-${nameless()}`, 's-mia')
     await patch(`/Groups/${await team('noc', id)}`, { op: 'add', path: 'members', value: [{ value: id }] })
