@@ -365,7 +365,7 @@ describe('an API key', () => {
     expect((await get('/api/v1/admin/users', token)).status).toBe(200)
     const rotate = () => post(`/api/v1/admin/machines/${id}/credentials/${old.id}/rotate`, { overlap_s: 0 })
     expect((await rotate()).status).toBe(201)
-    // Its successor can be rotated; the key that has ended gives no second one.
+    // Its successor can be rotated. The key has ended, so it gives no second one.
     expect((await rotate()).status).toBe(404)
     await until(async () => (await get('/api/v1/admin/users', token)).status === 401)
   })
