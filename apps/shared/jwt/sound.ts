@@ -35,10 +35,18 @@ export const keyFault = (key: KeyObject): string | undefined => {
   }
 }
 
-/** The key of a JWK. Throws if it proves no owner. */
-export const publicKeyOf = (jwk: JsonWebKey): KeyObject => {
-  const key = createPublicKey({ key: jwk, format: 'jwk' })
+/** The key of a JWK. Throws if it proves no owner, by the name that the caller has for it. */
+export const publicKeyOf = (jwk: JsonWebKey, name = 'the key'): KeyObject => {
+  const key = read(jwk, name)
   const fault = keyFault(key)
-  if (fault) throw new Error(`the key ${fault}`)
+  if (fault) throw new Error(`${name} ${fault}`)
   return key
+}
+
+const read = (jwk: JsonWebKey, name: string): KeyObject => {
+  try {
+    return createPublicKey({ key: jwk, format: 'jwk' })
+  } catch (cause) {
+    throw new Error(`${name} is not a public key`, { cause })
+  }
 }
