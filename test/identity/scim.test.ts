@@ -824,6 +824,27 @@ describe('a change', () => {
     }
   })
 
+  it('that removes a person overtakes all that wait for their turn', async () => {
+    const [leaver, others] = [await hire(), [] as string[]]
+    while (others.length < 8) others.push(await hire())
+    const { db } = sso.identity_deps
+    const waiting = async () => {
+      const { rows } = await db.execute<{ n: number }>(sql`
+        select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`)
+      return rows[0]?.n ?? 0
+    }
+    const requests = await db.transaction(async (tx) => {
+      await lockAdmins(tx)
+      const changes = others.map((id) => patch(`/Users/${id}`, { op: 'replace', path: 'displayName', value: 'x' }))
+      await until(async () => (await waiting()) === 4)
+      const removal = scim('DELETE', `/Users/${leaver}`)
+      await until(async () => (await waiting()) === 5)
+      return [removal, ...changes]
+    })
+    for (const { status } of await Promise.all(requests)) expect([200, 204, 503]).toContain(status)
+  })
+
   it('that waits too long for others is told to come back, in the way that directories heed', async () => {
     const id = await hire()
     await sso.identity_deps.db.transaction(async (tx) => {
