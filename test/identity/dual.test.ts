@@ -337,8 +337,14 @@ describe('an enrolment link', () => {
     const user = await p.newUserByTwo([a, b], ['viewer'])
     const url = `/v1/admin/users/${user.user_id}/enrolment-token`
     const [older, newer] = [idOf(await a.post(url)), idOf(await a.post(url))]
-    for (const id of [older, newer]) expect((await p.confirm(c, id)).status).toBe(200)
+    expect((await p.confirm(c, older)).status).toBe(200)
+    const key = randomUUID()
+    const half = () => a.post(`/v1/admin/changes/${older}/half`, undefined, { key })
+    expect((await half()).body.half).toMatchObject({ part: 'first' })
+    expect((await p.confirm(c, newer)).status).toBe(200)
     expect((await a.post(`/v1/admin/changes/${older}/half`)).body.code).toBe('change_closed')
+    // Nor does a repeat of the request that was answered get it.
+    expect((await half()).body.code).toBe('change_closed')
     const token = await p.tokenOfHalves([a, c], newer)
     expect((await p.enrol(token, 'Vellum.Otter.Hinge.83')).status).toBe(204)
   })
