@@ -180,25 +180,28 @@ const USERNAME = /^[\p{L}\p{M}\p{Nd}._@+-]{1,64}$/u
 /** As directories name people: O'Brien, guests (`#EXT#`), principal names of up to 113 characters. */
 const PROVIDED = /^[\p{L}\p{M}\p{Nd}._@+'!#^~&-]{1,128}$/u
 
-/** A path drops the dots, and history calls other actors by the words. */
-const RESERVED = /^(\.\.?|system|machine)$/i
-
 /**
  * The stored form of a name must itself be a valid name: NFKC turns some characters into several or into others. A
  * `provided` one comes from a provider, where no one here can change it.
  */
 export const refuseUsername = (username: string, { provided = false } = {}) =>
-  (provided ? PROVIDED : USERNAME).test(username) && !RESERVED.test(username)
+  (provided ? PROVIDED : USERNAME).test(username)
     ? undefined
-    : new AppError('validation_error', 'schema_violation', 'The username is not valid.', {
-        violations: [
-          {
-            pointer: '/username',
-            code: 'pattern',
-            message: RESERVED.test(username) ? 'is reserved' : 'needs 1 to 64 letters, marks, digits or ._-@+',
-          },
-        ],
+    : wrongAt('/username', 'needs 1 to 64 letters, marks, digits or ._-@+', {
+        detail: 'The username is not valid.',
+        as: 'pattern',
       })
+
+/** A path drops the dots, and history calls other actors by the words. */
+const RESERVED = /^(\.\.?|system|machine)$/i
+const refuseReserved = (username: string) =>
+  RESERVED.test(username)
+    ? wrongAt('/username', 'is reserved', { detail: 'The username is reserved; choose another.', as: 'pattern' })
+    : undefined
+
+/** The rules for a new name. An account that is older than one of them keeps its name, and signs in by it. */
+export const refuseNewName = (username: string, from: { provided?: boolean } = {}) =>
+  refuseUsername(username, from) ?? refuseReserved(username) ?? refuseMixedScripts(username)
 
 /** Scripts in common use (Unicode UTS 31, table 5), and combinations written together (UTS 39, highly restrictive). */
 const SCRIPTS = [
@@ -218,7 +221,7 @@ const ONE_SCRIPT = [...SCRIPTS.map((script) => [script]), ...TOGETHER].map(
 )
 
 /** People decide by names, so no name may look like another: a new name must stay within one script. */
-export const refuseMixedScripts = (username: string) =>
+const refuseMixedScripts = (username: string) =>
   ONE_SCRIPT.some((script) => script.test(username))
     ? undefined
     : wrongAt('/username', 'must use letters of one script', { detail: 'The username mixes scripts.', as: 'pattern' })

@@ -167,10 +167,10 @@ export const markedForExpired = (db: Queryable, now: Date) =>
       ),
     )
 
-/** The valid credentials of one kind, with the keys of those that have one. */
+/** The valid credentials of one kind by the database's clock, with the keys of those that have one. */
 export const liveOf = (db: Queryable, machine_id: string, kind: MachineCredentialRow['kind']) =>
   db
-    .select({ jwk: machine_credentials.jwk })
+    .select(pick(machine_credentials, 'id', 'jwk'))
     .from(machine_credentials)
     .where(and(equals(machine_credentials, { machine_id, kind }), live))
 

@@ -46,7 +46,7 @@ export const users = identitySchema.table(
     reset_at: at('reset_at'),
     reset_by: text('reset_by'),
     reset_confirmed_by: text('reset_confirmed_by'),
-    /** The id under which credential created the last link; null if the last reset gave none. */
+    /** Id in credential of the last link, after `shown:` if one administrator saw it whole; null: there is no link. */
     reset_link: text('reset_link'),
     /** Whether one administrator may know the credential: true until enrolment by a link that no one else saw whole. */
     link_shown: boolean('link_shown').notNull().default(true),

@@ -365,7 +365,7 @@ describe('an API key', () => {
     expect((await get('/api/v1/admin/users', token)).status).toBe(200)
     const rotate = () => post(`/api/v1/admin/machines/${id}/credentials/${old.id}/rotate`, { overlap_s: 0 })
     expect((await rotate()).status).toBe(201)
-    // Its successor can be rotated; the key that has ended gives no second one.
+    // Its successor can be rotated. The key has ended, so it gives no second one.
     expect((await rotate()).status).toBe(404)
     await until(async () => (await get('/api/v1/admin/users', token)).status === 401)
   })
@@ -517,7 +517,8 @@ describe('private_key_jwt', () => {
   it.each<[string, () => Record<string, unknown>]>([
     ['audience', () => ({ aud: 'https://other.test' })],
     ['audience', () => ({ aud: [ORIGIN, 'https://other.test'] })],
-    ['audience', () => ({ aud: [ORIGIN] })],
+    ['audience', () => ({ aud: [ORIGIN, ORIGIN] })],
+    ['audience', () => ({ aud: [] })],
     ['subject', () => ({ sub: 'machine:other' })],
     ['time', () => ({ exp: Math.floor(Date.now() / 1000) - 60 })],
     ['time', () => ({ exp: Math.floor(Date.now() / 1000) + 3600 })],
@@ -531,6 +532,10 @@ describe('private_key_jwt', () => {
     ['malformed', () => ({ iss: 'machine:\0' })],
   ])('is refused by its %s', async (cause, wrong) => {
     await expectRefused(present(await assertion(name, wrong())), 'invalid_client', cause)
+  })
+
+  it('names its audience also in a list of one, as many libraries write it', async () => {
+    expect((await present(await assertion(name, { aud: [ORIGIN] }))).status).toBe(200)
   })
 
   it('is refused if a member occurs twice: readers would differ in what it says', async () => {

@@ -71,6 +71,16 @@ describe('bootstrap-admin', () => {
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1)
   })
+  it('makes several links of one account at once, of which only the newest works', async () => {
+    await p.firstAdmin('ada')
+    const made = await Promise.allSettled(Array.from({ length: 6 }, () => enrolHere(p.bootstrap, 'ada', undefined)))
+    const links = made.flatMap((one) => (one.status === 'fulfilled' ? [one.value.token] : []))
+    const used = []
+    for (const link of links) used.push((await p.enrol(link, 'Vellum.Otter.Hinge.83')).status)
+    expect(used.filter((status) => status === 204)).toEqual([204])
+    const [ada] = await p.deps.db.select().from(users)
+    expect(ada?.link_shown).toBe(false)
+  })
   it('leaves it to enrol to let an administrator in again', async () => {
     await p.firstAdmin('ada')
     expect((await run('--username', 'ada')).stderr).toContain('enrol --username')

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { verbs } from '../../apps/identity/admin.ts'
+import { handedOut } from '../../apps/identity/control/links.ts'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { isHalf, joinHalves } from '../../apps/shared/contracts/client/enrolment.ts'
@@ -336,8 +337,14 @@ describe('an enrolment link', () => {
     const user = await p.newUserByTwo([a, b], ['viewer'])
     const url = `/v1/admin/users/${user.user_id}/enrolment-token`
     const [older, newer] = [idOf(await a.post(url)), idOf(await a.post(url))]
-    for (const id of [older, newer]) expect((await p.confirm(c, id)).status).toBe(200)
+    expect((await p.confirm(c, older)).status).toBe(200)
+    const key = randomUUID()
+    const half = () => a.post(`/v1/admin/changes/${older}/half`, undefined, { key })
+    expect((await half()).body.half).toMatchObject({ part: 'first' })
+    expect((await p.confirm(c, newer)).status).toBe(200)
     expect((await a.post(`/v1/admin/changes/${older}/half`)).body.code).toBe('change_closed')
+    // Nor does a repeat of the request that was answered get it.
+    expect((await half()).body.code).toBe('change_closed')
     const token = await p.tokenOfHalves([a, c], newer)
     expect((await p.enrol(token, 'Vellum.Otter.Hinge.83')).status).toBe(204)
   })
@@ -384,6 +391,24 @@ describe('an enrolment link', () => {
       .from(users)
       .where(eq(users.id, user?.id ?? ''))
     expect(after?.link_shown).toBe(true)
+  })
+  it('renews an account by this build if and only if the build before it would, during a rolling upgrade', async () => {
+    const alone = { requested_by: `user:${ada?.user_id}`, confirmed_by: null }
+    for (const [username, by, renews] of [
+      ['seen', alone, false],
+      ['halved', { ...alone, confirmed_by: `user:${bob?.user_id}` }, true],
+      ['machined', { ...alone, requested_by: 'system' }, true],
+    ] as const) {
+      const link = randomUUID()
+      const row = { id: randomUUID(), username, folded: username, ...handedOut({ ...by, link }) }
+      const [made] = await p.deps.db.insert(users).values(row).returning()
+      const before = made?.reset_link === link && (made.link_shown || made.reset_by === 'system')
+      expect([username, before]).toEqual([username, renews])
+      const { enrolmentToken } = await p.deps.credential.createEnrolmentToken({ userId: row.id, changeId: link })
+      expect((await p.enrol(enrolmentToken)).status).toBe(204)
+      const [after] = await p.deps.db.select().from(users).where(eq(users.id, row.id))
+      expect([username, after?.link_shown]).toEqual([username, !renews])
+    }
   })
 })
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { noteExpired } from '../../apps/identity/machines/ending.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
@@ -76,6 +76,10 @@ it('a rotation waits too, and leaves the old key unchanged until then', async ()
   expect([await causeOf(early.key), await causeOf(asked.body.key)]).toEqual(['accepted', 'unknown'])
   expect((await p.confirm(bob, (asked.body.change as { id: string }).id)).status).toBe(200)
   expect([await causeOf(early.key), await causeOf(asked.body.key)]).toEqual(['expired', 'accepted'])
+  // It has ended by the database's clock, which wrote its end: a process behind that clock makes no second successor.
+  const clock = vi.spyOn(p.deps.clock, 'now').mockImplementation(() => new Date(Date.now() - 2000))
+  expect((await ada.post(path, { overlap_s: 0 })).status).toBe(404)
+  clock.mockRestore()
 })
 
 it('the overlap of a rotation starts with its confirmation, however late', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Code } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
 import { verifyLog } from '../../apps/platform/ops/verify-audit.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { type Permission, permissionsOf, ROLES } from '../../apps/shared/auth/permissions.ts'
@@ -9,7 +10,7 @@ import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { Identity, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { appendAuditTo } from '../../db/audit.ts'
-import { grants, outbox, user_events } from '../../db/identity/tables.ts'
+import { grants, outbox, user_events, users } from '../../db/identity/tables.ts'
 import { counted } from '../session/support/auth.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
@@ -404,6 +405,14 @@ describe('RPC', () => {
     const found = await client().getUserByUsername({ username: 'KÄTHE.grün'.normalize('NFD') })
     expect(found.user).toMatchObject({ id: user.user_id, username: 'Käthe.Grün', status: UserStatus.DISABLED })
     expect(found.user?.disabledAt).toBeDefined()
+  })
+  it('finds an account whose name has become a reserved one', async () => {
+    const row = { id: randomUUID(), username: 'System', folded: 'system' }
+    await p.deps.db.insert(users).values(row)
+    expect((await client().getUserByUsername({ username: 'system' })).user).toMatchObject({ id: row.id })
+    const { token } = await enrolHere(p.bootstrap, 'system', undefined)
+    expect((await p.enrol(token)).status).toBe(204)
+    await expect(enrolHere(p.bootstrap, 'machine', ['viewer'])).rejects.toThrow('reserved')
   })
   it('gives principals with scoped and inherited grants, and none to users who are not ACTIVE', async () => {
     const { rows } = await p.deps.db.execute<{ id: string }>(

@@ -370,6 +370,24 @@ const voteOf = async (id: string) => {
 }
 
 describe('a leaver', () => {
+  it('is disabled by a request that also changes what never changes, and keeps the old id', async () => {
+    const off = { op: 'replace', path: 'active', value: 'False' }
+    const requests: ((path: string, sent: object) => Promise<{ status: number }>)[] = [
+      (path) => patch(path, { op: 'replace', value: { active: false, externalId: null } }),
+      (path) => patch(path, off, { op: 'remove', path: 'externalId' }),
+      (path) => patch(path, { op: 'replace', path: 'externalId', value: randomUUID() }, off),
+      (path) => patch(path, { op: 'replace', path: 'id', value: randomUUID() }, off),
+      (path, sent) => scim('PUT', path, { ...sent, active: false, externalId: '' }),
+    ]
+    for (const [at, request] of requests.entries()) {
+      const sent = entraUser(`off-${nameless()}`)
+      const id = await hire(sent.userName, sent.externalId)
+      expect([at, (await request(`/Users/${id}`, sent)).status]).toEqual([at, 200])
+      expect([at, (await accountOf(id))?.status]).toEqual([at, 'DISABLED'])
+      expect((await scim('GET', `/Users/${id}`)).body).toMatchObject({ active: false, externalId: sent.externalId })
+    }
+  })
+
   it('is signed out everywhere within seconds', async () => {
     const id = await hire(`mia-${nameless()}`, 's-mia')
     await patch(`/Groups/${await team('noc', id)}`, { op: 'add', path: 'members', value: [{ value: id }] })
@@ -804,6 +822,27 @@ describe('a change', () => {
         expect([operation, await patch(path, operation)]).toMatchObject([operation, failed(400, 'mutability')])
       expect((await patch(path, { op: 'replace', value: { id } })).status).toBe(200)
     }
+  })
+
+  it('that removes a person overtakes all that wait for their turn', async () => {
+    const [leaver, others] = [await hire(), [] as string[]]
+    while (others.length < 8) others.push(await hire())
+    const { db } = sso.identity_deps
+    const waiting = async () => {
+      const { rows } = await db.execute<{ n: number }>(sql`
+        select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`)
+      return rows[0]?.n ?? 0
+    }
+    const requests = await db.transaction(async (tx) => {
+      await lockAdmins(tx)
+      const changes = others.map((id) => patch(`/Users/${id}`, { op: 'replace', path: 'displayName', value: 'x' }))
+      await until(async () => (await waiting()) === 4)
+      const removal = scim('DELETE', `/Users/${leaver}`)
+      await until(async () => (await waiting()) === 5)
+      return [removal, ...changes]
+    })
+    for (const { status } of await Promise.all(requests)) expect([200, 204, 503]).toContain(status)
   })
 
   it('that waits too long for others is told to come back, in the way that directories heed', async () => {

@@ -25,26 +25,36 @@ const verify = async (user_id: string, password: string) => {
   )
 }
 
+type Reply = Awaited<ReturnType<typeof ada.post>>
+/** On a busy machine a request may wait too long. Its repeat has the same key. */
+const repeated = async (send: (key: string) => Promise<Reply>): Promise<Reply> => {
+  const key = randomUUID()
+  const answer = async () => {
+    const reply = await send(key)
+    return reply.status === 503 || reply.body.code === 'in_progress' ? undefined : reply
+  }
+  return until(answer, { timeout_ms: 20_000, what: 'an answer' })
+}
+
 describe('a crowd of changes', () => {
-  it('waits for its turn with few connections: reads stay possible, and only those few can wait too long', async () => {
+  it('waits for its turn with few connections: reads stay possible, and who waits too long can repeat', async () => {
     const waiting = async () => {
       const { rows } = await p.deps.db.execute<{ n: number }>(sql`
         select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted
           and database = (select oid from pg_database where datname = current_database())`)
       return rows[0]?.n
     }
-    let crowd: Promise<{ status: number }>[] = []
+    let crowd: Promise<Reply>[] = []
     await p.deps.db.transaction(async (tx) => {
       await lockAdmins(tx)
       crowd = Array.from({ length: 20 }, (_, n) =>
-        ada.post('/v1/admin/users', { username: `crowd-${n}-${randomUUID()}` }),
+        repeated((key) => ada.post('/v1/admin/users', { username: `crowd-${n}` }, { key })),
       )
       await until(async () => Number(await waiting()) >= 4)
       expect((await ada.get('/v1/admin/users')).status).toBe(200)
-      expect(await waiting()).toBe(4)
+      expect(await waiting()).toBeLessThanOrEqual(4)
     })
-    const statuses = (await Promise.all(crowd)).map(({ status }) => status)
-    expect(statuses.filter((status) => status === 201).length).toBeGreaterThanOrEqual(12)
+    expect((await Promise.all(crowd)).map(({ status }) => status)).toEqual(Array(20).fill(201))
   })
 })
 
@@ -271,12 +281,14 @@ describe('a newer link', () => {
   it('is the only one that works, of twenty that were made at once', async () => {
     const user = await p.newUser(ada)
     const made = await Promise.all(
-      Array.from({ length: 20 }, () => ada.post(`/v1/admin/users/${user.user_id}/recovery`)),
+      Array.from({ length: 20 }, () =>
+        repeated((key) => ada.post(`/v1/admin/users/${user.user_id}/recovery`, undefined, { key })),
+      ),
     )
     const links = made.flatMap(({ body }) => (body.enrolment as { token: string } | undefined)?.token ?? [])
     expect(links.length).toBeGreaterThan(0)
     const used = []
-    for (const link of links) used.push((await p.enrol(link)).status)
+    for (const link of links) used.push((await repeated((key) => p.enrol(link, PASSWORD, { key }))).status)
     expect(used.filter((status) => status === 204)).toEqual([204])
     expect((await getUser(p.deps.db, user.user_id))?.recovering).toBe(false)
   })

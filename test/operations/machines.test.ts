@@ -177,7 +177,11 @@ describe('a control plane with the key of a machine', () => {
     for (const [verdict, body] of Object.entries(bodies))
       expect(await p.as(bot).post(`/v1/operations/${operation_id}/gates/go/${verdict}`, body)).toMatchObject({
         status: 403,
-        body: { code: 'machine_vote', hint: expect.stringContaining('external_check') },
+        body: {
+          code: 'machine_vote',
+          detail: 'Machines do not decide.',
+          hint: expect.stringContaining('external_check'),
+        },
       })
   })
 

@@ -2,7 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createServiceKey, type RegistryEntry, registryEntryOf } from '../../apps/shared/service/keys.ts'
+import {
+  createServiceKey,
+  type RegistryEntry,
+  registryEntryOf,
+  type ServiceJwk,
+  thumbprintOf,
+} from '../../apps/shared/service/keys.ts'
 import {
   createServiceSigner,
   loadRegistry,
@@ -141,6 +147,13 @@ describe('the registry', () => {
   ])('refuses to start with %s, naming variable and file', (_what, value) => {
     writeFileSync(file, JSON.stringify(value))
     expect(() => loadRegistry(file)).toThrow(/AUTH__SERVICES__FILE names .*services\.json/)
+  })
+  it('names a key that proves no owner, and the caller to whom it is given', () => {
+    const point = { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } as const
+    const kid = thumbprintOf(point)
+    const keys: ServiceJwk[] = [{ ...point, kid }]
+    write({ ...all(), x: { keys, audiences: [], scopes: [] } })
+    expect(() => loadRegistry(file)).toThrow(`the key ${kid} of x is a point of small order`)
   })
   it('names the variable of an unreadable key file', () => {
     expect(() => createServiceSigner({ name: 'session', key_file: '/nowhere.json' })).toThrow(

@@ -1,11 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { getUser } from '../../../db/identity/queries.ts'
-import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
 import { actorOf, changeOnce } from '../mutations.ts'
 import { refuseHalf, refuseOthersChange, throwIf } from '../rules.ts'
 import { findChange } from './changes.ts'
-import { linkView } from './links.ts'
+import { isNewest, linkOf } from './links.ts'
 
 /**
  * POST adm/changes/{change_id}/half: the requester's or the confirmer's half of the enrolment link that a confirmed
@@ -17,7 +16,7 @@ export const halfOf = async (deps: ChangeDeps, req: FastifyRequest, change_id: s
     const part = row.requested_by === actorOf(req) ? 'first' : row.decided_by === actorOf(req) ? 'second' : undefined
     throwIf(refuseOthersChange(part !== undefined))
     const user = row.user_id === null ? undefined : await getUser(tx, row.user_id)
-    throwIf(refuseHalf(row.state === 'confirmed' && user?.status === 'ACTIVE' && user.reset_link === row.id))
+    throwIf(refuseHalf(row.state === 'confirmed' && user?.status === 'ACTIVE' && isNewest(user, row.id)))
     const body = { id: row.id, user_id: row.user_id ?? '', part: part ?? 'first' }
     return { status: 200, body, action: 'change.half_shown', object: `change:${row.id}`, reason: body.part }
   })
@@ -32,13 +31,9 @@ export const halfOf = async (deps: ChangeDeps, req: FastifyRequest, change_id: s
   }
 }
 
-/** One half of the link of a confirmed change. */
-export const partOfLink = async (
-  deps: Uses<'config' | 'credential'>,
+/** One half of the link of a confirmed change, until a newer link of the account replaces it. */
+export const partOfLink = (
+  deps: Uses<'config' | 'credential' | 'db'>,
   { id, user_id, part }: { id: string; user_id: string; part: 'first' | 'second' },
   request_id = '',
-) => {
-  const asked = { userId: user_id, changeId: id, half: part === 'first' ? 1 : 2, endsOlder: true }
-  const made = deps.credential.createEnrolmentToken(asked, withRequestId(request_id))
-  return linkView(deps, await made.catch(throwFromRpc('credential')))
-}
+) => linkOf(deps, { userId: user_id, changeId: id, half: part === 'first' ? 1 : 2 }, request_id)

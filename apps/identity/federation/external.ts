@@ -13,7 +13,7 @@ import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { inControl } from '../mutations.ts'
 import { principalMessage } from '../principal.ts'
-import { refuseMixedScripts, refuseUsername } from '../rules.ts'
+import { refuseNewName } from '../rules.ts'
 import { alignRights } from './rights.ts'
 
 type Deps = Uses<'keys' | 'providers'> & { db: Queryable }
@@ -113,7 +113,7 @@ const createUser = async (
     return { refused: 'no_account' }
   const name = external.username.normalize('NFKC')
   if (name === '') return { refused: 'username_missing' }
-  if (refuseUsername(name, { provided: true }) ?? refuseMixedScripts(name)) return { refused: 'username_invalid' }
+  if (refuseNewName(name, { provided: true })) return { refused: 'username_invalid' }
   await lockControl(deps, tx)
   // A concurrent sign-in of the same person may have come first.
   const again = await knownUser(tx, external)

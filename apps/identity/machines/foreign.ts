@@ -89,10 +89,9 @@ export const verifyForeign = async (
     throw causeOf(error)
   })
   const { exp = 0, iat = 0, jti } = payload
-  // A token for others too could be passed on by them. The CI tokens of Kubernetes have a list of one.
+  // A list of one equals its only member (RFC 7519 4.1.3). A token for others too could be passed on by them.
   const [aud, ...others] = [payload.aud ?? []].flat()
-  const listed = expected.audience !== undefined && Array.isArray(payload.aud)
-  if (typeof aud !== 'string' || others.length > 0 || listed) throw new MachineRefused('audience')
+  if (typeof aud !== 'string' || others.length > 0) throw new MachineRefused('audience')
   if (exp - iat > max_s) throw new MachineRefused('time')
   if (typeof jti !== 'string' || jti.length === 0 || jti.length > 255) throw new MachineRefused('claims')
   return { ...payload, aud } as Foreign

@@ -41,10 +41,11 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ deps, t
   throwIf(refuseDeleted(machine))
   const { replaces, credential_id, expires_in_days = 0, expires_at: fixed, ...row } = wanted
   const old = replaces && (await lockCredential(tx, machine.id, replaces.credential_id))
-  const replaced = old?.told === ROTATED && Date.parse(old.expires_at) <= deps.clock.now().getTime()
+  const works = await liveOf(tx, machine.id, row.kind)
+  // Until the overlap ends, another rotation may replace a successor whose answer was lost.
+  const replaced = old?.told === ROTATED && works.every(({ id }) => id !== old.id)
   if (replaces && (!old || old.revoked_at !== null || replaced))
     throw notFound('credential', replaces.credential_id, 'not_found')
-  const works = await liveOf(tx, machine.id, row.kind)
   if (works.length >= MOST[row.kind])
     throw new AppError(
       'version_conflict',

@@ -4,7 +4,7 @@ import { type UserRow, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { eventActor } from '../mutations.ts'
-import { refuseLastAdmin, refuseMixedScripts, refuseUsername, throwIf } from '../rules.ts'
+import { refuseLastAdmin, refuseNewName, throwIf } from '../rules.ts'
 import { setStatus } from '../users/change.ts'
 import { scimError } from './errors.ts'
 import type { Wanted } from './read.ts'
@@ -15,7 +15,7 @@ import type { Sync } from './source.ts'
  * only the records' names count, as accounts keep theirs; and nobody needs the name of a deleted account.
  */
 export const refuseName = async ({ tx, req }: Sync, name: string): Promise<void> => {
-  if (refuseUsername(name, { provided: true }) ?? refuseMixedScripts(name))
+  if (refuseNewName(name, { provided: true }))
     throw scimError(400, 'invalidValue', "userName needs 1 to 128 letters of one script, digits or ._-@+'!#^~&.")
   const folded = foldUsername(name)
   const holder = await getUserByFolded(tx, folded)

@@ -122,6 +122,7 @@ const refusePath = (type: ScimType, path: string) => {
 /** The combined result of the operations, in order, on the person or group of this id, with these members. */
 export const readPatch = (type: ScimType, body: unknown, id: string, before: readonly string[]): Wanted => {
   const wanted: Wanted = {}
+  let renamed = false
   const members = new Set(before)
   const change = (op: Op, value: unknown) => {
     const ids = idsOf(value)
@@ -136,12 +137,13 @@ export const readPatch = (type: ScimType, body: unknown, id: string, before: rea
       if (path !== undefined) refusePath(type, path)
       const given = path === undefined ? attributesOf(value) : new Map([[path, op === 'remove' ? null : value]])
       // Okta repeats the id in its groups.
-      if (given.has('id') && String(given.get('id')).toLowerCase() !== id.toLowerCase())
-        throw scimError(400, 'mutability', 'id never changes.')
+      renamed ||= given.has('id') && String(given.get('id')).toLowerCase() !== id.toLowerCase()
       Object.assign(wanted, wantedIn(type, given))
       if (given.has('members')) change(op, given.get('members'))
     }
   }
+  // Another id keeps no leaver in.
+  if (renamed && wanted.active !== false) throw scimError(400, 'mutability', 'id never changes.')
   return type === 'Group' ? { ...wanted, members } : wanted
 }
 

@@ -129,11 +129,7 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
     Object.assign(set, { name, folded: foldUsername(name) })
   if (user && display_name !== row.display_name) set.display_name = display_name
   if (external_id !== undefined && external_id !== row.external_id) {
-    // With a new externalId, one person could take the place of another.
-    if (row.external_id !== null)
-      throw scimError(400, 'mutability', 'externalId never changes. For another person, DELETE this one, then POST.')
-    await refuseTaken(one, row.type, { external_id })
-    set.external_id = external_id
+    if (await takesId(one, row, external_id, active === false)) set.external_id = external_id
   }
   const status = user && active !== undefined ? await moveStatus(one, known, user, active) : undefined
   if (status) set.disabled_at = status.disabled_at
@@ -152,13 +148,27 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
   return after
 }
 
-/** Whether the record gets its new name. A refused one keeps no leaver in: they leave under the old name. */
-const takesName = async (one: Sync, { row, user }: Known, name: string, leaving: boolean): Promise<boolean> => {
-  const folded = foldUsername(name)
-  try {
+/** Whether the record gets its new name. */
+const takesName = (one: Sync, { row, user }: Known, name: string, leaving: boolean): Promise<boolean> =>
+  takes(leaving, async () => {
+    const folded = foldUsername(name)
     if (user) await refuseName(one, name)
     if (user) await freeName(one.tx, row.provider, folded)
     if (isNameKey(one, row.type, row.external_id)) await refuseTaken(one, row.type, { folded }, row.id)
+  })
+
+/** Whether the record gets its externalId: with a second one, one person could take the place of another. */
+const takesId = (one: Sync, row: ScimRow, external_id: string | null, leaving: boolean): Promise<boolean> =>
+  takes(leaving, async () => {
+    if (row.external_id !== null)
+      throw scimError(400, 'mutability', 'externalId never changes. For another person, DELETE this one, then POST.')
+    await refuseTaken(one, row.type, { external_id })
+  })
+
+/** A refused name or id keeps no leaver in: they leave under the old one. */
+const takes = async (leaving: boolean, check: () => Promise<void>): Promise<boolean> => {
+  try {
+    await check()
     return true
   } catch (error) {
     if (leaving && error instanceof AppError) return false

@@ -103,7 +103,7 @@ const resourceRoutes = (app: Parameters<Routes>[0], deps: IdentityDeps, type: Sc
     return answer(req, reply, await sync(deps, req, (one) => changeScim(one, type, req.params.id, want)))
   })
   app.delete(each, stop, async (req: Req, reply) => {
-    await sync(deps, req, (one) => removeScim(one, type, req.params.id))
+    await sync(deps, req, (one) => removeScim(one, type, req.params.id), { stops: true })
     return reply.code(204).send()
   })
 }

@@ -84,19 +84,25 @@ const keyRefused = () =>
 
 /**
  * Runs one request in one transaction, under the lock for all changes of users and rights. Repeats change no row. If it
- * disables an account, it waits until the relay has ended the sessions, for at most 2 s.
+ * disables an account, it waits until the relay has ended the sessions, for at most 2 s. One that `stops` overtakes the
+ * requests that wait for their turn.
  */
-export const sync = async <T>(deps: IdentityDeps, req: FastifyRequest, run: (sync: Sync) => Promise<T>): Promise<T> => {
+export const sync = async <T>(
+  deps: IdentityDeps,
+  req: FastifyRequest,
+  run: (sync: Sync) => Promise<T>,
+  { stops = false } = {},
+): Promise<T> => {
   let leaver: string | undefined
   const leaves = (user_id: string) => {
     leaver = user_id
   }
-  const result = await inControl(deps.db, () =>
+  const once = () =>
     deps.db.transaction(async (tx) => {
       await lockControl(deps, tx)
       return run({ deps, tx, req, leaves })
-    }),
-  )
+    })
+  const result = await (stops ? once() : inControl(deps.db, once))
   void wakeRelay(deps.db, 'identity')
   if (leaver !== undefined) await marked(deps, { user_id: leaver })
   return result

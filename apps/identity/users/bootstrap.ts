@@ -1,21 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { type Client, Code, ConnectError } from '@connectrpc/connect'
-import { eq } from 'drizzle-orm'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { appendAuditTo } from '../../../db/audit.ts'
 import { type Db, type Tx, updateRows } from '../../../db/client.ts'
 import { getUser, getUserByFolded, lastingAdmins, lockAdmins } from '../../../db/identity/queries.ts'
 import { type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
-import type { Credential } from '../../shared/contracts/gen/auth_pb.ts'
-import { handedOut } from '../control/links.ts'
+import { handedOut, type LinkMaker, makeLink } from '../control/links.ts'
 import { rolesChanged } from '../mutations.ts'
 import { insertUser } from './new.ts'
 
-export type BootstrapDeps = {
-  db: Db
-  audit_key: Buffer
-  credential: Pick<Client<typeof Credential>, 'createEnrolmentToken'>
-}
+export type BootstrapDeps = LinkMaker & { db: Db; audit_key: Buffer }
 export type Enrolled = { username: string; token: string }
 
 /** A refusal whose reason the person at the keyboard should read. */
@@ -98,12 +92,10 @@ const handOut = async (deps: BootstrapDeps, { id, username }: UserRow): Promise<
 const linkAgain = async (deps: BootstrapDeps, { id, username }: UserRow): Promise<Enrolled | undefined> => {
   const link = randomUUID()
   try {
-    const token = await enrolmentToken(deps, id, link, true)
-    await deps.db
-      .update(users)
-      .set(handedOut(byMachine(link)))
-      .where(eq(users.id, id))
-    return { username, token }
+    return await deps.db.transaction(async (tx) => {
+      await updateRows(tx, { id }, users, handedOut(byMachine(link)))
+      return { username, token: await tokenIn(deps, tx, id, link, { onlyIfNoPassword: true }) }
+    })
   } catch (error) {
     if (error instanceof ConnectError && error.code === Code.FailedPrecondition) return undefined
     throw error
@@ -119,15 +111,18 @@ const record = ({ audit_key }: BootstrapDeps, tx: Tx, action: string, user_id: s
     after,
   })
 
-const enrolmentToken = async (
-  { credential }: BootstrapDeps,
+const enrolmentToken = (deps: BootstrapDeps, user_id: string, link: string): Promise<string> =>
+  deps.db.transaction((tx) => tokenIn(deps, tx, user_id, link))
+
+const tokenIn = async (
+  deps: BootstrapDeps,
+  tx: Tx,
   userId: string,
   changeId: string,
-  onlyIfNoPassword = false,
+  more: { onlyIfNoPassword?: true } = {},
 ): Promise<string> => {
   try {
-    const made = await credential.createEnrolmentToken({ userId, changeId, onlyIfNoPassword, endsOlder: true })
-    return made.enrolmentToken
+    return (await makeLink(deps, tx, { userId, changeId, ...more })).enrolmentToken
   } catch (error) {
     const { code } = ConnectError.from(error)
     if (code === Code.Unavailable || code === Code.DeadlineExceeded)

@@ -1,14 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import { ableAdmins, lockUser } from '../../../db/identity/queries.ts'
+import { ableAdmins } from '../../../db/identity/queries.ts'
 import { keepDisabled } from '../../../db/identity/scim.ts'
 import type { UserStatus } from '../../../db/identity/tables.ts'
-import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
-import { linkView } from '../control/links.ts'
+import { linkOf } from '../control/links.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
 import { changeIdOf, changeOnce, marked, statusEventOf } from '../mutations.ts'
-import { refuseHalf, refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
+import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { createMeasure, enableMeasure, recoverMeasure, resetMeasure } from './measures.ts'
 import type { NewUser } from './new.ts'
@@ -39,17 +38,10 @@ export const createEnrolment = async (deps: ChangeDeps, req: FastifyRequest, use
 
 /**
  * A one-time enrolment link, which ends the older ones. The same request gets the same link until a newer one replaces
- * it; it is never stored here. The account is locked until credential has made the link, so both agree on the newest.
+ * it; it is never stored here.
  */
 const enrolmentOf = (deps: Uses<'config' | 'credential' | 'db'>, req: FastifyRequest, user_id: string) =>
-  deps.db.transaction(async (tx) => {
-    const changeId = changeIdOf(req)
-    const user = await lockUser(tx, user_id)
-    throwIf(refuseHalf(user?.reset_link === changeId))
-    const asked = { userId: user_id, changeId, onlyIfNoPassword: false, endsOlder: true }
-    const made = deps.credential.createEnrolmentToken(asked, withRequestId(String(req.id)))
-    return linkView(deps, await made.catch(throwFromRpc('credential')))
-  })
+  linkOf(deps, { userId: user_id, changeId: changeIdOf(req) }, String(req.id))
 
 const ACTIONS: Record<Exclude<UserStatus, 'ACTIVE'>, { word: string; action: string }> = {
   DISABLED: { word: 'disable', action: 'user.disabled' },

@@ -12,7 +12,7 @@ import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
-import { sawLink } from '../control/links.ts'
+import { isNewest } from '../control/links.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
 import { endWaysIn } from '../federation/unlink.ts'
 import { announce, inControl, marked, rolesChanged } from '../mutations.ts'
@@ -60,7 +60,7 @@ export const enrol = async (deps: ChangeDeps, body: Enrolment, request: EnrolReq
  * one into which someone else could sign in. The latter asks for a link that no administrator saw whole.
  */
 const ownsAlone = (user: UserRow, link: string): boolean =>
-  user.reset_link === link && (user.recovering || (!sawLink(user) && (user.link_shown || user.reset_by === 'system')))
+  user.recovering ? isNewest(user, link) : user.reset_link === link && (user.link_shown || user.reset_by === 'system')
 
 /** The authenticator app is removed like passkeys, before the account opens, because another app stores it. */
 const endTotp = async (deps: ChangeDeps, user_id: string, link: string, { request_id }: EnrolRequest) => {
@@ -98,11 +98,10 @@ const causeOf = ({ id }: UserRow, { request_id }: EnrolRequest) => ({ by: `user:
 const renewed = async (deps: ChangeDeps, tx: Tx, { id }: UserRow, link: string, request: EnrolRequest) => {
   const user = await lockUser(tx, id)
   if (!user) return
-  const own = user.reset_link === link
   if (ownsAlone(user, link)) await endWaysIn(deps, tx, user, causeOf(user, request))
-  const link_shown = user.link_shown && (!own || sawLink(user))
-  // Links from before `reset_link` named those that one administrator saw.
-  const recovering = user.recovering && !own && user.reset_link !== null
+  const link_shown = user.link_shown && user.reset_link !== link
+  // Earlier builds store none for a link that one administrator saw.
+  const recovering = user.recovering && !isNewest(user, link) && user.reset_link !== null
   const moved = link_shown !== user.link_shown || recovering !== user.recovering
   if (!moved && user.enrolled) return
   await tx.update(users).set({ link_shown, recovering, enrolled: true }).where(eq(users.id, id))

@@ -5,14 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { By } from '../control/changes.ts'
 import { handedOut } from '../control/links.ts'
-import {
-  refuseGrant,
-  refuseMixedScripts,
-  refuseRepeatedGrant,
-  refuseRolesOf,
-  refuseUsername,
-  throwIf,
-} from '../rules.ts'
+import { refuseGrant, refuseNewName, refuseRepeatedGrant, refuseRolesOf, throwIf } from '../rules.ts'
 
 export type NewUser = {
   username: string
@@ -29,7 +22,7 @@ export const refuseNewUser = ({ username, grants: wanted = [] }: NewUser, now: D
   for (const [index, grant] of wanted.entries()) throwIf(refuseGrant(grant, now, `/grants/${index}`))
   throwIf(refuseRepeatedGrant(wanted))
   const name = username.normalize('NFKC')
-  throwIf(refuseUsername(name) ?? refuseMixedScripts(name))
+  throwIf(refuseNewName(name))
   const roles = wanted.map(({ role }) => role)
   throwIf(refuseRolesOf([{ username: name, kind: 'person' }], roles))
   return name

@@ -193,7 +193,7 @@ const VOTES: ReadonlySet<RoutePermission> = new Set(['gate:decide', 'patch:decid
 /** No role would give a machine a vote. */
 const refuseVote = ({ kind }: Caller, { permissions }: Authorization): AppError | undefined =>
   kind === 'machine' && permissions.every((permission) => VOTES.has(permission))
-    ? new AppError('policy_denied', 'machine_vote', 'Machines do not vote.', {
+    ? new AppError('policy_denied', 'machine_vote', 'Machines do not decide.', {
         hint: 'Let the plan ask the machine with a gate of the kind external_check.',
       })
     : undefined

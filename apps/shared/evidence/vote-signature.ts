@@ -38,6 +38,6 @@ export const voteFault = (operation_id: unknown, subject: Fields): string | unde
   const signed = Buffer.concat([data, Buffer.from(sha256Hex(bytesOf(client_data)), 'hex')])
   const key = createPublicKey({ key: jwk, format: 'jwk' })
   const fault = keyFault(key)
-  if (fault) return `its key ${fault}, so anyone could have signed`
+  if (fault) return `its key ${fault}: it proves no owner`
   return verify(jwk.kty === 'OKP' ? null : 'sha256', signed, key, bytesOf(signature)) ? undefined : 'it is not valid'
 }

@@ -174,7 +174,7 @@ export const parseKeySet = (value: unknown): ReadonlyMap<string, KeyObject> => {
     if (jwk.kty !== 'RSA' || (jwk.alg ?? 'RS256') !== 'RS256' || (jwk.use ?? 'sig') !== 'sig')
       throw new Error(`${kid} is not an RS256 key`)
     if (PRIVATE_MEMBERS.some((member) => member in jwk)) throw new Error(`${kid} has private members`)
-    keys.set(kid, publicKeyOf(jwk))
+    keys.set(kid, publicKeyOf(jwk, `the key ${kid}`))
   }
   return keys
 }

@@ -1,6 +1,6 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 
-/** The encodings of the points of small order, without the sign: any signature by zeros fits them (RFC 7748, 6.1). */
+/** The encodings of the points of small order, without the sign: for such a key, anyone can make a valid signature. */
 const SMALL_ORDER = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',
   '0100000000000000000000000000000000000000000000000000000000000000',
@@ -12,8 +12,8 @@ const SMALL_ORDER = new Set([
 ])
 
 /**
- * Why a public key proves no owner, or `undefined`. With a small exponent, or a point of small order, anyone can sign.
- * RSA has 2048 to 4096 bits (NIST SP 800-131A, FIPS 186-5), EC is P-256.
+ * Why a public key proves no owner, or `undefined`. With the exponent 1, or a point of small order, anyone can sign;
+ * other small exponents are weak. RSA has 2048 to 4096 bits (NIST SP 800-131A, FIPS 186-5), EC is P-256.
  */
 export const keyFault = (key: KeyObject): string | undefined => {
   const { modulusLength = 0, publicExponent = 0n, namedCurve } = key.asymmetricKeyDetails ?? {}
@@ -35,10 +35,18 @@ export const keyFault = (key: KeyObject): string | undefined => {
   }
 }
 
-/** The key of a JWK. Throws if it proves no owner. */
-export const publicKeyOf = (jwk: JsonWebKey): KeyObject => {
-  const key = createPublicKey({ key: jwk, format: 'jwk' })
+/** The key of a JWK. Throws if it proves no owner, by the name that the caller has for it. */
+export const publicKeyOf = (jwk: JsonWebKey, name = 'the key'): KeyObject => {
+  const key = read(jwk, name)
   const fault = keyFault(key)
-  if (fault) throw new Error(`the key ${fault}`)
+  if (fault) throw new Error(`${name} ${fault}`)
   return key
+}
+
+const read = (jwk: JsonWebKey, name: string): KeyObject => {
+  try {
+    return createPublicKey({ key: jwk, format: 'jwk' })
+  } catch (cause) {
+    throw new Error(`${name} is not a public key`, { cause })
+  }
 }

@@ -109,7 +109,7 @@ const parseRegistry = (text: string): Entries => {
       const kid = thumbprintOf(jwk)
       if (jwk.kid !== kid) throw new Error(`${name} has a key whose kid is not its thumbprint`)
       if (keys.has(kid)) throw new Error(`the key ${kid} is registered twice`)
-      keys.set(kid, { key: publicKeyOf({ ...jwk }), issuer: `svc:${name}` })
+      keys.set(kid, { key: publicKeyOf({ ...jwk }, `the key ${kid} of ${name}`), issuer: `svc:${name}` })
     }
     callers.set(`svc:${name}`, { name, audiences: new Set(entry.audiences), scopes: new Set(entry.scopes) })
   }

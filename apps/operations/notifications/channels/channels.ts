@@ -9,7 +9,7 @@ import { callWebhook } from './webhook.ts'
 
 export type Channels = {
   console_url: string
-  /** Whether there is a mail server. */
+  /** Whether mail has a server or, in development, a folder. */
   mail: boolean
   /** Undefined without a key that signs pushes. */
   push: Push | undefined

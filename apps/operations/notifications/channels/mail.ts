@@ -12,8 +12,9 @@ const tooLate = () => Promise.reject(Object.assign(new Error('too late'), { code
 type MailError = Error & { responseCode?: number; code?: string }
 
 /**
- * Sends mail through the configured server, or to the folder of a development platform; undefined if there is neither. Each answer of the server has its own limit; a
- * message as a whole has `longest_ms`, within its lease, so a server that drips holds no place for ever.
+ * Sends mail through the configured server, or to the folder of a development platform; undefined if there is neither.
+ * Each answer of the server has its own limit; a message as a whole has `longest_ms`, within its lease, so a server that
+ * drips holds no place for ever.
  */
 export const createMail = (config: OperationsConfig, longest_ms = 2 * TIMEOUT_MS) => {
   const { NOTIFY__SMTP__HOST: host, NOTIFY__SMTP__PORT: port, NOTIFY__SMTP__TLS: tls } = config
