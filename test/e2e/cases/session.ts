@@ -8,6 +8,7 @@ import { until } from '../../support/until.ts'
 import {
   accounts,
   browser,
+  confirm,
   dialogOf,
   endSession,
   nodesOf,
@@ -385,6 +386,25 @@ describe('a session in the browser', () => {
       await signOut()
       await enter('eva')
       expect(await (await comment()).inputValue()).toBe('The canary is')
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'that ends behind an open dialog asks for the password on top of it, and the field has the focus',
+    async () => {
+      const { gate } = await start('half decided')
+      const { context, page } = await sitDown('eva')
+      await page.goto(gate)
+      await press(page, 'Reject')
+      await dialogOf(page).getByLabel('Comment').fill('The canary is')
+      for (const path of ['**/v1/token?response_mode=cookie', '**/gates/go/reject'])
+        await page.route(path, (route) => route.fulfill({ status: 401 }))
+      await confirm(page, 'Reject')
+      await page.getByRole('heading', { name: 'Your session has ended' }).waitFor()
+      const focused = () => page.evaluate('document.activeElement.id')
+      await until(async () => (await focused()) === 'session-password', { what: 'the focus in the password field' })
       await context.close()
     },
     PATIENCE_MS,
