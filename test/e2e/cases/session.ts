@@ -158,6 +158,11 @@ describe('a session in the browser', () => {
       expect(await accessibilityOf(stranger)).toEqual([])
       await page.reload()
       await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      // Another fault than that of the link does not show its token.
+      await stranger.route('**/v1/sessions/sign-out', (route) => route.fulfill({ status: 429 }), { times: 1 })
+      await press(stranger, 'End all sessions')
+      await stranger.getByRole('alert').waitFor()
+      expect(await stranger.getByLabel('Token').count()).toBe(0)
       await press(stranger, 'End all sessions')
       await stranger.getByRole('heading', { level: 1, name: 'All your sessions have ended' }).waitFor()
       expect(await accessibilityOf(stranger)).toEqual([])
