@@ -108,9 +108,15 @@ const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEn
     idempotency_key: text(values, 'idempotency-key'),
   }
   const act = async () => {
-    const ended = (await command.run(context, args, values)) ?? EXIT.done
-    await context.out.settled()
-    return ended
+    try {
+      const ended = (await command.run(context, args, values)) ?? EXIT.done
+      await context.out.settled()
+      return ended
+    } catch (error) {
+      // Parts that were printed before. A selection that failed too says less than this error.
+      await context.out.settled().catch(() => {})
+      throw error
+    }
   }
   return values.watch === true ? repeatList(act, context.out) : act()
 }

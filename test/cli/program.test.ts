@@ -407,6 +407,34 @@ describe('--select', () => {
     const { code, err } = await signalbox('context', 'list', '--select', '$number("x")')
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('--select failed') })
   })
+
+  it('of a command that is refused halfway prints the part before, and the refusal is the error', async () => {
+    const refusal = { title: 'Conflict', detail: 'No way back.', category: 'invalid_state_transition', code: 'refused' }
+    const answerTo = (url = ''): [status: number, body: object] => {
+      if (url.endsWith('/rollback')) return [200, { intents: [{ request: {} }] }]
+      return url.endsWith('/intents') ? [201, { intent_id: 'i-1', title: 'Back' }] : [409, { ...refusal, status: 409 }]
+    }
+    const server = createServer((req, res) => {
+      const [status, body] = answerTo(req.url)
+      req.resume().on('end', () => {
+        res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const operation = '0195f0c2-0000-7000-8000-000000000001'
+    const select = (expression: string) =>
+      spawned(['op', 'rollback', operation, '--url', url, '--select', expression], { SIGNALBOX_TOKEN: 't' })
+    try {
+      const err = expect.stringContaining('No way back.')
+      expect(await select('unplanned.title')).toEqual({ code: 7, out: 'Back\n', err })
+      const failed = await select('$number("x")')
+      expect(failed).toEqual({ code: 7, out: '', err })
+      expect(failed.err).not.toContain('    at ')
+    } finally {
+      server.close()
+    }
+  })
 })
 
 describe('beside other programs', () => {

@@ -1,7 +1,7 @@
 import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { describe, expect, it } from 'vitest'
-import { againOf, whatOf } from '../../apps/console/intents/again.ts'
+import { againOf, partOf, whatOf } from '../../apps/console/intents/again.ts'
 import { intentOf, type Procedure, sharedOf } from '../../apps/console/intents/draft.ts'
 import { Limits } from '../../apps/console/intents/parts.tsx'
 import { NOW as AT_ONCE, scheduleOf, WhenPart } from '../../apps/console/intents/timing.tsx'
@@ -40,6 +40,15 @@ it('a way back is sent as the server states it: values that were absent before a
     change: { op: 'update', desired_state_patch: { release: '1', slots: null } },
   }
   expect(sentAgain(request).body).toEqual({ ...repeated, ...request })
+})
+
+it('a part of the way back is found by its resource, also after earlier parts have run', () => {
+  const part = (...ids: string[]) => ({
+    targets_resolved: ids.map((resource_id) => ({ resource_id, type_key: 'fleet.host', name: '', version: 1 })),
+  })
+  const parts = [part('web-01', 'web-02'), part('web-03'), part('web-04')]
+  expect(['', 'web-02', 'web-03'].map((id) => partOf(parts, id))).toEqual([0, 0, 1])
+  expect(['web-01', 'web-03', 'web-04'].map((id) => partOf(parts.slice(1), id))).toEqual([0, 0, 1])
 })
 
 describe('an operation that is run again', () => {

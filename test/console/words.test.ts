@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { tLogin } from '../../apps/console/words/frame/login.ts'
 import { saidOf } from '../../apps/console/words-de/frame/codes.ts'
 import { tLogin as inGerman } from '../../apps/console/words-de/frame/login.ts'
+import { operation } from '../../apps/console/words-de/operations/operation.ts'
 import { plan } from '../../apps/console/words-de/operations/plan.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import { CODES } from '../../apps/shared/contracts/codes.ts'
@@ -93,5 +94,13 @@ describe('the words of the console in German', () => {
     }
     expect(plan.said('dependents', values)).toBe('13 Ressourcen hängen davon ab.')
     expect([plan.said('dependents', {}), plan.said('of_a_newer_release', values)]).toEqual([undefined, undefined])
+  })
+
+  it('say of a gate in the way only that it waits; other states, and kinds that mean several things, the server says', () => {
+    const said = (kind: string, message: string) => operation.blocked_on(kind, 'go', message)
+    expect(said('gate', 'Gate go waits for a decision.')).toBe('Freigabe go wartet auf eine Entscheidung.')
+    expect(said('gate', 'Gate go was rejected.')).toBe(undefined)
+    for (const kind of ['catalog', 'executor', 'failed_node', 'outcome_unknown'])
+      expect([kind, said(kind, 'Some reason.')]).toEqual([kind, undefined])
   })
 })

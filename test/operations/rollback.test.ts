@@ -200,6 +200,9 @@ it('applies a commit again only if the type has that action; the same commit onc
   expect(await ways()).toEqual([[back, [{ resource_id: 'one' }, { resource_id: 'two' }]]])
   await applied(['one'], a)
   expect(await ways()).toEqual([[back, [{ resource_id: 'two' }]]])
+  // Values alone leave the commit in force.
+  await ended({ one: '1' })
+  expect(await ways()).toEqual([[back, [{ resource_id: 'two' }]]])
   const third = await applied(['two'], 'c'.repeat(40))
   expect(await moved.read()).toMatchObject(refused('changed_since', { operation_id: third.operation_id }))
 })

@@ -20,7 +20,7 @@ export type Again = {
   rest: Rest
   before: string[]
   as_then: boolean
-  back?: { at: number; of: number }
+  back?: { at: number; of: number; next: string }
 }
 
 const requestOf = ({ request }: Asked) => request as Partial<IntentBody>
@@ -98,30 +98,38 @@ const limitsTyped = (
 const definedOf = (members: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 
+type Part = Rollback['intents'][number]
+/** The place of the part that brings this resource back. Parts that have run are no longer in the list: then the first. */
+export const partOf = (parts: readonly Pick<Part, 'targets_resolved'>[], resource_id: string): number => {
+  const at = parts.findIndex(({ targets_resolved }) => targets_resolved.some((one) => one.resource_id === resource_id))
+  return Math.max(0, at)
+}
+
 /** Reads what to run again, or how to roll back. `unread`: a read that failed or has not answered yet. */
-export const useAgain = (operation_id: string, at?: number): { again?: Again; unread?: UseQueryResult } => {
+export const useAgain = (operation_id: string, back?: string): { again?: Again; unread?: UseQueryResult } => {
   const operation = useQuery({ ...operationQuery(operation_id), enabled: operation_id !== '' })
   const intent_id = operation.data?.intent_id ?? ''
-  const intent = useQuery({ ...intentQuery(intent_id), enabled: intent_id !== '' && at === undefined })
-  const rollback = useQuery({ ...rollbackQuery(operation_id), enabled: at !== undefined })
-  const intents = rollback.data?.intents ?? []
-  // Parts that have run are no longer among them.
-  const part = at !== undefined && at < intents.length ? at : 0
-  const asked = at === undefined ? intent.data : wayBackOf(intents[part])
+  const intent = useQuery({ ...intentQuery(intent_id), enabled: intent_id !== '' && back === undefined })
+  const rollback = useQuery({ ...rollbackQuery(operation_id), enabled: back !== undefined })
+  const parts = rollback.data?.intents ?? []
+  const at = partOf(parts, back ?? '')
+  const asked = back === undefined ? intent.data : wayBackOf(parts[at])
   const procedures = useQuery(proceduresQuery())
   const what = asked && procedures.data && whatOf(asked, procedures.data.items)
   const key = what?.kind === 'change' && what.fixed === undefined ? what.type : ''
   const type = useQuery({ ...resourceTypeQuery(key), enabled: key !== '' })
   if (operation_id === '') return {}
-  const reads = [operation, at === undefined ? intent : rollback, ...(key === '' ? [] : [type])]
+  const reads = [operation, back === undefined ? intent : rollback, ...(key === '' ? [] : [type])]
   const unread = reads.find(({ data }) => data === undefined)
   if (unread || !what || !asked) return { unread: unread ?? procedures }
   const fields = type.data
     ? fieldsOf(type.data.desired_state_schema, lockedOf(type.data))
     : fieldsOf(what.procedure?.parameters)
   const again = againOf(asked, operation_id, what, fields, serverNow())
-  return { again: at === undefined ? again : { ...again, back: { at: part, of: intents.length } } }
+  if (back === undefined) return { again }
+  const next = parts[(at + 1) % parts.length]?.targets_resolved[0]?.resource_id ?? ''
+  return { again: { ...again, back: { at, of: parts.length, next } } }
 }
 
-const wayBackOf = (one: Rollback['intents'][number] | undefined): Asked | undefined =>
+const wayBackOf = (one: Part | undefined): Asked | undefined =>
   one && { ...(one.request as Omit<Asked, 'request' | 'targets_resolved'>), ...one }

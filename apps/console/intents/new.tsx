@@ -224,7 +224,7 @@ const AgainNote = ({ again: { rest, as_then, back } }: { again: Again }) => (
             procedure: '',
             resource: '',
             from: rest.retry_of ?? '',
-            back: (back.at + 1) % back.of,
+            back: back.next,
           }}
         >
           {tPlan.intent.again.next}

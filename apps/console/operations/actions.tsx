@@ -86,7 +86,7 @@ export const OperationActions = ({ operation }: { operation: Operation }) => {
       )}
       {again ? (
         <>
-          <Link to="/new" search={{ ...AGAIN, from: operation.operation_id, back: 0 }} className="button">
+          <Link to="/new" search={{ ...AGAIN, from: operation.operation_id, back: '' }} className="button">
             {tOperation.operation.action.back}
           </Link>
           <Link to="/new" search={{ ...AGAIN, from: operation.operation_id }} className="button">

@@ -17,8 +17,8 @@ type NewSearch = {
   resource: string
   /** The operation to run again, or to roll back. */
   from?: string
-  /** Which intent of the way back; absent: run again. */
-  back?: number
+  /** A resource of the part of the way back, empty for the first part; absent: run again. */
+  back?: string
 }
 const intentNew = createRoute({
   getParentRoute: () => shell,
@@ -29,7 +29,7 @@ const intentNew = createRoute({
     procedure: text(search.procedure),
     resource: text(search.resource),
     ...(search.from !== undefined && { from: text(search.from) }),
-    ...(search.back !== undefined && { back: Number(search.back) || 0 }),
+    ...(search.back !== undefined && { back: text(search.back) }),
   }),
   component: lazyPage(() => import('../intents/new.tsx'), 'NewPage'),
 })

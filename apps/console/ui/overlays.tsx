@@ -3,6 +3,7 @@ import { Dialog } from '@base-ui/react/dialog'
 import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
 import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
+import { useRef } from 'react'
 import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
 
@@ -58,38 +59,41 @@ type DialogProps = {
   wide?: boolean
 }
 
-/** News that is to be read first (`data-first`), else the title: Enter at once must neither close nor decide. */
-const firstOf = (): HTMLElement | true => {
-  const first = (selector: string) => document.querySelector<HTMLElement>(`[role=dialog] ${selector}`)
-  return first('[data-first]') ?? first('h2[tabindex]') ?? true
-}
-
 /** A dialog: holds the focus, closes with Escape, returns the focus to the element that opened it. */
-export const DialogFrame = ({ title, close, children, footer, dismissible = true, wide = false }: DialogProps) => (
-  <CSPProvider disableStyleElements>
-    <Dialog.Root open onOpenChange={(open) => !open && dismissible && close()} disablePointerDismissal>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className={wide ? 'dialog wide' : 'dialog'} initialFocus={firstOf}>
-          <div className="flex items-start gap-3 border-b border-line px-6 py-4">
-            <Dialog.Title
-              {...(dismissible && { tabIndex: -1 })}
-              className="min-w-0 flex-1 text-title font-semibold wrap-anywhere"
-            >
-              {shown(title)}
-            </Dialog.Title>
-            {dismissible ? (
-              <button type="button" className="button quiet icon -my-1 -mr-3" onClick={close} aria-label={t.close}>
-                <X size={18} aria-hidden="true" />
-              </button>
+export const DialogFrame = ({ title, close, children, footer, dismissible = true, wide = false }: DialogProps) => {
+  const popup = useRef<HTMLDivElement>(null)
+  const first = (selector: string) => popup.current?.querySelector<HTMLElement>(selector)
+  return (
+    <CSPProvider disableStyleElements>
+      <Dialog.Root open onOpenChange={(open) => !open && dismissible && close()} disablePointerDismissal>
+        <Dialog.Portal>
+          <Dialog.Backdrop className="backdrop" />
+          <Dialog.Popup
+            ref={popup}
+            className={wide ? 'dialog wide' : 'dialog'}
+            // News that is to be read first, else the title: Enter at once must neither close nor decide.
+            initialFocus={() => first('[data-first]') ?? first('h2[tabindex]') ?? true}
+          >
+            <div className="flex items-start gap-3 border-b border-line px-6 py-4">
+              <Dialog.Title
+                {...(dismissible && { tabIndex: -1 })}
+                className="min-w-0 flex-1 text-title font-semibold wrap-anywhere"
+              >
+                {shown(title)}
+              </Dialog.Title>
+              {dismissible ? (
+                <button type="button" className="button quiet icon -my-1 -mr-3" onClick={close} aria-label={t.close}>
+                  <X size={18} aria-hidden="true" />
+                </button>
+              ) : null}
+            </div>
+            <div className="flex flex-col gap-4 overflow-y-auto px-6 py-4">{children}</div>
+            {footer ? (
+              <div className="flex flex-wrap justify-end gap-2 border-t border-line px-6 py-3">{footer}</div>
             ) : null}
-          </div>
-          <div className="flex flex-col gap-4 overflow-y-auto px-6 py-4">{children}</div>
-          {footer ? (
-            <div className="flex flex-wrap justify-end gap-2 border-t border-line px-6 py-3">{footer}</div>
-          ) : null}
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
-  </CSPProvider>
-)
+          </Dialog.Popup>
+        </Dialog.Portal>
+      </Dialog.Root>
+    </CSPProvider>
+  )
+}

@@ -8,8 +8,9 @@ import { meQuery, waitingFor } from '../queries/me.ts'
 import { sessionPhase } from '../session/token.ts'
 import { t } from '../words/index.ts'
 
-/** The path that was opened first, where the browser has put the focus; empty once it was left. */
-let firstPath: string | undefined
+/** The path of the last heading, and how many there were: at the first, the browser has put the focus. */
+let lastPath: string | undefined
+let paths = 0
 
 /** The only `h1` of the page. It takes the focus after a change of page, so that a screen reader announces the page. */
 export const Heading = ({ children, title }: { children: React.ReactNode; title: string }) => {
@@ -28,10 +29,12 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   // Its own path: the location is ahead of the page, whose heading would take the focus with it.
   const path = useMatch({ strict: false, shouldThrow: false, select: (match) => match.pathname })
   useEffect(() => {
-    firstPath ??= path
-    if (firstPath === path) return
-    firstPath = ''
-    heading.current?.focus({ preventScroll: true })
+    const moved = lastPath !== path
+    lastPath = path
+    if (moved) paths += 1
+    // A later heading of the same page takes the focus that an earlier one lost, but from no field.
+    if (paths > 1 && (moved || document.activeElement === document.body))
+      heading.current?.focus({ preventScroll: true })
   }, [path])
   return (
     <h1 ref={heading} tabIndex={-1} className="min-w-0 text-h1 font-semibold wrap-anywhere">

@@ -5,7 +5,7 @@ import { tOperation } from '../words/operation.ts'
 /** Why an operation is blocked, in the language of the page if the kind has words there. The server speaks English. */
 export const BlockedOn = ({ by }: { by: OperationRow['blocked_on'] }) =>
   by.map(({ kind, id, message }, at) => {
-    const said = tOperation.operation.blocked_on(kind, id)
+    const said = tOperation.operation.blocked_on(kind, id, message)
     return (
       <Fragment key={`${kind} ${id}`}>
         {at > 0 ? '; ' : null}

@@ -214,7 +214,7 @@ const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean)
         ? action
         : tDecide.gate.not_you
 
-const DID: Record<string, string> = { rejected: 'reject', withdrawn: 'withdraw' }
+const DID: Record<string, string> = { rejected: 'reject', withdrawn: 'withdraw', bypassed: 'bypass' }
 
 /** The decision behind a status, as a verb. */
 export const didWord = (status: string): string => tDecide.gate.vote[DID[status] ?? 'approve'] ?? status

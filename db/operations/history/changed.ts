@@ -54,7 +54,7 @@ export const listChanged = async (db: Queryable, operation_id: string): Promise<
     left join lateral (
       select
         (array_agg(c.operation_id order by c.at desc) filter (where c.wrote or coalesce(c.commit <> own.commit, true)))[1] as changed_by,
-        (array_agg(case when c.whole then c.commit end order by c.at desc))[1] as commit_since
+        (array_agg(case when c.whole then c.commit end order by c.at desc) filter (where c.acted))[1] as commit_since
       from operations.resource_operation_index r
       join lateral (${changes} and n.operation_id = r.operation_id and n.target_id = own.target_id) c on true
       where r.resource_id = own.target_id and r.operation_id <> ${operation_id} and c.at > own.done) later on true

@@ -281,11 +281,14 @@ describe('deciding a gate', () => {
   )
 
   it(
-    'can be bypassed with a reason by those who may',
+    'can be bypassed with a reason by those who may, and another reader is told so',
     async () => {
       const { context, page } = await sitDown('otto')
       const { gate } = await start('emergency')
-      await page.goto(gate)
+      const eva = await tabOf('eva')
+      await Promise.all([page.goto(gate), eva.goto(gate)])
+      await press(eva, 'Reject')
+      await dialogOf(eva).getByLabel('Comment').fill('not on a Friday')
       await press(page, 'Break glass')
       await confirm(page, 'Break glass')
       await dialogOf(page).getByText('Enter a reason.').waitFor()
@@ -303,6 +306,8 @@ describe('deciding a gate', () => {
         .first()
         .waitFor()
       expect(sent).toBe(1)
+      await eva.getByRole('alert').getByText('otto bypassed it while this was open.').waitFor()
+      await eva.close()
       await context.close()
     },
     PATIENCE_MS,

@@ -141,7 +141,7 @@ describe('the console in German', () => {
       await page.getByRole('row').filter({ hasText: 'Inventur' }).getByText('Ihnen fehlt ein Recht.').waitFor()
       await page.goto(`${stack.gateway_url}/operations?tab=all`)
       const row = page.getByRole('row').filter({ hasText: title })
-      await row.getByTitle(message).filter({ hasText: 'Freigabe go' }).waitFor()
+      await row.getByTitle(message).filter({ hasText: 'Freigabe go wartet auf eine Entscheidung.' }).waitFor()
 
       await page.route(`**/api${path}`, async (route) => {
         const answer = await route.fetch()

@@ -35,7 +35,9 @@ it(
   'the heading of a page takes the focus, however the page was reached and however slowly its code arrives',
   async () => {
     const title = 'a heading'
+    const late = 'read late'
     await start(title)
+    const { operation_id } = await start(late)
     const { context, page } = await sitDown('eva')
     await page.goto(new URL('/schedules', page.url()).href)
     await page.getByText('Live', { exact: true }).waitFor()
@@ -49,9 +51,9 @@ it(
     await page.keyboard.press('g')
     await page.keyboard.press('o')
     await until(() => held?.length && page.url().includes('/operations'), { what: 'a request for the code' })
-    const late = held
+    const code = held
     held = undefined
-    for (const route of late) await route.continue()
+    for (const route of code) await route.continue()
     await heads('Operations')
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Resources' }).press('Enter')
     await heads('Resources')
@@ -69,6 +71,19 @@ it(
     // The page of an object has a heading before and after its object has been read.
     await page.getByRole('link', { name: title }).first().press('Enter')
     await heads(title)
+    await page.goBack()
+    // The second heading takes no focus from a field that has been opened meanwhile.
+    const reads: Route[] = []
+    const own = new RegExp(`/v1/operations/${operation_id}$`)
+    await page.route(own, (route) => void reads.push(route))
+    await page.getByRole('link', { name: late }).first().press('Enter')
+    await until(() => reads.length > 0, { what: 'the read of the operation' })
+    await page.locator('h1:focus', { hasText: /^Operation / }).waitFor()
+    await page.keyboard.press('Control+k')
+    for (const route of reads) await route.continue()
+    await page.unroute(own)
+    await page.getByRole('heading', { level: 1, name: late }).waitFor()
+    expect(await page.locator('[role=combobox]:focus').count()).toBe(1)
     await context.close()
   },
   PATIENCE_MS,

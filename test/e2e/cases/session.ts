@@ -8,6 +8,7 @@ import { until } from '../../support/until.ts'
 import {
   accounts,
   browser,
+  confirm,
   dialogOf,
   endSession,
   nodesOf,
@@ -157,6 +158,11 @@ describe('a session in the browser', () => {
       expect(await accessibilityOf(stranger)).toEqual([])
       await page.reload()
       await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      // Another fault than that of the link does not show its token.
+      await stranger.route('**/v1/sessions/sign-out', (route) => route.fulfill({ status: 429 }), { times: 1 })
+      await press(stranger, 'End all sessions')
+      await stranger.getByRole('alert').waitFor()
+      expect(await stranger.getByLabel('Token').count()).toBe(0)
       await press(stranger, 'End all sessions')
       await stranger.getByRole('heading', { level: 1, name: 'All your sessions have ended' }).waitFor()
       expect(await accessibilityOf(stranger)).toEqual([])
@@ -385,6 +391,25 @@ describe('a session in the browser', () => {
       await signOut()
       await enter('eva')
       expect(await (await comment()).inputValue()).toBe('The canary is')
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'that ends behind an open dialog asks for the password on top of it, and the field has the focus',
+    async () => {
+      const { gate } = await start('half decided')
+      const { context, page } = await sitDown('eva')
+      await page.goto(gate)
+      await press(page, 'Reject')
+      await dialogOf(page).getByLabel('Comment').fill('The canary is')
+      for (const path of ['**/v1/token?response_mode=cookie', '**/gates/go/reject'])
+        await page.route(path, (route) => route.fulfill({ status: 401 }))
+      await confirm(page, 'Reject')
+      await page.getByRole('heading', { name: 'Your session has ended' }).waitFor()
+      const focused = () => page.evaluate('document.activeElement.id')
+      await until(async () => (await focused()) === 'session-password', { what: 'the focus in the password field' })
       await context.close()
     },
     PATIENCE_MS,

@@ -34,22 +34,24 @@ export const SignOutPage = () => {
         </div>
       </Welcome>
     )
+  const unusable = problem?.code === 'sign_out_link_invalid'
   const error = problem && <span role="alert">{[problem.detail, problem.hint].filter(Boolean).join(' ')}</span>
   return (
     <Welcome>
       <form noValidate onSubmit={submit} className="card flex w-full max-w-96 flex-col gap-4 p-6">
         <Heading title={tAccount.sign_out.title}>{tAccount.sign_out.title}</Heading>
         <p className="text-muted">{tAccount.sign_out.lead}</p>
-        {linked && !problem ? null : (
+        {linked && !unusable ? null : (
           <CodeField
             id="sign-out-token"
             label={tAccount.sign_out.token}
             note={tAccount.sign_out.token_note}
-            error={error}
+            error={unusable ? error : null}
             value={fields.token}
             change={(value) => type('token', value)}
           />
         )}
+        {error && !unusable ? <p className="field-error">{error}</p> : null}
         <button type="submit" className="button main" aria-disabled={busy}>
           {busy ? tAccount.sign_out.sending : tAccount.sign_out.submit}
         </button>

@@ -192,7 +192,12 @@ export const gate: typeof en.gate = {
   missing_part: (n: number, group: string) => `${n} aus ${group}`,
   eligible: (names: string[]) => `Stimmberechtigt: ${list.format(names)}.`,
   nobody_eligible: 'Niemand darf hier entscheiden. Die Administration kann die Gruppen ändern.',
-  vote: { approve: 'hat freigegeben', reject: 'hat abgelehnt', withdraw: 'hat zurückgezogen' },
+  vote: {
+    approve: 'hat freigegeben',
+    reject: 'hat abgelehnt',
+    withdraw: 'hat zurückgezogen',
+    bypass: 'hat die Freigabe umgangen',
+  },
   on_digest: (digest: string) => `zu ${digest}`,
   earlier_rounds: 'Frühere Runden',
   round: (n: number) => `Runde ${n}`,

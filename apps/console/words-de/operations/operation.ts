@@ -113,15 +113,12 @@ export const operation: typeof en.operation = {
   failed: (n: number) => count(n, '{n} fehlgeschlagen', '{n} fehlgeschlagen'),
   running: (n: number) => count(n, '{n} läuft', '{n} laufen'),
   eta: (text: string) => `noch etwa ${text}`,
-  blocked_on: (kind: string, id: string): string | undefined =>
+  blocked_on: (kind: string, id: string, message: string): string | undefined =>
     ({
-      catalog: 'Der Katalog antwortet nicht.',
-      executor: `Kein Agent nimmt Arbeit von ${id} an.`,
-      failed_node: `Schritt ${id} ist fehlgeschlagen.`,
       freeze: `Die Sperre ${id} hält Schritte auf.`,
-      gate: `Freigabe ${id}`,
+      // A gate that was rejected or has expired also holds nodes.
+      gate: message.endsWith(' waits for a decision.') ? `Freigabe ${id} wartet auf eine Entscheidung.` : undefined,
       lease: 'Andere Vorgänge halten die Ressourcen.',
-      outcome_unknown: `Der Ausgang von Schritt ${id} ist unbekannt.`,
       patch: 'Eine Planänderung hält Schritte auf, bis über sie entschieden ist.',
       window: `Das Zeitfenster ${id} ist geschlossen.`,
     })[kind],

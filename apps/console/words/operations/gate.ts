@@ -151,7 +151,7 @@ export const gate = {
   missing_part: (n: number, group: string) => `${n} from ${group}`,
   eligible: (names: string[]) => `May vote: ${list.format(names)}.`,
   nobody_eligible: 'Nobody may decide this gate. An administrator can change group membership.',
-  vote: { approve: 'approved', reject: 'rejected', withdraw: 'withdrew' } as Record<string, string>,
+  vote: { approve: 'approved', reject: 'rejected', withdraw: 'withdrew', bypass: 'bypassed' } as Record<string, string>,
   on_digest: (digest: string) => `on ${digest}`,
   earlier_rounds: 'Earlier rounds',
   round: (n: number) => `Round ${n}`,

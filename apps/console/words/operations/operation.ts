@@ -88,7 +88,7 @@ export const operation = {
   running: (n: number) => `${number(n)} running`,
   eta: (text: string) => `about ${text} left`,
   /** Why an operation is blocked, by kind; `undefined`: the text of the server. */
-  blocked_on: (_kind: string, _id: string): string | undefined => undefined,
+  blocked_on: (_kind: string, _id: string, _message: string): string | undefined => undefined,
   sentence: {
     queued: 'Queued.',
     running: (n: number) => count(n, 'Running: one node in progress.', 'Running: {n} nodes in progress.'),
