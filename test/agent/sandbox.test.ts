@@ -207,22 +207,26 @@ it('a repository that is not there ends no agent', async () => {
   expect((await examined({ ...file, git })).said).toContain('ok    git/program: /usr/bin/env')
 }, 60_000)
 
-it.each(['read', 'write'])('a program behind absolute links in a folder of `%s` is found', async (list) => {
-  const { lab } = acts
-  const folder = lab.place(`linked-${list}`)
-  const program = join(folder, 'tool-1.8/tool')
-  mkdirSync(join(folder, 'tool-1.8'), { recursive: true })
-  writeFileSync(program, '#!/bin/sh\nexit 0\n', { mode: 0o755 })
-  symlinkSync(program, join(folder, 'tool'))
-  symlinkSync(join(folder, 'tool-1.8'), join(folder, 'current'))
-  const programs = {
-    file: { path: join(folder, 'tool'), args },
-    folder: { path: join(folder, 'current/tool'), args },
-  }
-  const { bwrap } = file.sandbox as { bwrap: string }
-  const { said } = await examined({ ...file, programs, sandbox: { bwrap, [list]: [folder] } })
-  for (const [name, { path }] of Object.entries(programs)) expect(said).toContain(`ok    programs/${name}: ${path}`)
-}, 60_000)
+it.each(['read', 'write'])(
+  'a program behind absolute links in a folder of `%s` is found',
+  async (list) => {
+    const { lab } = acts
+    const folder = lab.place(`linked-${list}`)
+    const program = join(folder, 'tool-1.8/tool')
+    mkdirSync(join(folder, 'tool-1.8'), { recursive: true })
+    writeFileSync(program, '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+    symlinkSync(program, join(folder, 'tool'))
+    symlinkSync(join(folder, 'tool-1.8'), join(folder, 'current'))
+    const programs = {
+      file: { path: join(folder, 'tool'), args },
+      folder: { path: join(folder, 'current/tool'), args },
+    }
+    const { bwrap } = file.sandbox as { bwrap: string }
+    const { said } = await examined({ ...file, programs, sandbox: { bwrap, [list]: [folder] } })
+    for (const [name, { path }] of Object.entries(programs)) expect(said).toContain(`ok    programs/${name}: ${path}`)
+  },
+  60_000,
+)
 
 it('the metadata address is asked as the user of the jobs', async () => {
   const server = createServer().listen(0, '127.0.0.1')

@@ -218,14 +218,7 @@ const AgainNote = ({ again: { rest, as_then, back } }: { again: Again }) => (
         {tPlan.intent.again.part(back.at + 1, back.of)}{' '}
         <Link
           to="/new"
-          search={{
-            kind: 'change',
-            type: '',
-            procedure: '',
-            resource: '',
-            from: rest.retry_of ?? '',
-            back: back.next,
-          }}
+          search={{ kind: 'change', type: '', procedure: '', resource: '', from: rest.retry_of ?? '', back: back.next }}
         >
           {tPlan.intent.again.next}
         </Link>

@@ -68,8 +68,7 @@ function* faultsInMembers(
 const isOf = ({ type, const: only }: Shape, value: unknown): boolean =>
   (type === undefined || type === kindOf(value)) && (only === undefined || only === value)
 
-const kindOf = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 
 /** The name that differs by at most two letters. */
 const nearest = (name: string, names: readonly string[]): string | undefined =>
