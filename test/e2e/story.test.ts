@@ -117,7 +117,7 @@ describe('the first minute', () => {
     await page.getByRole('button', { name: 'Approve' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
-    expect(await wordsIn(dialog)).toBeLessThanOrEqual(45)
+    expect(await wordsIn(dialog)).toBeLessThanOrEqual(46)
     expect(await accessibilityOf(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Approve 2 changes' }).click()
     await page

@@ -32,8 +32,8 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
     const moved = lastPath !== path
     lastPath = path
     if (moved) paths += 1
-    // A later heading of the same page takes the focus that an earlier one lost, but from no field.
-    if (paths > 1 && (moved || document.activeElement === document.body))
+    // A later heading of the same page takes it too, but from no field: the palette may be open.
+    if (paths > 1 && (moved || !document.activeElement?.matches('input,textarea,select')))
       heading.current?.focus({ preventScroll: true })
   }, [path])
   return (
