@@ -82,7 +82,7 @@ describe('a machine', () => {
     for (const verb of ['approve', 'reject'])
       expect(
         await p.as(bot).post(`${path}/gates/go/${verb}`, verb === 'approve' ? gate : { round: 1, comment: 'no' }),
-      ).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
+      ).toMatchObject({ status: 403, body: { code: 'machine_vote' } })
     expect(await p.query('select 1 from operations.votes where operation_id = $1', [operation_id])).toEqual([])
   })
 
