@@ -62,7 +62,7 @@ beforeAll(async () => {
     env_overrides: corp.env,
     apps: ['token', 'credential', 'identity', 'session', 'catalog', 'operations', 'worker', 'relay', 'gateway'],
   })
-  for (const name of ['eu1-web-01', 'eu1-web-02', 'eu1-web-03']) await registerHost(world, name)
+  for (const name of ['eu1-web-01', 'eu1-web-02', 'eu1-web-03', 'eu1-web-04']) await registerHost(world, name)
   await world.addUser('zoe', ROLES)
   const { id: user_id } = await world.addUser('rae', ['viewer'])
   await world.addUser('pam', [])

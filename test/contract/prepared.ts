@@ -127,7 +127,7 @@ const forSignal: Prepare = async (world, token) => {
 /** An ended operation that set a value of a target. */
 const forRollback: Prepare = async (world, token) => {
   const patch = { desired_state_patch: { release: '9.9.9' } }
-  const node = { node_id: 'set', executor: 'noop', with: {}, target_id: 'eu1-web-03', catalog: patch }
+  const node = { node_id: 'set', executor: 'noop', with: {}, target_id: 'eu1-web-04', catalog: patch }
   const ids = await startOperation(world, token, { nodes: [node] })
   await until(
     async () => (await world.call(token, 'GET', `/api/v1/operations/${ids.operation_id}`)).body?.status === 'succeeded',
@@ -137,7 +137,7 @@ const forRollback: Prepare = async (world, token) => {
   const fields = [{ path: '/release', before: '1.0.0', after: '9.9.9' }]
   await world.rows(
     `update operations.plans set report = report || jsonb_build_object('diff', $2::jsonb) where operation_id = $1`,
-    [ids.operation_id, JSON.stringify([{ resource_id: 'eu1-web-03', name: 'eu1-web-03', change: 'update', fields }])],
+    [ids.operation_id, JSON.stringify([{ resource_id: 'eu1-web-04', name: 'eu1-web-04', change: 'update', fields }])],
   )
   return { ids: { ...ids } as Record<string, string>, query: [['anyway', 'true']] }
 }
