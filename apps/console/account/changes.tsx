@@ -1,9 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { answerOf, type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
+import { answerOf, type Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf, withSession } from '../api/client.ts'
 import { PasswordAgain } from '../command/fields.tsx'
 import { ProblemText } from '../ui/failure.tsx'
+import { refusalOf } from './password.api.ts'
 
 type Said = string | Problem | null
 
@@ -64,9 +65,7 @@ export const send = async (
     const headers = { 'idempotency-key': key, ...(body ? { 'content-type': 'application/json' } : {}) }
     const given = body ? { body: JSON.stringify(body) } : {}
     const answer = await withSession(new Request(path, { method, headers, ...given }))
-    const problem = answer.ok
-      ? null
-      : problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
+    const problem = await refusalOf(answer)
     if (!['unknown', 'wait'].includes(answerOf(answer.status, problem ?? undefined))) keys.delete(change)
     return problem
   } catch (thrown) {

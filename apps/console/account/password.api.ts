@@ -11,18 +11,19 @@ export const changePassword = async (current: string, next: string, key: string)
   const used = accessToken()
   const first = await send(current, next, key)
   const answer = first?.status === 401 && (await renew(used)) === 'ok' ? await send(current, next, key) : first
+  return refusalOf(answer)
+}
+
+/** The refusal in an answer, or in its absence; null if there is none. */
+export const refusalOf = async (answer: Response | null): Promise<Problem | null> => {
   if (answer === null) return problemFrom(0, null)
   if (answer.ok) return null
   return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 }
 
 /** Sets a password with the token of a one-time link. Returns the refusal, or null. */
-export const enrol = async (enrolment_token: string, new_password: string, key: string): Promise<Problem | null> => {
-  const answer = await post('/api/v1/users/enrol', { enrolment_token, new_password }, { key })
-  if (answer === null) return problemFrom(0, null)
-  if (answer.ok) return null
-  return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
-}
+export const enrol = async (enrolment_token: string, new_password: string, key: string): Promise<Problem | null> =>
+  refusalOf(await post('/api/v1/users/enrol', { enrolment_token, new_password }, { key }))
 
 /** The messages below a refused new password: every rule that it breaks, otherwise the reason of the refusal. */
 export const newPasswordErrors = (problem: Problem | null): string[] => {

@@ -28,7 +28,6 @@ const changes = sql`
 export type TargetChanged = {
   target_id: string
   wrote: boolean
-  acted: boolean
   /** The commit in force before, if it is known. */
   commit_before: string | null
   /** The newest operation that changed the target later; applying the same commit again is no change. */

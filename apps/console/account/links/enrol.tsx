@@ -1,14 +1,12 @@
-import { Link } from '@tanstack/react-router'
 import { isHalf, joinHalves } from '../../../shared/contracts/client/enrolment.ts'
 import { PasswordField } from '../../forms/password.tsx'
 import { Welcome } from '../../frame/welcome.tsx'
 import { Heading } from '../../ui/page.tsx'
 import { tAccount } from '../../words/account.ts'
-import { tLogin } from '../../words/frame/login.ts'
 import { enrol, newPasswordErrors } from '../password.api.ts'
 import { PasswordRules } from '../password-rules.tsx'
 import { useSubmission } from '../submission.ts'
-import { CodeField, useLinkToken } from './token.tsx'
+import { CodeField, LinkUsed, useLinkToken } from './token.tsx'
 
 /** The token of a link that came in two halves; any other text unchanged. A half may be pasted with its link. */
 const wholeOf = (token: string, other: string): string => joinHalves(token, other.trim().replace(/^.*#/, '')) ?? token
@@ -23,19 +21,7 @@ export const EnrolPage = () => {
   const { token, other, password } = fields
   const linked = useLinkToken('/enrol', type, setProblem)
 
-  if (done) {
-    return (
-      <Welcome>
-        <div className="card flex w-full max-w-96 flex-col items-start gap-4 p-6">
-          <Heading title={tAccount.enrol.done}>{tAccount.enrol.done}</Heading>
-          <p className="text-muted">{tAccount.enrol.next}</p>
-          <Link to="/login" className="button main">
-            {tLogin.submit}
-          </Link>
-        </div>
-      </Welcome>
-    )
-  }
+  if (done) return <LinkUsed done={tAccount.enrol.done} next={tAccount.enrol.next} />
   const unusable = problem?.code === 'enrolment_token_invalid'
   return (
     <Welcome>

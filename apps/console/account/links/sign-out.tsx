@@ -1,39 +1,20 @@
-import { Link } from '@tanstack/react-router'
-import { problemFrom } from '../../../shared/contracts/client/problem.ts'
 import { Welcome } from '../../frame/welcome.tsx'
 import { post } from '../../session/cookie.ts'
 import { Heading } from '../../ui/page.tsx'
 import { tAccount } from '../../words/account.ts'
-import { tLogin } from '../../words/frame/login.ts'
+import { refusalOf } from '../password.api.ts'
 import { useSubmission } from '../submission.ts'
-import { CodeField, useLinkToken } from './token.tsx'
-
-/** Returns the refusal, or null. */
-const endAll = async (token: string, key: string) => {
-  const answer = await post('/api/v1/sessions/sign-out', { token }, { key })
-  if (answer?.ok) return null
-  if (answer === null) return problemFrom(0, null)
-  return problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
-}
+import { CodeField, LinkUsed, useLinkToken } from './token.tsx'
 
 /** Ends all sessions of the person to whom a security message was sent. The click does it; opening the link does not. */
 export const SignOutPage = () => {
-  const { fields, type, busy, done, problem, setProblem, submit } = useSubmission({ token: '' }, ({ token }, key) =>
-    endAll(token.trim().replace(/^.*#/, ''), key),
+  const { fields, type, busy, done, problem, setProblem, submit } = useSubmission(
+    { token: '' },
+    async ({ token }, key) =>
+      refusalOf(await post('/api/v1/sessions/sign-out', { token: token.trim().replace(/^.*#/, '') }, { key })),
   )
   const linked = useLinkToken('/sign-out', type, setProblem)
-  if (done)
-    return (
-      <Welcome>
-        <div className="card flex w-full max-w-96 flex-col items-start gap-4 p-6">
-          <Heading title={tAccount.sign_out.done}>{tAccount.sign_out.done}</Heading>
-          <p className="text-muted">{tAccount.sign_out.next}</p>
-          <Link to="/login" className="button main">
-            {tLogin.submit}
-          </Link>
-        </div>
-      </Welcome>
-    )
+  if (done) return <LinkUsed done={tAccount.sign_out.done} next={tAccount.sign_out.next} />
   const unusable = problem?.code === 'sign_out_link_invalid'
   const error = problem && <span role="alert">{[problem.detail, problem.hint].filter(Boolean).join(' ')}</span>
   return (

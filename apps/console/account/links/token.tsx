@@ -1,6 +1,9 @@
-import { useLocation, useNavigate } from '@tanstack/react-router'
+import { Link, useLocation, useNavigate } from '@tanstack/react-router'
 import { type ComponentProps, useEffect, useState } from 'react'
 import { TextField } from '../../forms/field.tsx'
+import { Welcome } from '../../frame/welcome.tsx'
+import { Heading } from '../../ui/page.tsx'
+import { tLogin } from '../../words/frame/login.ts'
 
 /** A field for a part of a link, pasted by hand. */
 export const CodeField = (props: ComponentProps<typeof TextField>) => (
@@ -28,3 +31,16 @@ export const useLinkToken = (
   }, [hash, navigate, page, setProblem, type])
   return linked
 }
+
+/** Says that the link has been used, and leads to the sign-in. */
+export const LinkUsed = ({ done, next }: { done: string; next: string }) => (
+  <Welcome>
+    <div className="card flex w-full max-w-96 flex-col items-start gap-4 p-6">
+      <Heading title={done}>{done}</Heading>
+      <p className="text-muted">{next}</p>
+      <Link to="/login" className="button main">
+        {tLogin.submit}
+      </Link>
+    </div>
+  </Welcome>
+)
