@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { bin, QUICK_IMPORTS, ROOT } from '../../apps/platform/base/paths.ts'
 import { createScreen, elapsed } from '../../apps/platform/base/screen.ts'
 import { fillCompileCache } from '../../apps/platform/run/compile-cache.ts'
-import { locateChromium } from '../support/chromium.ts'
+import { locateChromium, locateShell } from '../support/chromium.ts'
 import { FAST_POSTGRES, type TestEnv, withTestServers } from './test-servers.ts'
 
 /**
@@ -17,13 +17,13 @@ const screen = createScreen()
 const started = performance.now()
 
 /** The browser tests need a browser: CI refuses to run without one, elsewhere the run reports that they are skipped. */
-const findBrowser = async (): Promise<string | undefined> => {
+const findBrowsers = async (): Promise<Record<string, string>> => {
   try {
-    return await locateChromium(screen)
+    return { CHROMIUM_PATH: await locateChromium(screen), CHROMIUM_SHELL_PATH: await locateShell(screen) }
   } catch (error) {
     if (process.env.CI === 'true') throw error
     screen.line('chromium', `browser tests are skipped: ${(error as Error).message}`, 'yellow')
-    return undefined
+    return {}
   }
 }
 
@@ -102,14 +102,9 @@ const passedAlone = (file: TestFile): TestFile => ({
 })
 
 const testAll = async (env: TestEnv, dir: string, signal: AbortSignal) => {
-  const [browser] = await Promise.all([findBrowser(), fillCompileCache(screen)])
+  const [browsers] = await Promise.all([findBrowsers(), fillCompileCache(screen)])
   screen.line('servers', `ready after ${elapsed(performance.now() - started)}`)
-  const vitestEnv = {
-    ...env,
-    NODE_ENV: 'test',
-    NODE_OPTIONS: `--import=${QUICK_IMPORTS}`,
-    ...(browser && { CHROMIUM_PATH: browser }),
-  }
+  const vitestEnv = { ...env, NODE_ENV: 'test', NODE_OPTIONS: `--import=${QUICK_IMPORTS}`, ...browsers }
   const args = process.argv.slice(2)
   const run = async (name: string, args: string[]) => {
     const report = join(dir, name)

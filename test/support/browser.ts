@@ -2,7 +2,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import type { Account } from '../../apps/platform/demo/client.ts'
-import { locateChromium } from './chromium.ts'
+import { locateChromium, locateShell } from './chromium.ts'
 
 /** Chromium contacts the network by itself; in tests it talks only to this machine. */
 const ARGS = [
@@ -14,22 +14,17 @@ const ARGS = [
   '--disable-gpu',
 ]
 
-const optionsOf = async () => {
-  const asRoot = process.getuid?.() === 0
-  return {
-    executablePath: await locateChromium(createScreen()),
-    headless: true,
-    args: asRoot ? ['--no-sandbox', ...ARGS] : ARGS,
-  }
-}
+const OPTIONS = { headless: true, args: process.getuid?.() === 0 ? ['--no-sandbox', ...ARGS] : ARGS }
 
 /** A real, headless browser: the system's, or the one that the setup installed. */
-export const launchBrowser = async (): Promise<Browser> => chromium.launch(await optionsOf())
+export const launchBrowser = async (): Promise<Browser> =>
+  chromium.launch({ ...OPTIONS, executablePath: await locateShell(createScreen()) })
 
-/** A phone with its own profile in this folder: apps can be installed in no other kind. */
+/** A phone with its own profile in this folder: apps can be installed in no other kind. It shows notifications. */
 export const launchPhone = async (folder: string): Promise<BrowserContext> =>
   chromium.launchPersistentContext(folder, {
-    ...(await optionsOf()),
+    ...OPTIONS,
+    executablePath: await locateChromium(createScreen()),
     viewport: { width: 390, height: 844 },
     isMobile: true,
     hasTouch: true,

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 
 /** The browser reports no interaction shorter than this. */
 const SHORTEST_MS = 16
+const REST_MS = 150
 
 export const slowDown = async (page: Page, rate: number): Promise<void> => {
   const session = await page.context().newCDPSession(page)
@@ -18,7 +19,7 @@ export const watchInteractions = async (page: Page) => {
     for (const { interactionId, duration } of list.getEntries())
       if (interactionId) took.set(interactionId, Math.max(took.get(interactionId) ?? 0, duration))
   }).observe({ type: 'event', durationThreshold: ${SHORTEST_MS} }))`)
-  return async (acts: (() => Promise<unknown>)[], rest_ms = 150): Promise<number[]> => {
+  return async (acts: (() => Promise<unknown>)[], rest_ms = REST_MS): Promise<number[]> => {
     await page.evaluate('took.clear()')
     for (const act of acts) {
       await act()
@@ -29,4 +30,26 @@ export const watchInteractions = async (page: Page) => {
     while (took.length < acts.length) took.push(SHORTEST_MS)
     return took
   }
+}
+
+/**
+ * CPU of the page's own thread from an act until it rests, in ms, for each act: how soon an input would be answered if
+ * the page had a core of its own, which a test beside others never has.
+ */
+export const cpuOf = async (page: Page, acts: (() => Promise<unknown>)[]): Promise<number[]> => {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable')
+  const spent = async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    return 1000 * (metrics.find(({ name }) => name === 'ThreadTime')?.value ?? Number.NaN)
+  }
+  const took: number[] = []
+  for (const act of acts) {
+    const before = await spent()
+    await act()
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
+    took.push((await spent()) - before)
+    await delay(REST_MS)
+  }
+  return took
 }

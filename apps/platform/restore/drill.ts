@@ -144,7 +144,9 @@ const reconciliation = async ({ world, people, paused, ended, lost, check }: Tol
       expect(code === 3, text)
       expect(new RegExp(`${lost.begun} .*without a row`).test(text), text)
       expect(new RegExp(`${paused} .*ahead of its row`).test(text), text)
-      expect(new RegExp(`${ended} .*closed`).test(text), text)
+      // Operations looks for closed workflows too, and may have found this one first.
+      const settled = isEngineLost(await readOperation(people.eva, ended))
+      expect(settled || new RegExp(`${ended} .*closed`).test(text), text)
     },
   )
   await check('reconcile --apply settles them', async () => {

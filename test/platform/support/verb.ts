@@ -13,6 +13,7 @@ const FOREIGN = [
   'NODE_OPTIONS',
   'NODE_ENV',
   'CHROMIUM_PATH',
+  'CHROMIUM_SHELL_PATH',
 ]
 const own = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !FOREIGN.includes(name) && !/^VITEST/.test(name)))
