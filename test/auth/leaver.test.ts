@@ -118,9 +118,7 @@ it.each([
 
     if (how === 'is deactivated') await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
     else await patch(group, { op: 'Remove', path: `members[value eq "${id}"]` })
-    await until(async () => (await gateOf(operation_id, 'go')).round === 2, {
-      ...{ what: 'the next round of the gate', timeout_ms: 30_000 },
-    })
+    await until(async () => (await gateOf(operation_id, 'go')).round === 2, { what: 'the next round of the gate' })
     expect(await gateOf(operation_id, 'go')).toMatchObject({ status: 'waiting' })
     const timeline = async () =>
       (await people.eva.get<{ events: Event[] }>(`/v1/operations/${operation_id}/timeline`)).events
