@@ -116,7 +116,7 @@ beforeAll(async () => {
   }
   writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
   p = await startPlatform({
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '7000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
   })
   worker = await startWorker(p, policy_file)
 }, 90_000)

@@ -41,7 +41,7 @@ beforeAll(async () => {
   writeFileSync(policy_file, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
   p = await startPlatform({
     instances: 2,
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '7000', WORKER__EXECUTORS__POLICY_FILE: policy_file },
   })
   worker = await startWorker(p, policy_file)
 }, 90_000)
@@ -103,11 +103,8 @@ describe('a cancel against an approval', () => {
         expect(refusals).toContain(answerOf(approved))
         expect(began).toEqual(['a'])
       }
-      const open = await p.query(
-        `select kind from operations.operation_commands where operation_id = $1 and status in ('pending', 'sending', 'delivered')`,
-        [operation_id],
-      )
-      expect(open).toEqual([])
+      const open = `select kind from operations.operation_commands where operation_id = $1 and status in ('pending', 'sending', 'delivered')`
+      await until(async () => (await p.query(open, [operation_id])).length === 0, { what: 'the end of every command' })
     }
   }, 180_000)
 })

@@ -19,7 +19,7 @@ beforeAll(async () => {
   const loopback = { scheme: 'http', host: '127.0.0.1', networks: ['127.0.0.0/8'], ports: ['1-65535'] }
   const pools = { default: { destinations: [loopback], secrets: [] } }
   writeFileSync(policy, JSON.stringify({ format: 'signalbox/executor-policy@1', pools }))
-  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy } })
+  p = await startPlatform({ env: { OPERATIONS__COMMANDS__WAIT_MS: '7000', WORKER__EXECUTORS__POLICY_FILE: policy } })
   worker = await startWorker(p, policy)
 }, 90_000)
 afterAll(async () => {

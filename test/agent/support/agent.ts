@@ -85,7 +85,7 @@ export const startLab = async (
   }
   writeFileSync(policy_file, JSON.stringify(document))
   const p = await startPlatform({
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '5000', WORKER__EXECUTORS__POLICY_FILE: policy_file, ...env },
+    env: { OPERATIONS__COMMANDS__WAIT_MS: '7000', WORKER__EXECUTORS__POLICY_FILE: policy_file, ...env },
   })
   const machine = (name: string) => {
     const made = person(name, ['viewer'])
