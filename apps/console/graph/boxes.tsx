@@ -21,6 +21,10 @@ type Data = {
 
 export const MARK_TONES: Record<Mark, Tone> = { added: 'ok', changed: 'run', removed: 'bad' }
 
+/**
+ * A group that is folded gets ends only here: React Flow looks for them in the document then. Other boxes carry theirs
+ * as data (`toNodes`), because each of these two would listen to every move of the view.
+ */
 const Ends = () => (
   <>
     <Handle type="target" position={Position.Left} className="graph-end" isConnectable={false} />
@@ -37,7 +41,6 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   if (patched) return <ComparedStep node={node} look={look} mark={mark} emphasis={emphasis} />
   return (
     <div className={`step tone-${look.tone} ${emphasis} ${node.kind}`} data-word={look.word}>
-      <Ends />
       <ShapeIcon shape={look.shape} tone={look.tone} size={18} />
       <div className="min-w-0 flex-1">
         <p className="truncate text-table font-medium" title={node.name}>
@@ -57,7 +60,6 @@ type ComparedStepProps = Pick<Data, 'mark'> & { node: GraphNode; look: StatusLoo
 /** A node in a comparison: added, removed or changed, as sign, word and color; else its state, once it has begun. */
 const ComparedStep = ({ node: { name, kind, state }, look, mark, emphasis }: ComparedStepProps) => (
   <div className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${emphasis} ${kind}`} data-mark={mark}>
-    <Ends />
     {mark || state === 'pending' ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
     <div className="min-w-0 flex-1">
       <p className="truncate text-table font-medium" title={name}>
@@ -82,7 +84,6 @@ export const GateBox = memo(({ id, data }: NodeProps) => {
   const tone = patched ? (mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same') : `tone-${look.tone}`
   return (
     <div className={`step gate ${tone} ${emphasis}`} data-gate={gate.gate_id} data-mark={mark}>
-      <Ends />
       {patched ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
       <div className="min-w-0 flex-1">
         <p className="truncate text-table font-medium" title={gate.question}>
