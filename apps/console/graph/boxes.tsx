@@ -1,4 +1,4 @@
-import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
+import { type EdgeProps, type NodeProps, Position } from '@xyflow/react'
 import { ChevronRight } from 'lucide-react'
 import { memo } from 'react'
 import { lookOf, type StatusLook, type Tone } from '../../shared/contracts/client/status.ts'
@@ -21,14 +21,11 @@ type Data = {
 
 export const MARK_TONES: Record<Mark, Tone> = { added: 'ok', changed: 'run', removed: 'bad' }
 
-/**
- * A group that is folded gets ends only here: React Flow looks for them in the document then. Other boxes carry theirs
- * as data (`toNodes`), because each of these two would listen to every move of the view.
- */
+/** Where React Flow looks for the ends of lines. Its own handles would each hear of every move of the view. */
 const Ends = () => (
   <>
-    <Handle type="target" position={Position.Left} className="graph-end" isConnectable={false} />
-    <Handle type="source" position={Position.Right} className="graph-end" isConnectable={false} />
+    <i className="target graph-end" data-handlepos={Position.Left} />
+    <i className="source graph-end" data-handlepos={Position.Right} />
   </>
 )
 
@@ -41,6 +38,7 @@ export const StepNode = memo(({ id, data }: NodeProps) => {
   if (patched) return <ComparedStep node={node} look={look} mark={mark} emphasis={emphasis} />
   return (
     <div className={`step tone-${look.tone} ${emphasis} ${node.kind}`} data-word={look.word}>
+      <Ends />
       <ShapeIcon shape={look.shape} tone={look.tone} size={18} />
       <div className="min-w-0 flex-1">
         <p className="truncate text-table font-medium" title={node.name}>
@@ -60,6 +58,7 @@ type ComparedStepProps = Pick<Data, 'mark'> & { node: GraphNode; look: StatusLoo
 /** A node in a comparison: added, removed or changed, as sign, word and color; else its state, once it has begun. */
 const ComparedStep = ({ node: { name, kind, state }, look, mark, emphasis }: ComparedStepProps) => (
   <div className={`step ${mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same'} ${emphasis} ${kind}`} data-mark={mark}>
+    <Ends />
     {mark || state === 'pending' ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
     <div className="min-w-0 flex-1">
       <p className="truncate text-table font-medium" title={name}>
@@ -84,6 +83,7 @@ export const GateBox = memo(({ id, data }: NodeProps) => {
   const tone = patched ? (mark ? `tone-${MARK_TONES[mark]} ${mark}` : 'same') : `tone-${look.tone}`
   return (
     <div className={`step gate ${tone} ${emphasis}`} data-gate={gate.gate_id} data-mark={mark}>
+      <Ends />
       {patched ? null : <ShapeIcon shape={look.shape} tone={look.tone} size={18} />}
       <div className="min-w-0 flex-1">
         <p className="truncate text-table font-medium" title={gate.question}>

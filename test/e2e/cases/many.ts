@@ -167,6 +167,7 @@ describe('a drawing of 600 nodes without groups', () => {
       await boxes.first().waitFor({ timeout: 60_000 })
       const few = async () => (await boxes.count()) < 150
       await until(few, { what: 'boxes of the view alone' })
+      expect(await page.locator('.graph-line').count()).toBeGreaterThan(0)
       await page.getByRole('application', { name: 'Graph of the operation' }).focus()
       await page.evaluate(`void (globalThis.drawn = 0, new MutationObserver((all) => {
         for (const { addedNodes } of all)
