@@ -1,4 +1,4 @@
-import { type EdgeProps, type NodeProps, Position } from '@xyflow/react'
+import { type EdgeProps, Handle, type NodeProps, Position } from '@xyflow/react'
 import { ChevronRight } from 'lucide-react'
 import { memo } from 'react'
 import { lookOf, type StatusLook, type Tone } from '../../shared/contracts/client/status.ts'
@@ -21,11 +21,10 @@ type Data = {
 
 export const MARK_TONES: Record<Mark, Tone> = { added: 'ok', changed: 'run', removed: 'bad' }
 
-/** Where React Flow looks for the ends of lines. Its own handles would each hear of every move of the view. */
 const Ends = () => (
   <>
-    <i className="target graph-end" data-handlepos={Position.Left} />
-    <i className="source graph-end" data-handlepos={Position.Right} />
+    <Handle type="target" position={Position.Left} className="graph-end" isConnectable={false} />
+    <Handle type="source" position={Position.Right} className="graph-end" isConnectable={false} />
   </>
 )
 
