@@ -81,7 +81,7 @@ const isRunning = (pid: number): boolean => {
     return false
   }
 }
-const endOf = (pid: number) => until(() => !isRunning(pid), { timeout_ms: 20_000, what: `the end of process ${pid}` })
+const endOf = (pid: number) => until(() => !isRunning(pid), { what: `the end of process ${pid}` })
 
 afterEach(() => expect(foldersLeft()).toEqual([]))
 

@@ -77,7 +77,7 @@ const isRunning = (pid: number): boolean => {
   }
 }
 const effects = (name: string) => lab.linesOf(`effects/${name}`)
-const begins = (name: string) => until(() => effects(name).length > 0, { timeout_ms: 30_000, what: `${name} begun` })
+const begins = (name: string) => until(() => effects(name).length > 0, { what: `${name} begun` })
 const ends = async ({ child, ended }: Agent) => {
   child.kill('SIGKILL')
   await ended
@@ -349,12 +349,12 @@ it('a cancel interrupts the tool, which ends by itself; a deaf one is killed, an
     await begins(name)
     await lab.force(path)
   }
-  await until(() => effects('tidy').includes('interrupted'), { timeout_ms: 30_000, what: 'the interrupt' })
+  await until(() => effects('tidy').includes('interrupted'), { what: 'the interrupt' })
   await until(() => /(told to stop|lost; stopping)[\s\S]*job: failed/.test(agent.said()), {
     timeout_ms: 30_000,
     what: 'the end',
   })
-  await until(() => agent.said().includes('job: unknown'), { timeout_ms: 30_000, what: 'the kill' })
+  await until(() => agent.said().includes('job: unknown'), { what: 'the kill' })
   await ends(agent)
 }, 90_000)
 
@@ -396,7 +396,7 @@ it('the sandbox of work that waits to begin does not count as left', async () =>
   const [name = ''] = readdirSync(lab.place('waiting'))
   const folder = join(lab.place('waiting'), name)
   utimesSync(folder, 0, 0)
-  await until(() => Date.now() - statSync(folder).mtimeMs < 60_000, { timeout_ms: 20_000, what: 'a recent time' })
+  await until(() => Date.now() - statSync(folder).mtimeMs < 60_000, { what: 'a recent time' })
   away = false
   await done
   expect([said, existsSync(folder)]).toEqual([['job: not started, attempt_closed'], false])
@@ -419,7 +419,7 @@ it('a deaf tool of an agent that is not heard has ended before another may get i
   const said: string[] = []
   const done = carryOutAt(url, said)
   const pulses = () => effects('unheard').length
-  await until(() => said.includes('job: lost; stopping'), { timeout_ms: 20_000, what: 'the loss' })
+  await until(() => said.includes('job: lost; stopping'), { what: 'the loss' })
   expect(Date.now() - heard).toBeLessThan(12_500)
   await delay(heard + 15_000 - Date.now())
   const before = pulses()
@@ -455,7 +455,7 @@ it('what a proxy on the way answers to a heartbeat interrupts no work', async ()
   lab.times.astray = true
   const before = reports()
   try {
-    await until(() => reports() > before + 1, { timeout_ms: 15_000, what: 'two heartbeats that go astray' })
+    await until(() => reports() > before + 1, { what: 'two heartbeats that go astray' })
   } finally {
     lab.times.astray = false
   }
@@ -522,7 +522,7 @@ it('a killed entry point of a clone leaves no agent that asks for work, and no t
   const left = descendants(agent.child.pid as number)
   expect(left.length).toBeGreaterThan(1)
   agent.child.kill('SIGKILL')
-  await until(() => !left.some(isRunning), { timeout_ms: 20_000, what: 'the agent and its tool gone' })
+  await until(() => !left.some(isRunning), { what: 'the agent and its tool gone' })
   const node = await lab.reaches(path, 'failed')
   expect(node.error_class).toBe('cancelled')
 }, 90_000)
@@ -533,9 +533,9 @@ it('an upgrade while it holds work: the old one ends its work, the new one takes
   const held = await lab.start(job('held', 'held', { pool: 'upgrade', timeouts: { run_s: 120 } }))
   await begins('held')
   const fresh = lab.startAgent(given)
-  await until(() => fresh.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the new agent' })
+  await until(() => fresh.said().includes('Asking for work'), { what: 'the new agent' })
   old.child.kill('SIGTERM')
-  await until(() => old.said().includes('Taking no more work'), { timeout_ms: 30_000, what: 'the old agent told' })
+  await until(() => old.said().includes('Taking no more work'), { what: 'the old agent told' })
   const next = await lab.start(job('slow', 'next', { pool: 'upgrade', timeouts: { run_s: 600, heartbeat_s: 5 } }))
   await begins('next')
   // Not before: an agent whose work has ended may be asking when it is told to end, and takes what its request brings.
@@ -561,7 +561,7 @@ it('the list of agents shows who lives, for which pools, and its work; a killed 
       ({ agent }: { agent: string }) => agent === `machine:runner/${name}`,
     )
   const becomes = (name: string, status: string) =>
-    until(async () => (await listed(name))?.status === status, { timeout_ms: 30_000, what: `${name} ${status}` })
+    until(async () => (await listed(name))?.status === status, { what: `${name} ${status}` })
   const given = { ...file, pools: ['seen', 'other'], labels: { region: 'eu1' }, concurrency: 2, name: 'one' }
   const agent = lab.startAgent(given)
   await becomes('one', 'idle')
@@ -627,7 +627,7 @@ it('every fault of a file is named with its place, and what it names and lacks i
   const lacking = { ...credentials.key, env: { KEY: { file: '/no/such/key' } } }
   const labels = { Zone: 'eu1', 'k8s.io/zone': 'eu1', region: 'eu1' }
   const agent = lab.startAgent({ ...whole, tofu, labels, credentials: { key: lacking } })
-  await until(() => agent.said().includes('Asking for work'), { timeout_ms: 30_000, what: 'the agent' })
+  await until(() => agent.said().includes('Asking for work'), { what: 'the agent' })
   expect(agent.said()).toContain('/tofu/program is /no/such/tofu, which cannot be used now: ENOENT.')
   expect(agent.said()).toContain('/credentials/key/env/KEY/file is /no/such/key, which cannot be used now: ENOENT.')
   // Earlier versions took such names, and steps ask for them.

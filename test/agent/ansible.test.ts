@@ -232,7 +232,7 @@ it('a playbook that hangs is stopped and names the running task; after a killed 
   const other = await lab.start(
     node('kill', 'ansible.run', { ...inputs, limit: ['web2'], timeout_s: 60 }, ['hosts'], { timeouts }),
   )
-  await until(() => existsSync(join(lab.folder, 'effects/web2-hang')), { timeout_ms: 60_000, what: 'begun' })
+  await until(() => existsSync(join(lab.folder, 'effects/web2-hang')), { what: 'begun' })
   agent.child.kill('SIGKILL')
   await agent.ended
   agent = lab.startAgent(file)

@@ -34,7 +34,7 @@ const take = async (pool: string): Promise<Work> => {
       const { status, body } = await lab.p.as(lab.runner).post(`/v1/pools/${pool}/work`, { wait_s: 8, agent })
       return status === 200 && body
     },
-    { timeout_ms: 60_000, what: 'work' },
+    { what: 'work' },
   )
   return given as Work
 }
@@ -65,7 +65,7 @@ it('work that no agent began goes to no other one while its operation is paused'
   const olga = lab.p.as('olga')
   expect((await olga.post(`${path}/pause`, { reason: 'wait' })).status).toBeLessThan(300)
   await age(path, 31)
-  await until(async () => (await lab.nodeOf(path)).state === 'ready', { timeout_ms: 60_000, what: 'the work is back' })
+  await until(async () => (await lab.nodeOf(path)).state === 'ready', { what: 'the work is back' })
   expect(await createReporter(lost)('started')).toMatchObject({ status: 409 })
   expect((await olga.post(`${path}/resume`, { reason: 'wait' })).status).toBeLessThan(300)
   const agent = lab.startAgent({ ...file, pools: ['paused'] })

@@ -62,8 +62,8 @@ const strike = async (pool: string, round: number, dice: Dice) => {
   const wait = dice.between(0, moment === 'late' ? 5000 : 3000)
   const path = await acts.startCase(pool, name, true)
   const begun = () => acts.agentOf(pool).said().includes(`${name}: ${acts.CASES[pool]?.job} started`)
-  if (moment === 'begun') await until(begun, { timeout_ms: 60_000, what: `${name} begun` })
-  if (moment === 'late') await until(() => count(name) > 0, { timeout_ms: 60_000, what: `the effect of ${name}` })
+  if (moment === 'begun') await until(begun, { what: `${name} begun` })
+  if (moment === 'late') await until(() => count(name) > 0, { what: `the effect of ${name}` })
   await delay(wait)
   await acts.lab.force(path)
   const why = `cancelled ${Math.round(wait)} ms after ${moment}, seed ${seed}`
@@ -99,7 +99,7 @@ it(
         if (process.env.CANCELS_ROUNDS) for (const line of said) console.log(line)
       }
     const left = () => Object.keys(acts.CASES).flatMap((pool) => descendants(acts.agentOf(pool).child.pid as number))
-    await until(() => left().length === 0, { timeout_ms: 20_000, what: 'all tools gone' })
+    await until(() => left().length === 0, { what: 'all tools gone' })
     const folders = readdirSync(acts.lab.place('tmp')).filter((one) => one.startsWith('signalbox-agent-'))
     expect(folders).toEqual([])
   },
@@ -121,7 +121,7 @@ const strikeCall = async (round: number, wait: number) => {
   }
   const seen = () => asked.filter((one) => one.includes(`/${round}/`))
   const path = await acts.lab.start(node)
-  await until(() => seen().includes(`GET /${round}/state`), { timeout_ms: 60_000, what: 'the first poll' })
+  await until(() => seen().includes(`GET /${round}/state`), { what: 'the first poll' })
   await delay(wait)
   await acts.lab.force(path)
   const why = `cancelled after ${Math.round(wait)} ms, seed ${seed}`

@@ -93,7 +93,7 @@ it('a program writes only to its own part of the folder', async () => {
 it('a job neither reads nor ends what runs beside it', async () => {
   const kept = job('keeps', { job: 'command', inputs: { program: 'keeps', args: [], credentials: 'cloud' } })
   const path = await lab.start({ ...kept, timeouts: { run_s: 60, heartbeat_s: 5 } })
-  const pid = await until(() => lab.linesOf('effects/keeps')[0], { timeout_ms: 30_000, what: 'it to run' })
+  const pid = await until(() => lab.linesOf('effects/keeps')[0], { what: 'it to run' })
   const other = await lab.start(job('snoops'))
   await lab.reaches(other, 'succeeded', 'snoops')
   const log = await logOf(other, 'snoops')

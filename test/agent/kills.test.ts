@@ -45,7 +45,7 @@ const strike = async (pool: string, victim: 'runner' | 'tool', name: string, dic
   const late = pool !== 'git' && dice.between(0, 1) < 0.6
   const wait = dice.between(0, late ? 800 : (LONGEST_MS[pool] ?? 0))
   const path = await acts.startCase(pool, name)
-  if (late) await until(() => count(name) > 0, { timeout_ms: 60_000, what: `the effect of ${name}` })
+  if (late) await until(() => count(name) > 0, { what: `the effect of ${name}` })
   await delay(wait)
   const agent = acts.agentOf(pool)
   if (victim === 'tool') killTool(agent, program())

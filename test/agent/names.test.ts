@@ -72,7 +72,7 @@ it('an agent warns once that another one uses its name', async () => {
   })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said += chunk))
-  await until(() => asked.length > 3, { timeout_ms: 60_000, what: 'requests for work' })
+  await until(() => asked.length > 3, { what: 'requests for work' })
   child.kill('SIGTERM')
   await once(child, 'exit')
   expect(said.match(/2 agents use the name "eu1"/g)).toHaveLength(1)

@@ -54,8 +54,7 @@ const job = (program: string, timeouts = { run_s: 60, heartbeat_s: 5 }, more = {
   ...{ node_id: program, executor: 'external', pool: 'walled', timeouts, outputs: { text: '/text' } },
   with: { job: 'command', inputs: { program, args: [], credentials: 'cloud' }, ...more },
 })
-const begun = (name: string) =>
-  until(() => acts.effects(name) > 0, { timeout_ms: 60_000, what: `${name} begun: ${agent.said()}` })
+const begun = (name: string) => until(() => acts.effects(name) > 0, { what: `${name} begun: ${agent.said()}` })
 const examined = (document: object): Promise<{ code: unknown; said: string }> => {
   const { lab } = acts
   lab.write('doctor.json', JSON.stringify({ format: 'signalbox/agent@1', state_dir: lab.place('state'), ...document }))
@@ -120,9 +119,9 @@ it('a cancel interrupts the program, not its sandbox; a deaf one is killed, and 
     await begun(name)
     await lab.force(path)
   }
-  await until(() => acts.effects('tidy') === 2, { timeout_ms: 30_000, what: 'the interrupt' })
+  await until(() => acts.effects('tidy') === 2, { what: 'the interrupt' })
   for (const words of ['tidy: failed', 'deaf: unknown'])
-    await until(() => agent.said().includes(words), { timeout_ms: 30_000, what: `${words}: ${agent.said()}` })
+    await until(() => agent.said().includes(words), { what: `${words}: ${agent.said()}` })
 }, 90_000)
 
 it('a killed program is told from one that failed, and all of a killed agent ends with it', async () => {
@@ -137,7 +136,7 @@ it('a killed program is told from one that failed, and all of a killed agent end
   agent = lab.startAgent(file)
   await lab.reaches(path, 'outcome_unknown', 'stray')
   const next = await lab.start({ ...job('tidy'), node_id: 'next' })
-  await until(() => acts.effects('tidy') === 3, { timeout_ms: 60_000, what: 'it to begin' })
+  await until(() => acts.effects('tidy') === 3, { what: 'it to begin' })
   const inner = descendants(agent.child.pid as number)
   for (const pid of inner.slice(-2)) process.kill(pid, 'SIGKILL')
   const { error_message } = await lab.reaches(next, 'outcome_unknown', 'next')

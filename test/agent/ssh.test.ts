@@ -137,14 +137,14 @@ it('a connection that is lost before the program begins is definite; afterwards 
   const link = await startLink(`http://127.0.0.1:${sshd.port}`)
   const port = Number(new URL(link.url).port)
   const path = await lab.start(job('slow', ['cut'], { host: { port } }))
-  await until(() => effects('cut').length > 0, { timeout_ms: 30_000, what: 'begun' })
+  await until(() => effects('cut').length > 0, { what: 'begun' })
   link.cut()
   const node = await lab.reaches(path, 'outcome_unknown')
   expect(node).toMatchObject({
     error_class: 'connection_lost',
     error_message: expect.stringContaining('Check the host'),
   })
-  await until(() => effects('cut').includes('ended'), { timeout_ms: 30_000, what: 'the program ended by its host' })
+  await until(() => effects('cut').includes('ended'), { what: 'the program ended by its host' })
   // The connection is cut after any number of bytes: an attempt reported to have no effect has none.
   const states = new Set<string>()
   for (let bytes = 500; bytes < 9500; bytes += 600) {
@@ -183,7 +183,7 @@ it('a program that outlives its time is ended on the host, and killed if it is d
   expect(effects('time').at(-1)).toBe('ended')
   await lab.reaches(path, 'outcome_unknown', 'deaf')
   const [, pid] = effects('deaf')[0]?.split(' ') ?? []
-  await until(() => !runs(pid), { timeout_ms: 20_000, what: 'the deaf program gone' })
+  await until(() => !runs(pid), { what: 'the deaf program gone' })
 }, 90_000)
 
 it('if an agent is killed, its programs end on the host, the outcome is unknown, and no one repeats them', async () => {
@@ -191,7 +191,7 @@ it('if an agent is killed, its programs end on the host, the outcome is unknown,
   const path = await lab.start(
     ...names.map((name) => job('slow', [name], {}, { node_id: name, timeouts: { run_s: 20, heartbeat_s: 5 } })),
   )
-  await until(() => names.some((name) => effects(name).length > 0), { timeout_ms: 30_000, what: 'begun' })
+  await until(() => names.some((name) => effects(name).length > 0), { what: 'begun' })
   agent.child.kill('SIGKILL')
   await agent.ended
   const begun = names.filter((name) => effects(name).length > 0)
@@ -200,7 +200,7 @@ it('if an agent is killed, its programs end on the host, the outcome is unknown,
     await lab.reaches(path, 'outcome_unknown', name)
     expect(effects(name).filter((line) => line.startsWith('begun'))).toHaveLength(1)
     expect(effects(name)).not.toContain('late')
-    await until(() => !runs(effects(name)[0]?.split(' ')[1]), { timeout_ms: 20_000, what: `${name} gone` })
+    await until(() => !runs(effects(name)[0]?.split(' ')[1]), { what: `${name} gone` })
   }
 }, 120_000)
 

@@ -74,7 +74,7 @@ const hold = async (name: string, backend: string) => {
   const args = ['apply', '-auto-approve', '-no-color', '-input=false']
   const child = spawn(program, args, { cwd, detached: true, stdio: 'ignore' })
   holders.push(child)
-  await until(() => existsSync(begun), { timeout_ms: 60_000, what: `${name} holds the state` })
+  await until(() => existsSync(begun), { what: `${name} holds the state` })
   return async () => {
     killGroup(child.pid)
     await once(child, 'exit')
@@ -243,7 +243,7 @@ it('a state that cannot be written is kept on the machine, whatever its file is,
   const close = `update operations.executions set closed_at = clock_timestamp() where operation_id = $1`
   refusing.refuseWrites(async () => void (await lab.p.query(close, [path.split('/').at(-1)])))
   await lab.approve(path)
-  await until(() => agent.said().includes('apply: unknown, but'), { timeout_ms: 60_000, what: 'the end of the apply' })
+  await until(() => agent.said().includes('apply: unknown, but'), { what: 'the end of the apply' })
   expect(agent.said()).toContain(kept(path, 'closed'))
 }, 180_000)
 

@@ -238,12 +238,12 @@ it('a saved plan goes to an agent that has its key, however many others ask', as
   await lab.waiting(path)
   agent.child.kill('SIGSTOP')
   const other = lab.startAgent({ ...file, name: 'other', state_dir: lab.place('other-state') })
-  await until(() => other.said().includes('Asking for work'), { timeout_ms: 60_000, what: 'the other agent' })
+  await until(() => other.said().includes('Asking for work'), { what: 'the other agent' })
   await lab.approve(path)
   const asks = () => lab.asked().filter((one) => one.endsWith('/work')).length
   await until(async () => (await lab.nodeOf(path, 'apply')).state === 'running', { timeout_ms: 60_000 })
   const before = asks()
-  await until(() => asks() > before + 1, { timeout_ms: 60_000, what: 'the other agent asking again' })
+  await until(() => asks() > before + 1, { what: 'the other agent asking again' })
   expect((await lab.nodeOf(path, 'apply')).state).toBe('running')
   agent.child.kill('SIGCONT')
   await lab.reaches(path, 'succeeded', 'apply')
@@ -289,7 +289,7 @@ it('an apply whose outputs are too large to be returned has succeeded, with the 
 it('a plan that only moves, imports or forgets shows it at the gate, and moved addresses are no drift', async () => {
   const main = join(lab.folder, 'moved/main.tf')
   await lab.approve(await lab.startGraph(change('moved', 'eu1', 1)))
-  await until(() => stateOf('eu1', 'moved').resources.length > 1, { timeout_ms: 60_000, what: 'the first apply' })
+  await until(() => stateOf('eu1', 'moved').resources.length > 1, { what: 'the first apply' })
   writeFileSync(main, MOVED)
   const drift = { ...change('moved', 'eu1', 1).nodes[0], node_id: 'drift', outputs: { drift: '/drift' } }
   Object.assign(drift, { with: { job: 'opentofu.drift', inputs: { source: 'moved', workspace: 'eu1' } } })
@@ -311,7 +311,7 @@ it('a plan that only moves, imports or forgets shows it at the gate, and moved a
 it('an interrupted apply reports its progress and leaves no lock', async () => {
   const path = await lab.startGraph(change('slow', 'eu1', 1, { timeouts: { run_s: 30, heartbeat_s: 5 } }))
   await lab.approve(path)
-  await until(() => lab.linesOf('begun').length > 0, { timeout_ms: 60_000, what: 'the slow change' })
+  await until(() => lab.linesOf('begun').length > 0, { what: 'the slow change' })
   const node = await lab.reaches(path, 'failed', 'apply')
   expect(node).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('terraform_data.quick') })
   expect(lab.linesOf('begun')).toEqual(['begun'])
@@ -323,7 +323,7 @@ it('if an agent is killed during the apply, the outcome is unknown, the tool is 
   const before = lab.linesOf('begun').length
   const path = await lab.startGraph(change('slow', 'us1', 1, { timeouts: { run_s: 60, heartbeat_s: 5 } }))
   await lab.approve(path)
-  await until(() => lab.linesOf('begun').length > before, { timeout_ms: 60_000, what: 'the slow change' })
+  await until(() => lab.linesOf('begun').length > before, { what: 'the slow change' })
   agent.child.kill('SIGKILL')
   await agent.ended
   agent = lab.startAgent(file)

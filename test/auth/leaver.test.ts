@@ -90,7 +90,7 @@ const waiting = async () => {
   const { operation_id } = (await olga.post<{ operation_id: string }>(`/v1/plans/${plan.plan_id}/start`, start)).body
   for (const gate_id of ['go', 'later'])
     await until(async () => (await gateOf(operation_id, gate_id)).status === 'waiting', {
-      ...{ what: `the gate ${gate_id}`, timeout_ms: 30_000 },
+      what: `the gate ${gate_id}`,
     })
   return operation_id
 }
@@ -118,9 +118,7 @@ it.each([
 
     if (how === 'is deactivated') await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
     else await patch(group, { op: 'Remove', path: `members[value eq "${id}"]` })
-    await until(async () => (await gateOf(operation_id, 'go')).round === 2, {
-      ...{ what: 'the next round of the gate', timeout_ms: 30_000 },
-    })
+    await until(async () => (await gateOf(operation_id, 'go')).round === 2, { what: 'the next round of the gate' })
     expect(await gateOf(operation_id, 'go')).toMatchObject({ status: 'waiting' })
     const timeline = async () =>
       (await people.eva.get<{ events: Event[] }>(`/v1/operations/${operation_id}/timeline`)).events

@@ -279,7 +279,7 @@ describe('a flood of logins', () => {
     /** Waits until many more logins have been refused as busy. */
     const starving = async () => {
       const before = starved
-      await until(async () => starved > before + 20, { timeout_ms: 30_000, what: 'logins that starve' })
+      await until(async () => starved > before + 20, { what: 'logins that starve' })
     }
     const crowd = Promise.all(Array.from({ length: 24 }, stranger))
     try {

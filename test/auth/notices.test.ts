@@ -61,7 +61,7 @@ it('notifies a person of a device that was signed in by its code, without the co
     )
     return rows.map(({ delivery_id }) => delivery_id)
   }
-  await until(async () => (await sent()).length > 0, { what: 'the message about the device', timeout_ms: 60_000 })
+  await until(async () => (await sent()).length > 0, { what: 'the message about the device' })
   const [delivery_id] = await sent()
   const calls = hooks.calls.filter(({ headers }) => headers['webhook-id'] === delivery_id)
   expect(calls.map(({ body }) => JSON.parse(body).type)).toEqual(['device.new'])

@@ -35,7 +35,7 @@ const start = async (items: object[], key = randomUUID()) => {
 }
 const read = async (job_id: string) => (await c.as('ada').get(`/v1/imports/${job_id}`)).body
 const ended = (job_id: string) =>
-  until(async () => (await read(job_id)).ended_at !== null, { what: 'the end of the import', timeout_ms: 60_000 })
+  until(async () => (await read(job_id)).ended_at !== null, { what: 'the end of the import' })
 /** How often each of these was created and changed, and how many edges exist. */
 const made = async (prefix: string) => {
   const [row] = await c.rows<{ resources: number; versions: number; created: number; edges: number }>(

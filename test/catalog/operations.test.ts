@@ -168,7 +168,7 @@ describe('an operations app that does not answer', () => {
       const subject = subjectOf(c.deps.nats.prefix, 'operations', 'operation', operation_id)
       await nc.jetstream().publish(subject, JSON.stringify(started))
       // One more than the number of tries that may count against an event.
-      await until(() => operations.state.asked > 5, { timeout_ms: 60_000, what: 'the sixth try' })
+      await until(() => operations.state.asked > 5, { what: 'the sixth try' })
       operations.state.away = false
       await until(async () => (await summary('eu1-web-01')).counts.paused === 1, { timeout_ms: 30_000 })
       const letters = await c.deps.pool.query('select 1 from catalog.dead_letter where agg_id = $1', [operation_id])

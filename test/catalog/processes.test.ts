@@ -59,7 +59,7 @@ const proven = async (at: string) => {
       const { running, proof } = await graph()
       return running === null && proof?.kind === 'verify' ? proof : undefined
     },
-    { timeout_ms: 60_000, what: 'the proof of a graph' },
+    { what: 'the proof of a graph' },
   )
 }
 

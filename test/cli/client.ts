@@ -79,7 +79,7 @@ export const atTerminal = (who: string, args: string[], env: Record<string, stri
   return {
     code,
     screen: () => screen,
-    shows: (text: string) => until(() => screen.includes(text), { timeout_ms: 60_000, what: text }),
+    shows: (text: string) => until(() => screen.includes(text), { what: text }),
     type: (text: string) => terminal.write(`${text}\r`),
   }
 }

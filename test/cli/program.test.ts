@@ -312,7 +312,7 @@ describe('watching a list', () => {
       await until(() => err.includes('Trying again until it answers.'), { what: 'the outage' })
       names = ['a', 'b']
       away = false
-      await until(() => seen() === 'ab', { what: 'the new line', timeout_ms: 30_000 })
+      await until(() => seen() === 'ab', { what: 'the new line' })
       expect(err).toContain('It answers again.')
     } finally {
       child.kill()
@@ -382,7 +382,7 @@ describe('a question', () => {
       screen += text
     })
     const code = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)))
-    await until(() => screen.includes('password:'), { timeout_ms: 60_000, what: 'the prompt' })
+    await until(() => screen.includes('password:'), { what: 'the prompt' })
     terminal.write(key)
     expect({ code: await code, screen }).toEqual({ code: 130, screen: expect.stringMatching(/Canceled\.\s*$/) })
     expect(screen).not.toContain('    at ')

@@ -137,7 +137,7 @@ export const startStandby = async ({ program, dir, url, secret, ports }: Primary
     const found = await backup.query("select from pg_stat_replication where sync_state = 'sync'")
     return found.rowCount === 1
   }
-  await until(isSync, { what: 'the synchronous standby', timeout_ms: 30_000 })
+  await until(isSync, { what: 'the synchronous standby' })
   await backup.end()
   const promote = () =>
     withConnection({ connectionString: own.href }, (client) => client.query('select pg_promote(true, 60)'))

@@ -48,7 +48,7 @@ beforeAll(async () => {
       () => true,
       () => false,
     )
-  await until(asked, { what: 'the collector', timeout_ms: 30_000 })
+  await until(asked, { what: 'the collector' })
   ending.push(await startTracing('test', env))
 })
 afterAll(async () => {
@@ -80,7 +80,7 @@ describe('a trace', () => {
   it('with a stop, a decision, a failure or a long duration is kept whole', async () => {
     const wanted = ['decide', 'decide behind', 'failed', 'slow', 'stop', 'stop behind']
     const kept = () => store.spans.map(({ name }) => name).filter((name) => !name.startsWith('read '))
-    await until(() => kept().length >= wanted.length, { what: 'the spans', timeout_ms: 20_000 })
+    await until(() => kept().length >= wanted.length, { what: 'the spans' })
     expect(kept().sort()).toEqual(wanted)
     expect(store.spans.every(({ app }) => app === 'signalbox-test')).toBe(true)
   })
@@ -91,7 +91,7 @@ describe('a trace', () => {
     await beginAttempt(work as Work, env.SIGNALBOX__TELEMETRY__OTLP_URL).end('succeeded')
     click?.end()
     const found = () => store.spans.find(({ name }) => name === 'agent command')
-    await until(found, { what: 'the span of the agent', timeout_ms: 20_000 })
+    await until(found, { what: 'the span of the agent' })
     const [, trace_id, span_id] = click?.traceparent.split('-') ?? []
     expect(found()).toMatchObject({ app: 'signalbox-agent', trace_id, parent: span_id })
   })
@@ -108,7 +108,7 @@ it('metrics arrive with the names, labels and values of /metrics', async () => {
   for (const seconds of [0.5, 2, 2.5, 60]) histogram.observe(seconds)
   ending.push(await startMetering('test', telemetry.metrics, env))
   const metric = (wanted: string) => store.metrics.findLast(({ name }) => name === wanted)
-  await until(() => metric('signalbox_test_total'), { what: 'the metrics', timeout_ms: 20_000 })
+  await until(() => metric('signalbox_test_total'), { what: 'the metrics' })
   expect(metric('signalbox_test_total')?.sum).toMatchObject({ isMonotonic: true, dataPoints: [{ asDouble: 3 }] })
   expect(metric('signalbox_test_total')?.sum?.dataPoints[0]?.attributes).toEqual([
     { key: 'kind', value: { stringValue: 'a' } },

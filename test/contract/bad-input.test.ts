@@ -81,7 +81,7 @@ const settled = async (w: World) => {
       last = JSON.stringify(now)
       return same ? now : undefined
     },
-    { what: 'quiet tables', every_ms: 3500, timeout_ms: 30_000 },
+    { what: 'quiet tables', every_ms: 3500 },
   )
 }
 

@@ -32,7 +32,7 @@ describe('the client', () => {
         const { items } = await read(signalbox.GET('/api/v1/gates', { params: { query: { for: 'me' } } }))
         return items.find((gate) => gate.operation_id === operation_id)
       },
-      { what: 'the gate in the inbox', timeout_ms: 30_000 },
+      { what: 'the gate in the inbox' },
     )
     const path = { operation_id, gate_id: inbox.gate_id }
     const gate = await read(signalbox.GET('/api/v1/operations/{operation_id}/gates/{gate_id}', { params: { path } }))

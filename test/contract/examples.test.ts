@@ -81,7 +81,7 @@ beforeAll(async () => {
   ids = { ...operation, artifact_id, user_id, node_id: 'before', gate_id: 'go', resource_id: 'eu1-web-01' }
   await until(
     async () => (await world.rows(`select 1 from operations.catalog_resources where resource_id like 'eu1-web-%'`))[1],
-    { what: 'the hosts in the projection', timeout_ms: 30_000 },
+    { what: 'the hosts in the projection' },
   )
 }, 180_000)
 afterAll(async () => {

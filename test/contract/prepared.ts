@@ -108,7 +108,7 @@ const atGate = async (world: World, token: string, graph: object = GRAPH) => {
       const { body } = await world.call(token, 'GET', `${path}/gates/go`)
       return body?.status === 'waiting' ? (body as { digest: string; round: number }) : undefined
     },
-    { timeout_ms: 60_000, what: 'the gate of an operation', every_ms: 100 },
+    { what: 'the gate of an operation', every_ms: 100 },
   )
   return { ids: { ...started, node_id: 'behind' } as Record<string, string>, gate, path }
 }
@@ -131,7 +131,7 @@ const forRollback: Prepare = async (world, token) => {
   const ids = await startOperation(world, token, { nodes: [node] })
   await until(
     async () => (await world.call(token, 'GET', `/api/v1/operations/${ids.operation_id}`)).body?.status === 'succeeded',
-    { timeout_ms: 60_000, what: 'the end of an operation', every_ms: 100 },
+    { what: 'the end of an operation', every_ms: 100 },
   )
   // Only the plan of a change states values before.
   const fields = [{ path: '/release', before: '1.0.0', after: '9.9.9' }]
@@ -175,7 +175,7 @@ const forFreeze: Prepare = async ({ ada, call, login }, token) => {
   await ada.post('/v1/admin/groups', { group_key: 'freezers', name: 'Freezers' })
   await ada.put(`/v1/admin/groups/freezers/members/${claimsOf(token).sub}`, undefined)
   const isMember = async () => (await call(token, 'GET', '/api/v1/me')).body.groups.includes('freezers')
-  await until(isMember, { timeout_ms: 30_000, what: 'the membership' })
+  await until(isMember, { what: 'the membership' })
   const freeze = { ...FREEZE, freeze_id: `example-${freezes}`, approvers: ['freezers'] }
   await call((await login('otto')).access_token, 'POST', '/api/v1/freezes', freeze)
   return { ids: { freeze_id: freeze.freeze_id } }
@@ -365,7 +365,7 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
       const { items } = (await reply.json()) as Projections
       return items.some(({ name, running, proof }) => name === 'graph' && running === null && proof)
     }
-    await until(verified, { timeout_ms: 60_000, what: 'the end of the proof before' })
+    await until(verified, { what: 'the end of the proof before' })
     return {}
   },
 

@@ -74,7 +74,7 @@ export const startWorld = async (options: Parameters<typeof startStack>[0] = {})
             [id],
           )
         )[0]?.n === 0,
-      { what: 'the end of the old sessions', timeout_ms: 30_000 },
+      { what: 'the end of the old sessions' },
     )
     return { id, username }
   }

@@ -69,7 +69,7 @@ beforeAll(async () => {
   })
   let said = ''
   bouncer.stderr?.on('data', (chunk) => (said += chunk))
-  await until(() => /process up/.test(said), { timeout_ms: 20_000, what: `PgBouncer: ${said}` })
+  await until(() => /process up/.test(said), { what: `PgBouncer: ${said}` })
   url = `postgres://${to.username}@127.0.0.1:${port}/${name}`
 }, 300_000)
 afterAll(async () => {
@@ -156,7 +156,7 @@ it('operations and its worker run behind it: one of many votes decides, and the 
         const { body } = await p.as('eva').get(`${path}/gates/go`)
         return body.status === 'waiting' ? body : undefined
       },
-      { timeout_ms: 30_000, what: 'the gate' },
+      { what: 'the gate' },
     )
     const vote = { reviewed_digest: gate.digest, round: gate.round }
     const votes = await Promise.all(
@@ -175,7 +175,7 @@ it('operations and its worker run behind it: one of many votes decides, and the 
         const { body } = await p.as('vic').get(path)
         return ['succeeded', 'blocked'].includes(body.status) ? body : undefined
       },
-      { timeout_ms: 60_000, what: 'the end' },
+      { what: 'the end' },
     )
     expect(end.status).toBe(won === 'approved' ? 'succeeded' : 'blocked')
   } finally {

@@ -58,7 +58,7 @@ const ask = async (path: string): Promise<any> => {
 
 it('the metrics are read, under the names that the rules use', async () => {
   const resultOf = async (query: string) => (await ask(`query?query=${query}`))?.result?.[0]?.value[1]
-  await until(async () => (await resultOf('signalbox_test_total')) === '7', { what: 'a scrape', timeout_ms: 30_000 })
+  await until(async () => (await resultOf('signalbox_test_total')) === '7', { what: 'a scrape' })
   expect(await resultOf('signalbox_gateway_answer_seconds_count{class="decide",result="answered"}')).toBe('1')
   expect(await resultOf('up')).toBe('1')
 }, 60_000)
@@ -75,7 +75,8 @@ it('every rule is loaded and evaluates without an error', async () => {
     return groups.flatMap(({ rules: of }: { rules: { health: string; lastError?: string }[] }) => of)
   }
   await until(async () => (await rules()).every(({ health }: { health: string }) => health !== 'unknown'), {
-    ...{ what: 'an evaluation of each rule', timeout_ms: 90_000 },
+    what: 'an evaluation of each rule',
+    timeout_ms: 90_000,
   })
   expect((await rules()).length).toBeGreaterThan(20)
   expect((await rules()).filter(({ health }: { health: string }) => health !== 'ok')).toEqual([])

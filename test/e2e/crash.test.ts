@@ -81,7 +81,7 @@ it('a host changed outside the catalog is left alone: the release pauses and nam
   const { operation_id } = await startOperation(olga, 'behind', releaseIntent('behind', hosts, '2.0.0'))
   const read = () =>
     eva.get<{ status: string; pause_reason: string; blocked_on: unknown }>(`/v1/operations/${operation_id}`)
-  await until(async () => (await read()).status === 'paused', { timeout_ms: 60_000, what: 'the pause' })
+  await until(async () => (await read()).status === 'paused', { what: 'the pause' })
   const message = expect.stringContaining('/body/release is "1.0.7", but the plan expects "1.0.0"')
   expect(await read()).toMatchObject({
     pause_reason: 'target_drift',
@@ -180,7 +180,7 @@ describe('schedules that are due while Temporal is away', () => {
             if (run?.state === 'started') return run.operation_id
             throw new Error(JSON.stringify(run))
           },
-          { timeout_ms: 60_000, what: 'a started run' },
+          { what: 'a started run' },
         )
       const [rotation = '', ...restarts] = await Promise.all(Object.values(ids).map(started))
       if (signal === 'SIGSTOP') stack.resume('temporal')
@@ -240,7 +240,7 @@ describe('kill -9 of operations between the two steps of a long change', () => {
       // In the middle of it, if it is slow enough to have one.
       await until(async () => (await made()) > before, { timeout_ms: 60_000, every_ms: 5, what: 'the first intents' })
     }
-    await until(async () => (await made()) >= asked.size, { timeout_ms: 60_000, what: 'an intent for each' })
+    await until(async () => (await made()) >= asked.size, { what: 'an intent for each' })
     const all = await intents()
     for (const [name, intent_id] of asked) {
       const of_it = all.filter(({ title }) => title === `Create fleet.host ${name}`)

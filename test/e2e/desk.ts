@@ -17,7 +17,7 @@ import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
 /** A browser next to a whole platform on two cores is slow; no test waits for time to pass. */
-export const PATIENCE_MS = 150_000
+export const PATIENCE_MS = 300_000
 
 /** One platform and one browser for all cases: both are expensive to start. */
 export let stack: Stack
@@ -46,8 +46,7 @@ export const target = {
 export const letGo = () => {
   for (const answer of target.waiting.splice(0)) answer.end('{}')
 }
-export const isHeld = () =>
-  until(() => target.waiting.length > 0, { timeout_ms: 20_000, what: 'the first node at its target' })
+export const isHeld = () => until(() => target.waiting.length > 0, { what: 'the first node at its target' })
 
 /** What the outside agent can do, by name. */
 export const jobs: Record<string, Job> = {}

@@ -56,7 +56,7 @@ describe('the approval of a gate', () => {
         const gates = await world.rows<Gate>(waiting)
         return gates.length > ROUNDS ? gates : undefined
       },
-      { what: 'a gate for each round', timeout_ms: 60_000 },
+      { what: 'a gate for each round' },
     )
 
   const settled = async (text: string, operation_id: string, what: string) => {

@@ -136,7 +136,7 @@ describe('while NATS is silent', () => {
   it('it counts as down, even if its connection is open', async () => {
     const token = await login()
     natsLink.freeze()
-    await until(() => !gateway.deps.feed.isLive(), { what: 'the feed to be missed', timeout_ms: 20_000 })
+    await until(() => !gateway.deps.feed.isLive(), { what: 'the feed to be missed' })
     redisLink.cut()
     expect(await byKind(token)).toEqual({ R: 200, W: 503, A: 503, S: 200 })
   })
@@ -168,15 +168,15 @@ describe('while JetStream is away behind a connection that stands', () => {
       server.kill('SIGHUP')
     }
     try {
-      const own = await until(() => connectNats(url, 'test'), { timeout_ms: 15_000, what: 'the server' })
+      const own = await until(() => connectNats(url, 'test'), { what: 'the server' })
       await ensureStreams(own, auth.prefix.slice(0, -1), ['AUTH'])
       const { feed } = (await auth.addGateway({ GATEWAY__NATS__URL: url })).deps
       await until(() => feed.isLive(), { what: 'the feed' })
       reload(well.replace('jetstream {', 'jetstream {\n  enabled: false'))
-      await until(() => !feed.isLive(), { what: 'JetStream to be missed', timeout_ms: 20_000 })
+      await until(() => !feed.isLive(), { what: 'JetStream to be missed' })
       expect(await own.rtt()).toBeGreaterThanOrEqual(0)
       reload(well)
-      await until(() => feed.isLive(), { what: 'the feed to be back', timeout_ms: 20_000 })
+      await until(() => feed.isLive(), { what: 'the feed to be back' })
       await own.close()
     } finally {
       server.kill('SIGKILL')

@@ -1054,10 +1054,10 @@ describe('a change', () => {
     const id = await team(`${name}-0`, ...people.map((one) => one.id))
     const before = await inNetops()
     expect((await rename(id, name)).status).toBe(200)
-    await until(async () => (await inNetops()) === before + 4500, { what: 'everyone to join', timeout_ms: 20_000 })
+    await until(async () => (await inNetops()) === before + 4500, { what: 'everyone to join' })
     expect(await rightsOf(people.at(-1)?.id ?? '')).toEqual(['netops', 'viewer'])
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
-    await until(async () => (await inNetops()) === before, { what: 'everyone to leave', timeout_ms: 20_000 })
+    await until(async () => (await inNetops()) === before, { what: 'everyone to leave' })
     expect(await rightsOf(people.at(-1)?.id ?? '')).toEqual([])
   })
 

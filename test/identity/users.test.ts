@@ -33,7 +33,7 @@ const repeated = async (send: (key: string) => Promise<Reply>): Promise<Reply> =
     const reply = await send(key)
     return reply.status === 503 || reply.body.code === 'in_progress' ? undefined : reply
   }
-  return until(answer, { timeout_ms: 20_000, what: 'an answer' })
+  return until(answer, { what: 'an answer' })
 }
 
 describe('a crowd of changes', () => {

@@ -82,7 +82,7 @@ it('changes both clusters behind one gate; one that moved meanwhile is not writt
     [`apply.${ids[0]}`, 'succeeded'],
     [`apply.${ids[1]}`, 'failed'],
   ] as const)
-    await until(async () => (await stateOf(node)).state === state, { timeout_ms: 60_000, what: `${node} ${state}` })
+    await until(async () => (await stateOf(node)).state === state, { what: `${node} ${state}` })
   expect(await stateOf(`apply.${ids[1]}`)).toMatchObject({ error_class: 'preview_stale' })
   expect(await texts()).toEqual(['two', 'theirs'])
   expect(await versions(ids)).toEqual(['3', '2'])

@@ -31,7 +31,7 @@ const strike: Record<string, () => Promise<void> | void> = {
 /** Strikes at a random moment after the agent's line; returns the words for a failed assertion. */
 const strikeAfter = async (line: string, victim: string, before: number) => {
   const seen = () => k.agent().said().split(line).length - 1
-  await until(() => seen() > before, { timeout_ms: 60_000, what: line })
+  await until(() => seen() > before, { what: line })
   const wait = dice.between(0, LONGEST_MS)
   await delay(wait)
   await strike[victim]?.()

@@ -70,7 +70,7 @@ it('applies exactly what was approved, waits for health, and shows no secret any
   await k.lab.approve(path)
   await until(
     async () => /0 of 2 replicas|has not seen/.test((await k.lab.p.as('vic').get(`${path}/nodes/apply/logs`)).text),
-    { timeout_ms: 60_000, what: 'the wait' },
+    { what: 'the wait' },
   )
   expect((await k.lab.nodeOf(path, 'apply')).state).toBe('running')
   await available('api', 2)

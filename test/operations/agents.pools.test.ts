@@ -89,7 +89,7 @@ const start = async (...nodes: Record<string, unknown>[]) => {
 const status = async (operation_id: string): Promise<string> =>
   (await p.as('vic').get(`/v1/operations/${operation_id}`)).body.status
 const reaches = (operation_id: string, wanted: string) =>
-  until(async () => (await status(operation_id)) === wanted, { timeout_ms: 60_000, what: `status ${wanted}` })
+  until(async () => (await status(operation_id)) === wanted, { what: `status ${wanted}` })
 const stream = () => `${p.prefix}EXECUTION`
 const agentOf = async (pool: string, take: (work: Work) => Promise<void>) =>
   until(
@@ -97,7 +97,7 @@ const agentOf = async (pool: string, take: (work: Work) => Promise<void>) =>
       takeFromStream(nc, { pool, stream: stream(), subject: `${p.prefix}.execution.${pool}` }, take).catch(
         () => undefined,
       ),
-    { timeout_ms: 30_000, what: 'the consumer of the pool' },
+    { what: 'the consumer of the pool' },
   )
 
 it('work of a pool waits in the stream for an agent, which takes, reports and ends it', async () => {
@@ -147,7 +147,7 @@ it('agents that read the stream or listen at an endpoint are listed by the names
     work: [expect.objectContaining({ operation_id, node_id, pool })],
   })
   await until(async () => (await listed())['pool:web/two']?.works && (await listed())['pool:lab/one']?.works, {
-    ...{ timeout_ms: 30_000, what: 'both at work' },
+    what: 'both at work',
   })
   expect(await listed()).toMatchObject({ 'pool:lab/one': work('ada', 'lab'), 'pool:web/two': work('eve', 'web') })
   // A message about work changes nothing else that the agent has said of itself.
@@ -208,7 +208,7 @@ it('work may lie in the stream while every agent is busy: that takes none of its
     )
     return s > 7
   }
-  await until(wait, { timeout_ms: 30_000, what: 'it lay longer than it may run' })
+  await until(wait, { what: 'it lay longer than it may run' })
   // As a worker of an earlier version wrote it.
   await p.query(`update operations.executions set deadline_at = start_before where node_id = 'over'`)
   const left: (number | undefined)[] = []
@@ -217,7 +217,7 @@ it('work may lie in the stream while every agent is busy: that takes none of its
     left.push((await report('started')).left_s)
     await report('succeeded', { outputs: {} })
   })
-  await until(async () => (await over.waits()).state === 'succeeded', { timeout_ms: 30_000, what: 'it ran' })
+  await until(async () => (await over.waits()).state === 'succeeded', { what: 'it ran' })
   expect(left).toEqual([5])
   await agent.close()
 }, 90_000)
@@ -248,7 +248,7 @@ const isAtAgent = (path: string, node_id: string) =>
     async () =>
       (await p.query(`select 1 from operations.executions where node_id = $1 and started_at is not null`, [node_id]))
         .length > 0,
-    { timeout_ms: 30_000, what: `${path} at the agent` },
+    { what: `${path} at the agent` },
   )
 
 it('a forced cancel is pushed to the agent that has the work, at once and to no other', async () => {
@@ -294,8 +294,7 @@ it('an agent whose time is over is informed, also by HTTP; a silent one holds up
 
 it('gives up attempts of an operation that the engine has lost: their places are free, late reports are refused', async () => {
   const lost = await start(...['x', 'y'].map((node_id) => external(node_id, { pool: 'deaf', ...silent })))
-  const told = (node_id: string) =>
-    until(() => toldDeaf.find((work) => work.node_id === node_id), { timeout_ms: 30_000, what: node_id })
+  const told = (node_id: string) => until(() => toldDeaf.find((work) => work.node_id === node_id), { what: node_id })
   const reports = [createReporter(await told('x')), createReporter(await told('y'))]
   for (const report of reports) expect((await report('started')).status).toBe(200)
   const connection = await Connection.connect({ address: serverUrl('TEMPORAL_ADDRESS') })
@@ -343,7 +342,7 @@ it('gives out at most max_in_flight over all operations; waiting work says so, a
   await until(
     async () =>
       (await p.as('vic').get(idle?.path ?? '')).body.blocked_on.some((b: { kind: string }) => b.kind === 'executor'),
-    { timeout_ms: 30_000, what: 'blocked_on executor' },
+    { what: 'blocked_on executor' },
   )
   const { body } = await p.as('vic').get(idle?.path ?? '')
   expect(body.blocked_on).toMatchObject([{ kind: 'executor', id: 'lab', message: expect.stringContaining('pool lab') }])

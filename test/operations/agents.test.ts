@@ -146,7 +146,7 @@ describe.each(['typescript', 'shell'])('the reference agent in %s', (pool) => {
     return { operation_id, path: `/v1/operations/${operation_id}` }
   }
   const reaches = (path: string, status: string) =>
-    until(async () => (await p.as('vic').get(path)).body.status === status, { timeout_ms: 60_000, what: status })
+    until(async () => (await p.as('vic').get(path)).body.status === status, { what: status })
   const refused = async (path: string) =>
     (await p.as('vic').get(`${path}/timeline?types=node.result_refused`)).body.events
 
@@ -155,7 +155,7 @@ describe.each(['typescript', 'shell'])('the reference agent in %s', (pool) => {
     const rest = { node_id: 'rest', kind: 'wait', with: { duration_s: 600 }, depends_on: ['job'] }
     const { path } = await start(external('uptime', { compensate: { with: { job: 'uptime', inputs } } }), rest)
     const node = async () => (await p.as('vic').get(`${path}/nodes/job`)).body
-    await until(async () => (await node()).state === 'succeeded', { timeout_ms: 60_000, what: 'the work done' })
+    await until(async () => (await node()).state === 'succeeded', { what: 'the work done' })
     const { artifacts } = await node()
     expect(artifacts).toMatchObject([{ name: 'uname.txt', status: 'stored' }])
     const kept = await p.as('vic').get(`${path}/artifacts/${artifacts[0].artifact_id}/content`)
@@ -183,7 +183,7 @@ describe.each(['typescript', 'shell'])('the reference agent in %s', (pool) => {
           ])
         )[0]?.sequence ?? 0,
       )
-    await until(async () => (await beats()) >= 2, { timeout_ms: 30_000, what: 'a heartbeat' })
+    await until(async () => (await beats()) >= 2, { what: 'a heartbeat' })
     expect((await p.as('both').post(`${path}/cancel`, { reason })).status).toBe(200)
     await p.query(
       `update operations.operation_control set cancelled_at = cancelled_at - interval '1 h' where operation_id = $1`,

@@ -86,7 +86,7 @@ describe('a cancel against an approval', () => {
       const { operation_id } = await p.startOperation({ nodes: [noop('a'), noop('b', 'a'), noop('c', 'b')], gates })
       const path = `/v1/operations/${operation_id}`
       const gate = async () => (await p.as('eva').get(`${path}/gates/go`)).body
-      await until(async () => (await gate()).status === 'waiting', { timeout_ms: 40_000, what: 'the gate' })
+      await until(async () => (await gate()).status === 'waiting', { what: 'the gate' })
       const seen = await p.seen(operation_id, 'go')
       const [approved, cancelled] = await both(
         round,
@@ -129,14 +129,14 @@ describe('a cancel against the first message of an agent', () => {
   }
   it('ends work that its agent has not accepted yet when the cancel comes', async () => {
     const { operation_id } = await p.startOperation({ nodes: [job('job', 'slow')] })
-    const offer = await until(() => offered.shift(), { timeout_ms: 40_000, what: 'work offered' })
+    const offer = await until(() => offered.shift(), { what: 'work offered' })
     await cancelsBeforeBegin(operation_id, offer.accept)
   }, 120_000)
 
   it('ends work that no agent begins long before its time to begin is over, and nobody begins it later', async () => {
     handed.length = 0
     const { operation_id } = await p.startOperation({ nodes: [job('job')] })
-    const given = await until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+    const given = await until(() => handed.shift(), { what: 'work at the agent' })
     const waits = 'select from operations.node_attempts where operation_id = $1 and resume is not null'
     await until(async () => (await p.query(waits, [operation_id])).length > 0, { what: 'the end of the handover' })
     await cancelsBeforeBegin(operation_id)
@@ -147,7 +147,7 @@ describe('a cancel against the first message of an agent', () => {
     for (const round of [...ROUNDS, 'after'] as const) {
       handed.length = 0
       const { operation_id } = await p.startOperation({ nodes: [job('job')] })
-      const given = await until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+      const given = await until(() => handed.shift(), { what: 'work at the agent' })
       const report = createReporter(given)
       const cancel = () => p.as('olga').post(`/v1/operations/${operation_id}/cancel`, { reason }, { instance: 1 })
       const begin = () => report('started')
@@ -192,7 +192,7 @@ describe('votes against the deadline of their gates', () => {
         const all = await Promise.all(names.map(gate))
         return all.every(({ status }) => status === 'waiting') ? all : undefined
       },
-      { timeout_ms: 40_000, what: 'the gates' },
+      { what: 'the gates' },
     )
     const answers = await Promise.all(
       waiting.map(async ({ digest, round, deadline_at }, n) => {
@@ -267,7 +267,7 @@ describe('a freeze against claims', () => {
       const path = `/internal/v1/freezes/race${round}`
       expect((await plane.put(path, { ...entry, to: '2100-01-01T00:00:00Z' })).status).toBe(200)
       const answered = await count()
-      await until(held, { timeout_ms: 40_000, what: 'the freeze holds' })
+      await until(held, { what: 'the freeze holds' })
       expect([round, await count()]).toEqual([round, answered])
       expect((await plane.delete(path)).status).toBe(200)
     }
@@ -294,7 +294,7 @@ describe('retries', () => {
         )
     return { operation_id, report, retry }
   }
-  const next = () => until(() => handed.shift(), { timeout_ms: 40_000, what: 'work at the agent' })
+  const next = () => until(() => handed.shift(), { what: 'work at the agent' })
   /** The work of the next attempt, done. */
   const finish = async (operation_id: string) => {
     const given = await next()

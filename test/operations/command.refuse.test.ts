@@ -98,7 +98,7 @@ it('answers like a dry run: running, blocked, paused, canceling and ended', asyn
     }
   }
   const reaches = (status: string) =>
-    until(async () => (await p.as('vic').get(path)).body.status === status, { timeout_ms: 30_000, what: status })
+    until(async () => (await p.as('vic').get(path)).body.status === status, { what: status })
   const stateOf = async (id: string) => (await p.as('vic').get(`${path}/nodes/${id}`)).body.state
   await until(async () => (await stateOf('boom')) === 'failed', { timeout_ms: 30_000 })
   await until(async () => (await p.as('eva').get(`${path}/gates/go`)).body.status === 'waiting', { timeout_ms: 30_000 })

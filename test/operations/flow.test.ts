@@ -237,7 +237,7 @@ describe('an operation', () => {
           const { body } = await p.as('eva').get(`${path}/gates/go`)
           return body.status === 'waiting' && body.round === round
         },
-        { timeout_ms: 30_000, what: `round ${round}` },
+        { what: `round ${round}` },
       )
     await waiting(1)
     expect((await p.as('eva').post(`${path}/gates/go/reject`, { round: 1, comment: 'not yet' })).status).toBe(200)
@@ -293,7 +293,7 @@ describe('an operation', () => {
           const reply = await p.as('pia').post(`/v1/intents/${stated.body.intent_id}/plan-preview`, { rehearse: told })
           return reply.status === 503 ? undefined : reply
         },
-        { timeout_ms: 60_000, what: 'a rehearsal' },
+        { what: 'a rehearsal' },
       )
       const { plan_id, plan_hash, rehearsal } = plan.body
       const predicted = {
@@ -358,9 +358,9 @@ describe('an operation', () => {
       applied('trigger_compensation'),
     )
     const node = async (id: string) => (await p.as('olga').get(`${path}/nodes/${id}`)).body
-    await until(async () => (await node('a')).state === 'compensated', { timeout_ms: 30_000, what: 'the undo of a' })
+    await until(async () => (await node('a')).state === 'compensated', { what: 'the undo of a' })
     // Nodes that need an undone node never run.
-    await until(async () => (await node('c')).state === 'skipped', { timeout_ms: 30_000, what: 'c skipped' })
+    await until(async () => (await node('c')).state === 'skipped', { what: 'c skipped' })
     expect(await p.as('eva').post(`${path}/gates/last/approve`, await p.seen(operation_id, 'last'))).toMatchObject({
       status: 200,
       body: { status: 'approved' },
@@ -380,7 +380,7 @@ describe('a running graph', () => {
   const waitingAt = async (operation_id: string, gate_id: string) =>
     until(
       async () => (await p.as('eva').get(`/v1/operations/${operation_id}/gates/${gate_id}`)).body.status === 'waiting',
-      { timeout_ms: 30_000, what: `gate ${gate_id} waiting` },
+      { what: `gate ${gate_id} waiting` },
     )
   const behindGate = async () => {
     const graph = {
@@ -602,7 +602,7 @@ describe('work of an external agent', () => {
     const { operation_id } = await p.startOperation({ nodes: [node] })
     return { operation_id, path: `/v1/operations/${operation_id}` }
   }
-  const work = () => until(() => handed.at(-1), { timeout_ms: 30_000, what: 'the work at the agent' })
+  const work = () => until(() => handed.at(-1), { what: 'the work at the agent' })
   const say = async (given: Work, message: Record<string, unknown>) => {
     const { operation_id, node_id, attempt, generation, fence, execution_token, results_url } = given
     const ids = { result_id: randomUUID(), operation_id, node_id, attempt, generation, fence }
@@ -620,7 +620,7 @@ describe('work of an external agent', () => {
         const answer = await once()
         return answer.status === 503 ? undefined : answer
       },
-      { timeout_ms: 30_000, what: 'an answer other than 503' },
+      { what: 'an answer other than 503' },
     )
   }
   const refusal = (code: string, status = 409) => ({ status, body: { category: 'execution_result_rejected', code } })

@@ -518,14 +518,14 @@ describe('a running operation', () => {
 
   const look = async (operation_id: string) => must(await p.as('vic').get(`/v1/operations/${operation_id}`), 200).body
   const reaches = (operation_id: string, wanted: string) =>
-    until(async () => (await look(operation_id)).status === wanted, { timeout_ms: 30_000, what: wanted })
+    until(async () => (await look(operation_id)).status === wanted, { what: wanted })
   const gateIs = (operation_id: string, status: string, round: number) =>
     until(
       async () => {
         const gate = await gateOf(operation_id)
         return gate?.status === status && gate.round === round
       },
-      { timeout_ms: 30_000, what: `gate ${status} in round ${round}` },
+      { what: `gate ${status} in round ${round}` },
     )
   const attempts = (operation_id: string) =>
     p.query('select node_id from operations.node_attempts where operation_id = $1 order by started_at', [operation_id])

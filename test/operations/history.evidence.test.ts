@@ -66,7 +66,7 @@ const begin = async (graph: object) => {
           const now = await gateNow()
           return now.status === 'waiting' && now.round === round
         },
-        { timeout_ms: 30_000, what: `the gate waiting in round ${round}` },
+        { what: `the gate waiting in round ${round}` },
       ),
     reaches: (status: string) =>
       until(async () => must(await p.as('vic').get(path), 200).body.status === status, {

@@ -157,7 +157,7 @@ it('loses no message, repeats few, and keeps steps, quiet hours and dead letters
     return p.query(`select 1 from operations.notify_deliveries where state = 'queued'
       union all select 1 from operations.notify_security`)
   }
-  await until(async () => (await open_now()).length === 0, { timeout_ms: 60_000, what: 'every message to end' })
+  await until(async () => (await open_now()).length === 0, { what: 'every message to end' })
 
   const rows = await p.query<{ delivery_id: string; destination_id: string; state: string; purpose: string }>(
     'select delivery_id, destination_id, state, purpose from operations.notify_deliveries',
@@ -205,6 +205,6 @@ it('loses no message, repeats few, and keeps steps, quiet hours and dead letters
   expect(await told(slow)).toEqual([urgent])
   expect(await told(later)).toEqual([])
   await p.query(`update operations.gates set waiting_since = waiting_since - interval '11 min'`)
-  await until(async () => (await told(later)).length > 0, { timeout_ms: 20_000, what: 'the second step' })
+  await until(async () => (await told(later)).length > 0, { what: 'the second step' })
   expect([await told(later), await told(slow)]).toEqual([[urgent], [urgent]])
 }, 180_000)

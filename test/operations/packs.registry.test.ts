@@ -238,7 +238,7 @@ it('that is away delays plans alone: the app starts, says so, and uses the pack 
       checks: { packs: { ok: false, detail: expect.stringMatching(why) } },
     })
     way.be('back')
-    await until(async () => (await preview()).status === 201, { timeout_ms: 30_000, what: 'a plan' })
+    await until(async () => (await preview()).status === 201, { what: 'a plan' })
     expect(await health()).toMatchObject({ status: 'ready', checks: { packs: { ok: true } } })
     expect(must(await p.as('olga').get('/v1/packs'), 200).body.items).toContainEqual(
       expect.objectContaining({ pack: 'greet', version: '4.0.0', status: 'current' }),

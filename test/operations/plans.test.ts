@@ -134,7 +134,7 @@ const firmly = (send: (key: string) => Promise<Reply>): Promise<Reply> => {
       const reply = await send(key)
       return reply.status === 503 && reply.body.retryable ? undefined : reply
     },
-    { timeout_ms: 40_000, what: 'an answer other than 503' },
+    { what: 'an answer other than 503' },
   )
 }
 /** A thread may be slow to start on a busy machine. */

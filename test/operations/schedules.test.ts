@@ -159,7 +159,7 @@ describe('the next time', () => {
         const cron = fields.join(' ')
         if (faultInCron(cron) === undefined) nextTime({ cron, timezone: 'UTC' }, 0, at('2026-01-01T00:00:00Z'))
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     )
   })
 
@@ -421,7 +421,8 @@ describe('a schedule', () => {
     }
     expect(await wrong({ when: { cron: '61 * * * *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
     expect(await wrong({ when: { cron: '* * * * * *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
-    expect(await wrong({ when: { cron: '0 0 30 2 *', timezone: 'UTC' } })).toEqual([400, '/when/cron'])
+    for (const cron of ['0 0 30 2 *', '0 0 31 4,6,9,11 *'])
+      expect(await wrong({ when: { cron, timezone: 'UTC' } })).toEqual([400, '/when/cron'])
     expect(() => refuseWhen({ cron: '0 0 31 2 *', timezone: 'UTC' }, Date.now())).toThrow(/no month has/)
     expect(await wrong({ when: { cron: '0 0 * * *', timezone: 'Mars/Base' } })).toEqual([400, '/when/timezone'])
     expect(await wrong({ when: { at: '2020-01-01T00:00:00Z' } })).toEqual([400, '/when/at'])

@@ -79,7 +79,7 @@ const reaches = (operation_id: string, status: string) =>
       const { body } = await p.as('olga').get(`/v1/operations/${operation_id}`)
       return body.status === status ? body : undefined
     },
-    { timeout_ms: 30_000, what: `the operation ${status}` },
+    { what: `the operation ${status}` },
   )
 const node = async (operation_id: string, id: string) =>
   must(await p.as('olga').get(`/v1/operations/${operation_id}/nodes/${id}`), 200).body

@@ -41,7 +41,7 @@ beforeAll(async () => {
   ada = (await stack.people()).ada
   for (const code of ['r1', 'r2'])
     await register(ada, { resource_id: code, type_key: 'topology.region', name: code, desired_state: { code } })
-  await until(async () => (await regions()).length === 2, { timeout_ms: 30_000, what: 'the projection' })
+  await until(async () => (await regions()).length === 2, { what: 'the projection' })
 }, 120_000)
 afterAll(async () => {
   await admin?.end()
@@ -242,7 +242,7 @@ describe('verify-audit', () => {
         const counts = LOGS.map((log) => `(select count(*) from ${log} where seal_seq is null)`)
         return (await admin.query<{ n: string }>(`select ${counts.join(' + ')} as n`)).rows[0]?.n === '0'
       },
-      { timeout_ms: 15_000, what: 'every row sealed' },
+      { what: 'every row sealed' },
     )
   const verdictOf = (text: string, log: string) => text.split('\n').find((line) => line.startsWith(log))
 
@@ -318,7 +318,7 @@ describe('verify-audit', () => {
           ({ log, seal_seq }) => log === 'catalog.audit' && seal_seq === rows[0]?.seal_seq,
         ),
       )
-    await until(async () => isAnchored(), { timeout_ms: 15_000, what: 'the anchor' })
+    await until(async () => isAnchored(), { what: 'the anchor' })
     await admin.query('create temp table kept as select * from catalog.audit order by seal_seq desc limit 1')
     await admin.query('delete from catalog.audit where id = (select id from kept)')
     await admin.query(tamper)

@@ -122,7 +122,7 @@ describe('a supervised process', () => {
     await child.start()
     const before = child.pid
     child.kill('SIGSTOP')
-    await until(() => back === 1, { timeout_ms: 60_000, what: 'the server is back' })
+    await until(() => back === 1, { what: 'the server is back' })
     expect(child.pid).not.toBe(before)
     expect(silent).toEqual([true])
     expect(await says(server.port)).toBe('ours')
@@ -230,7 +230,7 @@ describe('a supervisor whose reader has gone', () => {
     child.stdout.destroy()
     child.stderr.destroy()
     child.kill('SIGINT')
-    await until(stopped(file), { timeout_ms: 20_000, what: 'the end in order' })
+    await until(stopped(file), { what: 'the end in order' })
   })
 
   it('stops in order after its terminal was closed', async () => {
@@ -238,6 +238,6 @@ describe('a supervisor whose reader has gone', () => {
     const terminal = spawnTerminal(process.execPath, argumentsFor(file), {})
     await new Promise<void>((done) => terminal.onData((text) => text.includes('ready') && done()))
     ;(terminal as unknown as { destroy: () => void }).destroy()
-    await until(stopped(file), { timeout_ms: 20_000, what: 'the end in order' })
+    await until(stopped(file), { what: 'the end in order' })
   })
 })

@@ -221,7 +221,7 @@ describe('Temporal that requires an API key', () => {
     expect([text, status]).toEqual([expect.stringMatching(/worker .*unauthorized.*--temporal-api-key/), 3])
     edit('keys/temporal.key', () => `${next}\n`)
     const all = () => [...polled, 'Check'].every((method) => frontend.served.has(method))
-    await until(all, { what: 'calls with the next key', timeout_ms: 60_000 })
+    await until(all, { what: 'calls with the next key' })
     expect(await statusAs('gateway', `https://127.0.0.1:${up.portOf('worker', 'internal')}/health/ready`)).toEqual([
       200,
       undefined,

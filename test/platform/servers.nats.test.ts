@@ -47,8 +47,8 @@ it('the doctor names streams that a cluster keeps on one server', async () => {
     const subject = { app: 'worker', links: loadLinks({}), prefix: '', namespace: '' }
     const told = async () => (await weakNats(subject, url)).filter(([what]) => what.includes('one lost server'))
     const own = await connectNats(url, 'test')
-    const streams = await until(() => own.jetstreamManager(), { timeout_ms: 30_000, what: 'the cluster' })
-    await until(() => streams.streams.add({ name: 'ONE', subjects: ['one'] }), { timeout_ms: 30_000, what: 'a leader' })
+    const streams = await until(() => own.jetstreamManager(), { what: 'the cluster' })
+    await until(() => streams.streams.add({ name: 'ONE', subjects: ['one'] }), { what: 'a leader' })
     expect(await told()).toEqual([[expect.stringContaining('these streams: ONE'), expect.stringContaining('to 3')]])
     const { config } = await streams.streams.info('ONE')
     await streams.streams.update('ONE', { ...config, num_replicas: 3 })
@@ -70,7 +70,7 @@ it('is reached by TLS at an IPv6 address', async () => {
   const links = { ...loadLinks({}), tls: { ca: readFileSync(ca_file, 'utf8') } }
   try {
     const reached = () => connectNats(`tls://[::1]:${port}`, 'test', links)
-    const own = await until(reached, { timeout_ms: 15_000, what: 'the server' })
+    const own = await until(reached, { what: 'the server' })
     await own.flush()
     await own.close()
   } finally {
@@ -96,14 +96,14 @@ it('a connection outlasts repeated refusals while the accounts of the server are
   })
   try {
     const reached = () => connectNats(`nats://app:right@127.0.0.1:${port}`, 'test', loadLinks({}))
-    const own = await until(reached, { timeout_ms: 15_000, what: 'the server' })
+    const own = await until(reached, { what: 'the server' })
     write('wrong')
     server.kill('SIGHUP')
     const refused = () => told.split('authentication error').length > 4
-    await until(refused, { timeout_ms: 15_000, what: 'refusals' })
+    await until(refused, { what: 'refusals' })
     write('right')
     server.kill('SIGHUP')
-    await until(() => own.flush().then(() => true), { timeout_ms: 15_000, what: 'the connection' })
+    await until(() => own.flush().then(() => true), { what: 'the connection' })
     expect(own.isClosed()).toBe(false)
     await own.close()
   } finally {

@@ -45,7 +45,7 @@ beforeAll(async () => {
   ])
   const server = spawn(await locateNats(silentScreen), ['-c', config], { stdio: 'ignore' })
   stop = () => server.kill('SIGKILL')
-  await until(() => as('gateway').catch(() => undefined), { timeout_ms: 15_000, what: 'the server' })
+  await until(() => as('gateway').catch(() => undefined), { what: 'the server' })
 }, 60_000)
 afterAll(async () => {
   for (const nc of open) await nc.close()

@@ -19,7 +19,7 @@ const begin = async (): Promise<{ run: string; running: Running }> => {
   const running = runVerb('test', ['test/platform/process.test.ts'], { env: { TMPDIR: home } })
   await running.says(/servers +ready after/, 120_000)
   const [run = ''] = runs()
-  await until(() => processesOf(run).length > 4, { timeout_ms: 60_000, what: 'servers and tests' })
+  await until(() => processesOf(run).length > 4, { what: 'servers and tests' })
   return { run, running }
 }
 
@@ -38,7 +38,7 @@ it('if it was killed, the next run does so', async () => {
   expect(await running.ended).toBe(1)
   expect(processesOf(run).length).toBeGreaterThan(3)
   const next = runVerb('test', ['test/platform/process.test.ts'], { env: { TMPDIR: home } })
-  await until(() => processesOf(run).length === 0, { timeout_ms: 60_000, what: 'the end of what was left' })
+  await until(() => processesOf(run).length === 0, { what: 'the end of what was left' })
   next.signal('SIGTERM')
   await next.ended
   expect(runs()).toEqual([])

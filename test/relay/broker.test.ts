@@ -47,7 +47,7 @@ const whileStopped = async (act: () => void) => {
   await gone
   act()
   startServer()
-  await until(() => nc.flush().then(() => true), { timeout_ms: 15_000, what: 'the connection' })
+  await until(() => nc.flush().then(() => true), { what: 'the connection' })
 }
 
 /** Writes events of the catalog, one resource each, and lets the relay carry them. */
@@ -70,8 +70,7 @@ const carry = async (epoch = 0) => {
 const publisher = (given: Partial<PublisherDeps>) =>
   createPublisher({ pool, schema: 'catalog', prefix: '', log, nats: () => nc, published: () => true, ...given })
 const check = () => checkBroker(pool, nc, '', 'catalog', 'CATALOG', log)
-const hears = (name: string) =>
-  until(async () => heard.includes(name), { timeout_ms: 60_000, what: `the consumer hears of ${name}` })
+const hears = (name: string) => until(async () => heard.includes(name), { what: `the consumer hears of ${name}` })
 
 beforeAll(async () => {
   program = await locateNats(silentScreen)
@@ -204,7 +203,7 @@ it('holds everything back if the database was restored, until a person accepts i
   await hears('c4')
   expect(heard).not.toContain('c2')
   // Events of another epoch wait, whatever delivers them.
-  await until(() => believed.includes('c1'), { timeout_ms: 30_000, what: 'the careful consumer goes on' })
+  await until(() => believed.includes('c1'), { what: 'the careful consumer goes on' })
   expect(believed).not.toContain('c2')
   expect(believed).not.toContain('c4')
   expect(refused).toContain('it was told in epoch 0, and the database is in epoch 1')

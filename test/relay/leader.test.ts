@@ -79,7 +79,7 @@ it('the lock of a relay whose process freezes is released, and the process knows
   )
   let other: ReturnType<typeof startLeadership> | undefined
   try {
-    await until(() => said.has('leading'), { what: 'the process leads', timeout_ms: 30_000 })
+    await until(() => said.has('leading'), { what: 'the process leads' })
     child.kill('SIGSTOP')
     const relay = startLeadership(database.url, 'token', log, async () => ({ wake: () => {}, stop: async () => {} }))
     other = relay

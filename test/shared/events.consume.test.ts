@@ -46,10 +46,10 @@ it('one timeout at the start is not the end: it consumes as soon as the broker a
     await connection.jetstreamManager()
     prepared += 1
   })
-  await until(() => errors.length > 0, { timeout_ms: 30_000, what: 'a time-out' })
+  await until(() => errors.length > 0, { what: 'a time-out' })
   link.thaw()
   await publish('first')
-  await until(() => heard.includes('first') && prepared === 1, { timeout_ms: 60_000, what: 'the event' })
+  await until(() => heard.includes('first') && prepared === 1, { what: 'the event' })
   await consumer.stop()
   await holder.close()
 }, 120_000)
@@ -97,7 +97,7 @@ it('counts the faults of an event, not its deliveries', async () => {
     park: async (_event, error) => void faults.push(error.message),
   })
   await publish('poison')
-  await until(() => faults.length > 0, { timeout_ms: 60_000, what: 'the event set aside' })
+  await until(() => faults.length > 0, { what: 'the event set aside' })
   expect(faults).toEqual(['fault 5'])
   await consumer.stop()
 }, 90_000)

@@ -80,7 +80,7 @@ describe('the link with NATS', () => {
       expect([renewLinks(links, env), renewLinks(links, env)]).toEqual([true, false])
       await nats.start()
       const back = () => nc.rtt().then(Boolean, () => false)
-      await until(back, { what: 'NATS by the next authority', timeout_ms: 20_000 })
+      await until(back, { what: 'NATS by the next authority' })
       await nc.close()
       file('server.pem', server.cert)
       file('server.key', server.key)
@@ -167,7 +167,7 @@ describe('the link with Redis', () => {
       expect(await other.get('before')).toBe('1')
       first.kill(signal)
       const writes = () => redis.set('after', '1').then(Boolean, () => false)
-      await until(writes, { what: 'a primary that takes writes', timeout_ms: 20_000 })
+      await until(writes, { what: 'a primary that takes writes' })
       expect(await second.client.mget('before', 'after')).toEqual(['1', '1'])
     } finally {
       for (const one of [redis, other]) one.disconnect()

@@ -24,7 +24,7 @@ export const watchFirstRow = async (page: Page): Promise<(reload: () => Promise<
     await reload()
     // The page's own policy forbids evaluating text in it; the browser may do so on our behalf.
     const at = await until(() => page.evaluate<number | undefined>('window.first_row_at').catch(() => undefined), {
-      ...{ what: 'the first row', timeout_ms: 60_000 },
+      what: 'the first row',
     })
     // The page before may still ask for something.
     return asked.filter((one) => one.loaderId === newest && one.at <= at).map(({ path }) => path)

@@ -73,7 +73,7 @@ export const startMany = async (people: { ada: Person; olga: Person; eva: Person
     const { body } = await people.olga.post<PlanView>(`/v1/intents/${intent_id}/plan-preview`, {})
     return body.counts.nodes === hosts * STEPS.length ? body : undefined
   }
-  const plan = await until(all, { what: 'the plan of all hosts', timeout_ms: 60_000, every_ms: 500 })
+  const plan = await until(all, { what: 'the plan of all hosts', every_ms: 500 })
   const { operation_id } = (
     await people.olga.post<{ operation_id: string }>(`/v1/plans/${plan.plan_id}/start`, {
       reviewed_plan_hash: plan.plan_hash,

@@ -100,7 +100,7 @@ export const sentinelsOf = async ({ program, port: of, password }: Watched, coun
     /** Resolves when all know this many replicas and one another. */
     know: (replicas: number) =>
       until(async () => (await Promise.all(seats.map((port) => knows(port, replicas)))).every(Boolean), {
-        ...{ what: 'the Sentinels to know the replicas', timeout_ms: 30_000 },
+        what: 'the Sentinels to know the replicas',
       }),
     /** The port of the primary, as the first of them sees it. */
     primary: async () => Number(((await ask('GET-MASTER-ADDR-BY-NAME')) as string[])[1]),

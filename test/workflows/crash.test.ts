@@ -148,7 +148,7 @@ it('killed during a watch, the next worker continues at the same sample', async 
   })
   const probes = () => target.calls.filter(({ path }) => path === '/watched').length
   const doomed = startWorker()
-  await until(() => probes() === 3, { timeout_ms: 60_000, what: 'the third sample' })
+  await until(() => probes() === 3, { what: 'the third sample' })
   doomed.kill('SIGKILL')
   await once(doomed, 'exit')
   const next = startWorker()

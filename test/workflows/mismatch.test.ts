@@ -75,7 +75,7 @@ it('a reducer that throws pauses its operation in the rows; with the right build
         [operation_id],
       )
     ).rows[0].status
-  await until(async () => (await taken()) === 'applied', { timeout_ms: 60_000, what: 'the pause taken' })
+  await until(async () => (await taken()) === 'applied', { what: 'the pause taken' })
   expect((await engine.read.operation(operation_id)).pause_reason).toBe('engine_mismatch')
   expect((await engine.read.attempts(operation_id)).length).toBe(begun)
   await resume(operation_id)

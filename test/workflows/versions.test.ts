@@ -37,8 +37,7 @@ const typed = (block: string) =>
     { PATH: `${folder}:${process.env.PATH}`, HOME: tmpdir(), TEMPORAL_ADDRESS: serverUrl('TEMPORAL_ADDRESS') },
   )
 /** The engine learns of a build when its worker asks for work. */
-const makesCurrent = (block = '') =>
-  until(() => typed(block).then(Boolean, () => false), { timeout_ms: 30_000, what: 'a current build' })
+const makesCurrent = (block = '') => until(() => typed(block).then(Boolean, () => false), { what: 'a current build' })
 afterAll(() => engine.close())
 
 it('keeps an operation on the build that started it, even when it continues as new', async () => {
@@ -66,9 +65,7 @@ it('lets a person make the new build current, and see when the old one is draine
   Object.assign(worker, versioned('v2', prefix))
   await engine.startWorkers()
   await makesCurrent(upgrade)
-  await until(async () => /DrainageStatus\s+drain(ing|ed)/i.test(await typed(look)), {
-    ...{ timeout_ms: 30_000, what: 'a build that drains' },
-  })
+  await until(async () => /DrainageStatus\s+drain(ing|ed)/i.test(await typed(look)), { what: 'a build that drains' })
 })
 
 it('does not start without the name of its build', () => {

@@ -19,8 +19,18 @@ const MINUTE_MS = 60_000
 const nextByCron = (when: Extract<When, { cron: string }>, after: number): number | undefined => {
   const cron = cronOf(when)
   for (let from = after; ; from += MINUTE_MS) {
-    const next = cron.nextRun(new Date(from))?.getTime()
+    const next = runAfter(cron, from)
     if (next === undefined || next > after) return next
+  }
+}
+
+/** croner calls itself again for each month that lacks the day, without end for the 31st of months of 30 days. */
+const runAfter = (cron: Cron, from: number): number | undefined => {
+  try {
+    return cron.nextRun(new Date(from))?.getTime()
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
   }
 }
 

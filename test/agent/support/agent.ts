@@ -65,7 +65,7 @@ export type Agent = { child: ChildProcess; said: () => string; ended: Promise<nu
 export const exitOf = async ({ child, said }: Agent): Promise<number | null> => {
   const over = () => child.exitCode !== null || child.signalCode !== null
   const why = () => Promise.reject(new Error(`the agent still runs: ${said().slice(-500)}`))
-  await until(() => over() || why(), { timeout_ms: 20_000, what: 'the end of the agent' })
+  await until(() => over() || why(), { what: 'the end of the agent' })
   return child.exitCode
 }
 

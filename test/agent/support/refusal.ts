@@ -83,7 +83,7 @@ export const exportOf = async ({ p }: Lab, path: string, statement: string): Pro
       const { text } = must(await p.as('aud').get(`${path}/evidence?format=jsonl`), 200)
       return text.includes(statement) ? (text as string) : undefined
     },
-    { timeout_ms: 20_000, what: statement },
+    { what: statement },
   )
   const { keys } = must(await p.as('aud').get('/v1/evidence/keys'), 200).body
   expect(verifyEvidence(Buffer.from(lines), keys)).not.toHaveProperty('fault')

@@ -123,8 +123,7 @@ export const startSshd = async (folder: string, name = 'sshd', banner = '') => {
     return child
   }
   let child = start('host')
-  const listening = () =>
-    until(() => /Server listening/.test(said), { timeout_ms: 20_000, what: `sshd listening: ${said}` })
+  const listening = () => until(() => /Server listening/.test(said), { what: `sshd listening: ${said}` })
   await listening()
   return {
     ...{ port, user, place, host_keys: [keyOf('host')], other_key: keyOf('other'), identity: join(place, 'identity') },

@@ -92,7 +92,7 @@ const graphOf = async (hosts: number): Promise<Figure[]> => {
   // The next operation has the same hosts: it starts once this one has released them.
   await people.olga.post(`/v1/operations/${operation_id}/cancel`, { mode: 'graceful', reason: 'a benchmark' })
   const status = async () => (await people.olga.get<{ status: string }>(`/v1/operations/${operation_id}`)).status
-  await until(async () => (await status()) === 'cancelled', { what: 'its end', timeout_ms: 60_000, every_ms: 500 })
+  await until(async () => (await status()) === 'cancelled', { what: 'its end', every_ms: 500 })
   const name = `${(hosts * 4).toLocaleString('en')} nodes`
   const p95 = (of: string, all: number[], most: number): Figure => ({
     ...{ name: `${name}: ${of}, p95`, value: quantile(all, 0.95) },
@@ -136,7 +136,7 @@ export const benchNews = async (): Promise<Figure[]> => {
     const { operation_id, gate } = await start(`news ${i}`)
     const path = `/v1/operations/${operation_id}/gates/go`
     const asked = () => otto.get<Parameters<typeof approveGate>[2] & { status: string }>(path)
-    await until(async () => (await asked()).status === 'waiting', { what: 'the gate', timeout_ms: 20_000 })
+    await until(async () => (await asked()).status === 'waiting', { what: 'the gate' })
     await page.goto(gate)
     await page.getByRole('button', { name: 'Approve', exact: false }).first().waitFor()
     await page.getByText('Live', { exact: true }).waitFor()

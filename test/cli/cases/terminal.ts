@@ -103,7 +103,7 @@ describe('at a terminal', () => {
       SIGNALBOX_URL: line.url,
     })
     const watching = signalbox('olga', ['op', 'watch', id], '', { SIGNALBOX_URL: line.url })
-    await until(() => line.answered() > 3, { timeout_ms: 60_000, what: 'the first news' })
+    await until(() => line.answered() > 3, { what: 'the first news' })
     line.cut()
     const gate = json<{ digest: string }>(await signalbox('eva', ['gate', 'show', 'go', '--op', id, '-o', 'json']))
     await signalbox('eva', ['gate', 'approve', 'go', '--op', id, '--yes', '--digest', gate.digest])

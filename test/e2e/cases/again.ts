@@ -35,7 +35,7 @@ describe('an ended operation', () => {
         })
         return body.effect.targets_resolved.length === count
       }
-      await until(() => resolved(2), { what: 'the hosts to be known', timeout_ms: 60_000 })
+      await until(() => resolved(2), { what: 'the hosts to be known' })
       const { operation_id } = await startOperation(people.olga, 'rotate again', rotate)
       await approveGate(people.eva, operation_id, await waitForGate(people.eva, operation_id), 'a test')
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test', mode: 'graceful' })
@@ -44,7 +44,7 @@ describe('an ended operation', () => {
         letGo()
         return (await people.olga.get<Ended>(`/v1/operations/${operation_id}`)).ended_at !== null
       }
-      await until(ended, { what: 'the first run to end', timeout_ms: 60_000 })
+      await until(ended, { what: 'the first run to end' })
 
       const page = await tabOf('olga')
       await page.goto(`${stack.gateway_url}/operations/${operation_id}`)

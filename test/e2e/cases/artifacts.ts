@@ -232,7 +232,7 @@ describe('the parts of a log', () => {
       })
       const logs = `/v1/operations/${operation_id}/nodes/build/logs`
       const read = () => people.eva.get<{ total_lines: number; complete: boolean }>(`${logs}?limit=1`)
-      await until(async () => (await read()).complete, { what: 'the whole log', timeout_ms: 30_000 })
+      await until(async () => (await read()).complete, { what: 'the whole log' })
       const page = await tabOf('eva')
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: stack.gateway_url })
       const url = `${stack.gateway_url}/operations/${operation_id}/nodes/build?tab=logs`

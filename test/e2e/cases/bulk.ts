@@ -317,7 +317,7 @@ describe('patches decided together', () => {
       expect(new Set(sent.map(({ key }) => key)).size).toBe(2)
       for (const patch of [one, two])
         await until(async () => ['approved', 'applied'].includes((await patch?.status()) ?? ''), {
-          ...{ what: 'the patch to be approved', timeout_ms: 60_000 },
+          what: 'the patch to be approved',
         })
       expect(await three?.status()).toBe('awaiting_approval')
       const batches = await Promise.all([one, two].map((patch) => batchOf(patch?.operation_id ?? '')))

@@ -30,7 +30,7 @@ const things = async (): Promise<Record<string, string>> => {
   const { operation_id } = await start('every-page'.repeat(20))
   const of = `/v1/operations/${operation_id}`
   const gate = async () => (await people.eva.get<{ status: string }>(`${of}/gates/go`)).status
-  await until(async () => (await gate()) === 'waiting', { what: 'the gate', timeout_ms: 30_000 })
+  await until(async () => (await gate()) === 'waiting', { what: 'the gate' })
   const body = { base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 2 }], reason: 'Slower, please' }
   const { patch_id } = (await people.olga.post<{ patch_id: string }>(`${of}/patches`, body)).body
   const { plan_id } = await people.eva.get<{ plan_id: string }>(of)
@@ -75,7 +75,7 @@ describe('every page', () => {
         await page.emulateMedia({ colorScheme: index % 2 === 0 ? 'light' : 'dark', reducedMotion: 'reduce' })
         await page.goto(`${stack.gateway_url}${address}`)
         await page.getByRole('heading', { level: 1 }).first().waitFor()
-        await until(async () => (await page.locator('.late').count()) === 0, { what: address, timeout_ms: 30_000 })
+        await until(async () => (await page.locator('.late').count()) === 0, { what: address })
         faults.push(...(await accessibilityOf(page)))
         for (const words of ['This page failed', 'This could not be loaded'])
           if (await page.getByText(words).count()) faults.push(`${address}: ${words}`)

@@ -304,7 +304,7 @@ describe('an inbox that is longer than a page', () => {
       await until(() => held.length > 0, { what: 'the press' })
       const before = await counted()
       await start('long news')
-      await until(async () => (await counted()) > before, { what: 'the news', timeout_ms: 30_000 })
+      await until(async () => (await counted()) > before, { what: 'the news' })
       await page
         .getByText(`${before + 1} gates`)
         .first()
@@ -340,7 +340,7 @@ describe('an inbox that is longer than a page', () => {
           await page.keyboard.press('End')
           return Number(await last.getAttribute('aria-posinset')) >= all
         },
-        { what: 'the last card', timeout_ms: 30_000 },
+        { what: 'the last card' },
       )
       expect(await drawn()).toBe(true)
       await context.close()

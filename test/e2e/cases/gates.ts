@@ -113,9 +113,7 @@ const startOnTwo = async (name: string) => {
     ...{ kind: 'graph', title: `Move ${name}`, reason: 'a test', graph: { nodes, gates } },
     targets: names.map((resource_id) => ({ resource_id })),
   })
-  await until(async () => (await nodesOf(operation_id))[`${name}-2`] === 'gated', {
-    ...{ what: 'the gate to ask', timeout_ms: 60_000 },
-  })
+  await until(async () => (await nodesOf(operation_id))[`${name}-2`] === 'gated', { what: 'the gate to ask' })
   return `${stack.gateway_url}/operations/${operation_id}/gates/go`
 }
 

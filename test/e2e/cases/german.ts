@@ -58,7 +58,7 @@ const settledTexts = (page: Page): Promise<string[]> => {
       before = now
       return undefined
     },
-    { what: 'a page at rest', every_ms: 500, timeout_ms: 60_000 },
+    { what: 'a page at rest', every_ms: 500 },
   )
 }
 
@@ -127,7 +127,7 @@ describe('the console in German', () => {
         const { blocked_on } = await people.olga.get<{ blocked_on: { kind: string; message: string }[] }>(path)
         return blocked_on.find(({ kind }) => kind === 'gate')?.message
       }
-      const message = await until(blocked, { what: 'the gate to ask', timeout_ms: 60_000 })
+      const message = await until(blocked, { what: 'the gate to ask' })
       const freeze = { freeze_id: 'f-german', title: 'Inventur', applies: 'false', approvers: ['netops'] }
       await people.olga.post('/v1/freezes', { ...freeze, from: new Date().toISOString(), to: '2099-01-01T00:00:00Z' })
       const { context, page } = await sitDown('gerda')

@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 import { accounts, isHeld, nodesOf, PATIENCE_MS, people, sitDown, stack, start, takePictures, target } from '../desk.ts'
 
 const gated = (operation_id: string) =>
-  until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask', timeout_ms: 30_000 })
+  until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
 
 describe('the open inbox', () => {
   it(

@@ -82,7 +82,7 @@ describe('an operation of 10,000 nodes', () => {
         await page.keyboard.press('Control+End')
         return last.isVisible()
       }
-      await until(atEnd, { what: 'the last node', timeout_ms: 30_000 })
+      await until(atEnd, { what: 'the last node' })
       expect(await elements()).toBeLessThanOrEqual(MOST_ELEMENTS)
       // Rows overlap until they have been measured.
       const accessible = async () => {
@@ -239,7 +239,7 @@ describe('a list of 150 operations', () => {
         await page.keyboard.press('Control+End')
         return last.isVisible()
       }
-      await until(atEnd, { what: 'the last operation', timeout_ms: 30_000 })
+      await until(atEnd, { what: 'the last operation' })
       await page.unrouteAll({ behavior: 'wait' })
       await page.close()
     },
@@ -271,7 +271,7 @@ describe('an operation of 2,000 nodes', () => {
       await page.goto(url('timeline'))
       const events = page.getByRole('table', { name: /^Events/ })
       const whole = async () => (await events.getAttribute('aria-rowcount')) === String(lines.length + 1)
-      await until(whole, { what: 'every event in the table', timeout_ms: 30_000 })
+      await until(whole, { what: 'every event in the table' })
       expect(await page.locator('*').count()).toBeLessThanOrEqual(MOST_ELEMENTS)
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'timeline-many')
@@ -282,7 +282,7 @@ describe('an operation of 2,000 nodes', () => {
           await page.keyboard.press('Control+End')
           return last.isVisible()
         },
-        { what: 'the oldest event', timeout_ms: 30_000 },
+        { what: 'the oldest event' },
       )
       expect(await page.locator('*').count()).toBeLessThanOrEqual(MOST_ELEMENTS)
       await takePictures(page, 'timeline-many-end')
@@ -310,7 +310,7 @@ describe('an operation of 2,000 nodes', () => {
       const all = Number(/of ([\d,]+)/.exec((await partly.textContent()) ?? '')?.[1]?.replace(',', ''))
       await page.emulateMedia({ media: 'screen' })
       await page.getByRole('button', { name: 'Print', exact: true }).click()
-      await until(async () => (await page.evaluate('window.printed')) === 1, { what: 'the print', timeout_ms: 60_000 })
+      await until(async () => (await page.evaluate('window.printed')) === 1, { what: 'the print' })
       expect(await rows.count()).toBe(all)
 
       // The paper is read back: on each sheet the heads and a number, in all of them every digest, and none is cut off.
@@ -344,9 +344,9 @@ describe('an operation of 2,000 nodes', () => {
       await until(async () => Number(await events.getAttribute('aria-rowcount')) > 1000, { what: 'every event' })
       expect(await rows.count()).toBeLessThan(100)
       await page.emulateMedia({ media: 'print' })
-      await until(async () => (await rows.count()) > 1000, { what: 'a row for each event', timeout_ms: 30_000 })
+      await until(async () => (await rows.count()) > 1000, { what: 'a row for each event' })
       await page.emulateMedia({ media: 'screen' })
-      await until(async () => (await rows.count()) < 100, { what: 'the rows near the view', timeout_ms: 30_000 })
+      await until(async () => (await rows.count()) < 100, { what: 'the rows near the view' })
       await page.close()
     },
     PATIENCE_MS,

@@ -58,7 +58,7 @@ describe('the graph of many hosts', () => {
     async () => {
       const operation_id = await startOnHosts()
       const drained = async () => (await nodesOf(operation_id))['drain.rack-6'] === 'succeeded'
-      await until(drained, { what: 'the drained hosts', timeout_ms: 60_000 })
+      await until(drained, { what: 'the drained hosts' })
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph`)
       await page.getByRole('button', { name: 'Matrix', exact: true }).click()
@@ -166,7 +166,7 @@ describe('the graph of many hosts', () => {
         targets: hosts.map((resource_id) => ({ resource_id })),
         graph: { nodes: [...hosts.flatMap((host) => [drained(host), checked(host)]), once] },
       })
-      await until(() => target.waiting.length === 3, { what: 'the checks', timeout_ms: 60_000 })
+      await until(() => target.waiting.length === 3, { what: 'the checks' })
       for (const answer of target.waiting.splice(0))
         answer.writeHead(answer.req.url?.includes('bad-2') ? 200 : 422).end('{}')
       const page = await tabOf('olga')

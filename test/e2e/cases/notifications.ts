@@ -48,7 +48,7 @@ describe('a person', () => {
       expect(tests()).toBe(1)
       await press(page, 'Send again: Test')
       await page.getByText('The message is sent again.').waitFor()
-      await until(() => tests() === 2, { what: 'the message that was given up', timeout_ms: 30_000 })
+      await until(() => tests() === 2, { what: 'the message that was given up' })
       type Rules = { events: string[]; min_risk: string; steps: object[]; quiet: object | null; digest_s: number }
       const rules = () => people.eva.get<Rules>('/v1/notifications/rules')
       await page.getByLabel('A patch that waits').uncheck()

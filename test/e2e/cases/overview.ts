@@ -29,13 +29,13 @@ const placed = async () => {
       return undefined // The projection does not hold the resource yet.
     }
   }
-  await until(begun, { what: 'the operation in the north', timeout_ms: 60_000, every_ms: 500 })
+  await until(begun, { what: 'the operation in the north', every_ms: 500 })
   type Sums = { regions: { region_id: string; gates: number }[] }
   const asks = async () =>
     (await people.eva.get<Sums>('/v1/overview')).regions.some(
       ({ region_id, gates }) => region_id === 'north' && gates > 0,
     )
-  await until(asks, { what: 'its gate', timeout_ms: 60_000 })
+  await until(asks, { what: 'its gate' })
 }
 
 describe('the overview', () => {
@@ -49,7 +49,7 @@ describe('the overview', () => {
       const { digest, round } = await people.eva.get<{ digest: string; round: number }>(`${path}/gates/go`)
       await people.eva.post(`${path}/gates/go/approve`, { reviewed_digest: digest, round })
       await until(async () => (await people.eva.get<{ status: string }>(path)).status === 'succeeded', {
-        ...{ what: 'the end of the operation', timeout_ms: 60_000 },
+        what: 'the end of the operation',
       })
       const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
       const intent = { kind: 'graph', title: 'Nightly look', reason: 'a test', graph }

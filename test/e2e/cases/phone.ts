@@ -205,7 +205,7 @@ describe('a phone', () => {
         await delay(2000)
         return (await notifications()).length === 1
       }
-      await until(again, { what: 'the notification', timeout_ms: 30_000 })
+      await until(again, { what: 'the notification' })
       await deliver(outcome.payload)
       await until(async () => (await notifications())[0]?.title === 'Approved by eva.', { what: 'its outcome' })
       expect(await notifications()).toHaveLength(1)
@@ -231,7 +231,7 @@ describe('a phone', () => {
       await until(() => page.evaluate<boolean>(`localStorage.getItem('phone.subscribed') === null`), {
         what: 'the browser to unsubscribe',
       })
-      await until(async () => (await devices()) === 0, { what: 'the server to forget it', timeout_ms: 20_000 })
+      await until(async () => (await devices()) === 0, { what: 'the server to forget it' })
     },
     PATIENCE_MS,
   )

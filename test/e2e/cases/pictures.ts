@@ -31,7 +31,7 @@ describe('relations and impact of a resource', () => {
       await build()
       const counted = async () =>
         (await people.eva.get<{ counts: { total: number } }>('/v1/resources/pic-db/impact')).counts.total
-      await until(async () => (await counted().catch(() => 0)) === 4, { what: 'the impact', timeout_ms: 60_000 })
+      await until(async () => (await counted().catch(() => 0)) === 4, { what: 'the impact' })
       const page = await tabOf('eva')
       const boxes = (about: string) => page.getByRole('group', { name: about }).getByRole('link')
       const words = async (about: string) =>
@@ -160,7 +160,7 @@ describe('a data center', () => {
         await squares.waitFor({ timeout: 3000 })
         return true
       }
-      await until(() => open().catch(() => false), { what: 'the resources in the graph', timeout_ms: 60_000 })
+      await until(() => open().catch(() => false), { what: 'the resources in the graph' })
       expect(await drawn('unknown')).toBe(IN_GRID)
       expect(await accessibilityOf(page)).toEqual([])
 
@@ -179,7 +179,7 @@ describe('a data center', () => {
         expect(await said.textContent()).toBe(`square-${String(at).padStart(3, '0')}, unknown`)
       }
       await observe(stack, 'square-018', 'unhealthy')
-      await until(async () => (await drawn('unhealthy')) === 1, { what: 'the news', timeout_ms: 60_000 })
+      await until(async () => (await drawn('unhealthy')) === 1, { what: 'the news' })
       expect(await drawn('unknown')).toBe(IN_GRID - 1)
       await takePictures(page, 'squares')
       await page.mouse.move(0, 0)

@@ -22,7 +22,7 @@ it(
     for (let n = 0; n < 60 && !answers.includes(429); n++) {
       const before = answers.length
       await page.reload({ waitUntil: 'commit' })
-      await until(() => answers.length > before, { what: 'the answer to a refresh', timeout_ms: 30_000 })
+      await until(() => answers.length > before, { what: 'the answer to a refresh' })
     }
     expect(answers).toContain(429)
     await limited.waitFor()

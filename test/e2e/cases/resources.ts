@@ -18,7 +18,7 @@ describe('the list of resources', () => {
       const listed = async () =>
         (await people.eva.get<{ count: { value: number } }>('/v1/resources?filter=labels.listed%3Dyes&count=capped'))
           .count
-      await until(async () => (await listed()).value === 130, { what: 'the projected resources', timeout_ms: 60_000 })
+      await until(async () => (await listed()).value === 130, { what: 'the projected resources' })
       const page = await tabOf('eva')
       await page.goto(`${stack.gateway_url}/resources?q=labels.listed%3Dyes`)
       await page.getByText('130 resources', { exact: true }).waitFor()

@@ -47,7 +47,7 @@ describe('the go-to field', () => {
         .allInnerTexts()
       for (const name of [...ways, 'Freezes', 'Packs', 'Display settings', 'Change password', 'Timeline', 'Evidence']) {
         await box.fill(name)
-        await until(async () => (await texts()).includes(`${name} page`), { what: name, timeout_ms: 20_000 })
+        await until(async () => (await texts()).includes(`${name} page`), { what: name })
       }
       for (const name of ['Audit', 'Grants', 'Service accounts']) {
         await box.fill(name)
@@ -229,10 +229,10 @@ describe('searching for resources', () => {
       await page.getByText('Saved the first 3 rows.').waitFor()
       await page.unrouteAll({ behavior: 'wait' })
       await field.fill('aa:bb:cc')
-      await until(async () => (await rows()).length === 1, { what: 'the one with the address', timeout_ms: 60_000 })
+      await until(async () => (await rows()).length === 1, { what: 'the one with the address' })
       await field.fill('labels.tier=gold')
       await page.getByRole('columnheader', { name: 'Drift' }).waitFor()
-      await until(async () => (await rows()).length === 1, { what: 'the filtered list', timeout_ms: 60_000 })
+      await until(async () => (await rows()).length === 1, { what: 'the filtered list' })
       await field.fill('nowhere-to-be-found-xyz')
       await page.getByText('No resources match.').waitFor()
       await takePictures(page, 'none')

@@ -36,7 +36,7 @@ export const linkClient = (folder: string): void => symlinkSync(built(ORAS), joi
 export const startRegistry = async () => {
   const host = `127.0.0.1:${await createPorts().take('registry', 0)}`
   const child = spawn(built(CRANE), ['registry', 'serve', '--address', host], { stdio: 'ignore' })
-  await until(() => fetch(`http://${host}/v2/`).then(({ ok }) => ok), { timeout_ms: 30_000, what: 'the registry' })
+  await until(() => fetch(`http://${host}/v2/`).then(({ ok }) => ok), { what: 'the registry' })
   const put = async (path: string, type: string, bytes: Buffer) => {
     const answer = await fetch(`http://${host}/v2/${path}`, {
       method: 'PUT',

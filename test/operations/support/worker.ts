@@ -42,7 +42,7 @@ export const startWorker = async (p: Platform, policy_file: string) => {
   const config = loadWorkerConfig(settings(p, policy_file))
   const deps = createDeps(config, createTelemetry('worker'))
   const worker = startWorkers(deps)
-  await until(() => worker.isPolling(), { timeout_ms: 60_000, what: 'the worker polling' })
+  await until(() => worker.isPolling(), { what: 'the worker polling' })
   return {
     stop: async () => {
       await worker.stop()

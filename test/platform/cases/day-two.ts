@@ -32,7 +32,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
   /** Calls to an app that was away are refused for some seconds more, with Retry-After. */
   const serves = async () => {
     const refused = async () => (await readings()).filter(([, status]) => status !== 200)
-    await until(async () => (await refused()).length === 0, { what: 'every app to answer', timeout_ms: 30_000 })
+    await until(async () => (await refused()).length === 0, { what: 'every app to answer' })
   }
 
   describe('a guide', () => {
@@ -173,7 +173,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       const from = readdirSync(backup).find((name) => name.startsWith('base-')) ?? ''
       await stopped(() => typed(back, { ...env, TO: rows[0].now, BASE: join(backup, from) }))
       const promoted = async () => !(await asOwner('select pg_is_in_recovery() as is')).rows[0].is
-      await until(promoted, { what: 'the promotion', timeout_ms: 60_000 })
+      await until(promoted, { what: 'the promotion' })
       expect((await asOwner('select what from public.told')).rows).toEqual([{ what: 'before' }])
       await typed(tidy, env, account)
       const kept = readFileSync(join(env.PGDATA, 'postgresql.auto.conf'), 'utf8')
