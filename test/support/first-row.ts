@@ -17,7 +17,8 @@ export const watchFirstRow = async (page: Page): Promise<(reload: () => Promise<
   let newest = ''
   session.on('Network.requestWillBeSent', ({ request, wallTime, loaderId, type }) => {
     if (type === 'Document') newest = loaderId
-    if (request.url.startsWith('http')) asked.push({ path: new URL(request.url).pathname, at: wallTime * 1000, loaderId })
+    if (request.url.startsWith('http'))
+      asked.push({ path: new URL(request.url).pathname, at: wallTime * 1000, loaderId })
   })
   return async (reload) => {
     asked = []

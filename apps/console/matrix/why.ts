@@ -30,7 +30,8 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
   return chain
 }
 
-const textOf = ({ node_id, name, target_id }: GraphNode): string => `${name}\n${node_id}\n${target_id ?? ''}`.toLowerCase()
+const textOf = ({ node_id, name, target_id }: GraphNode): string =>
+  `${name}\n${node_id}\n${target_id ?? ''}`.toLowerCase()
 
 /**
  * Searches the nodes of a plan for all words of a text, in their names, hosts, ids or statuses. Their texts are made

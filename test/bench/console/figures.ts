@@ -117,7 +117,10 @@ const actsOn = (page: Page) => async (timed: (acts: Act[], rest_ms?: number) => 
   const field = page.getByRole('searchbox', { name: 'Find a node' })
   await field.focus()
   const letter = await timed([...'many-02'].map(press), REST_MS)
-  const match = await timed(Array.from({ length: 4 }, () => press('Enter')), REST_MS)
+  const match = await timed(
+    Array.from({ length: 4 }, () => press('Enter')),
+    REST_MS,
+  )
   await field.fill('')
   const filter: number[] = []
   for (const state of [0, 1]) {
