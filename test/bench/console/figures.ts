@@ -102,7 +102,7 @@ const graphOf = async (hosts: number): Promise<Figure[]> => {
     { name: `${name}: from data to cells`, value: median(drawn), most: 500, unit: 'ms' },
     { name: `${name}: elements of the page`, value: elements, most: 1500, unit: '' },
     ...Object.entries(times).map(([what, all]) => p95(`${what} to next paint, 4 times slower`, all, PRESS_MS)),
-    // What a busy machine does not change: the processor time of the page alone, at its own speed.
+    // A busy machine changes this less: the processor time of the page alone, at its own speed.
     ...Object.entries(cpu).map(([what, all]) => p95(`${what}, CPU of the page to next paint`, all, PRESS_MS / 4)),
   ]
 }
