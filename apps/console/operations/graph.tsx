@@ -99,13 +99,13 @@ const useChosen = (operation_id: string) => {
 /** Marks the nodes with a text in their name or state; without a text, those in the chosen state. */
 const useMarked = (graph: Graph, looks: GraphStates, only: string | undefined) => {
   const [text, type] = useState('')
+  // biome-ignore lint/correctness/useExhaustiveDependencies: names change only with the plan
   const search = useMemo(() => {
     const status = (node_id: string) => {
       const node = looks.node(node_id)
       return node ? statusWord(node.state, looks.look(node)) : ''
     }
     return searchOf(graph.nodes, status)
-    // biome-ignore lint/correctness/useExhaustiveDependencies: names change only with the plan
   }, [graph.plan_revision, looks])
   const find = useCallback((sought: string) => search(sought).all(), [search])
   // biome-ignore lint/correctness/useExhaustiveDependencies: states come with a new graph
