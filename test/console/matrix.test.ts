@@ -5,7 +5,7 @@ import { GraphStates } from '../../apps/console/graph/states.ts'
 import { linesOf, matrixOf, placeAfter, placeOf } from '../../apps/console/matrix/cells.ts'
 import { median, placeGates } from '../../apps/console/matrix/gates.ts'
 import { pathsOf } from '../../apps/console/matrix/rail.tsx'
-import { found, whyOf } from '../../apps/console/matrix/why.ts'
+import { searchOf, whyOf } from '../../apps/console/matrix/why.ts'
 
 const node = (name: string, target_id: string | null, more: Partial<GraphNode> = {}) =>
   ({ node_id: name, name, target_id, group: null, state: 'pending', depends_on: [], gates: [], ...more }) as GraphNode
@@ -171,16 +171,35 @@ describe('the wait of a node', () => {
   })
 })
 
-it('finds nodes by all words of name, target and status', () => {
-  const drawn = graph([
-    node('drain web', 'eu1-01', { state: 'failed' }),
-    node('check web', 'eu1-01'),
-    node('done', null),
-  ])
-  const ids = (text: string) => found(drawn.nodes, ({ state }) => state, text).map(({ name }) => name)
-  expect(ids('WEB eu1')).toEqual(['drain web', 'check web'])
-  expect(ids('failed')).toEqual(['drain web'])
-  expect(ids(' ')).toEqual([])
+it('finds nodes by all words of name, target and newest status', () => {
+  const nodes = [node('drain web', 'eu1-01'), node('check web', 'eu1-01'), node('done', null)]
+  const states: Record<string, string> = { 'drain web': 'pending' }
+  const search = searchOf(nodes, (node_id) => states[node_id] ?? '')
+  const names = (text: string) => {
+    const { matches, all } = search(text)
+    if (text.trim() !== '') expect(nodes.filter(matches)).toEqual(all())
+    return all().map(({ name }) => name)
+  }
+  expect(names('WEB eu1')).toEqual(['drain web', 'check web'])
+  expect(names('failed')).toEqual([])
+  states['drain web'] = 'Failed'
+  expect(names('failed')).toEqual(['drain web'])
+  expect(names('check failed')).toEqual([])
+  expect(names(' ')).toEqual([])
+})
+
+it('makes the texts of a plan once, however many letters follow', () => {
+  let reads = 0
+  const counted = {
+    get name() {
+      reads += 1
+      return 'drain web'
+    },
+  }
+  const nodes = [Object.defineProperties(node('', null), Object.getOwnPropertyDescriptors(counted))]
+  const search = searchOf(nodes, () => '')
+  for (const text of ['d', 'dr', 'x', 'drain']) search(text).all()
+  expect(reads).toBe(1)
 })
 
 it('draws a rail of one path per tone, with a bar for the lines of a step that share it', () => {

@@ -13,9 +13,12 @@ export const watchFirstRow = async (page: Page): Promise<(reload: () => Promise<
   await page.addInitScript(LOOK)
   const session = await page.context().newCDPSession(page)
   await session.send('Network.enable')
-  let asked: { path: string; at: number }[] = []
-  session.on('Network.requestWillBeSent', ({ request, wallTime }) => {
-    if (request.url.startsWith('http')) asked.push({ path: new URL(request.url).pathname, at: wallTime * 1000 })
+  let asked: { path: string; at: number; loaderId: string }[] = []
+  let newest = ''
+  session.on('Network.requestWillBeSent', ({ request, wallTime, loaderId, type }) => {
+    if (type === 'Document') newest = loaderId
+    if (request.url.startsWith('http'))
+      asked.push({ path: new URL(request.url).pathname, at: wallTime * 1000, loaderId })
   })
   return async (reload) => {
     asked = []
@@ -24,6 +27,7 @@ export const watchFirstRow = async (page: Page): Promise<(reload: () => Promise<
     const at = await until(() => page.evaluate<number | undefined>('window.first_row_at').catch(() => undefined), {
       what: 'the first row',
     })
-    return asked.filter((one) => one.at <= at).map(({ path }) => path)
+    // The page before may still ask for something.
+    return asked.filter((one) => one.loaderId === newest && one.at <= at).map(({ path }) => path)
   }
 }

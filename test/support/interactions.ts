@@ -33,10 +33,11 @@ export const watchInteractions = async (page: Page) => {
 }
 
 /**
- * CPU of the page's own thread from an act until it rests, in ms, for each act: how soon an input would be answered if
- * the page had a core of its own, which a test beside others never has.
+ * CPU of the page's own thread from an act until the next paint, in ms, for each act: how soon an input would be
+ * answered if the page had a core of its own, which a test beside others never has. Not beside `slowDown`, which keeps
+ * the thread busy itself.
  */
-export const cpuOf = async (page: Page, acts: (() => Promise<unknown>)[]): Promise<number[]> => {
+export const cpuOf = async (page: Page, acts: (() => Promise<unknown>)[], rest_ms = REST_MS): Promise<number[]> => {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
   const spent = async () => {
@@ -49,7 +50,7 @@ export const cpuOf = async (page: Page, acts: (() => Promise<unknown>)[]): Promi
     await act()
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
     took.push((await spent()) - before)
-    await delay(REST_MS)
+    await delay(rest_ms)
   }
   return took
 }

@@ -9,6 +9,8 @@ export class GraphStates {
   private readonly members = new Map<string, string[]>()
   private gates = new Map<string, Graph['gates'][number]>()
   private readonly listeners = new Map<string, Set<() => void>>()
+  /** How often each was told of. */
+  private readonly told = new Map<string, number>()
   private graph: Graph | undefined
 
   /** Takes the newest states and notifies the boxes whose state changed, and their groups. */
@@ -63,7 +65,13 @@ export class GraphStates {
     return () => void set.delete(listener)
   }
 
+  /** Another number whenever what one of these nodes shows has changed. */
+  news(nodes: readonly (GraphNode | undefined)[]): number {
+    return nodes.reduce((sum, node) => sum + (this.told.get(node?.node_id ?? '') ?? 0), 0)
+  }
+
   private tell(id: string): void {
+    this.told.set(id, (this.told.get(id) ?? 0) + 1)
     for (const listener of this.listeners.get(id) ?? []) listener()
   }
 }
@@ -99,21 +107,20 @@ export const useGateState = (box_id: string): Graph['gates'][number] | undefined
   )
 }
 
-/** How long the newest attempts of these nodes took together, in ms; `undefined` if none has ended. */
-export const useRanMs = (nodes: readonly (GraphNode | undefined)[]): number | undefined => {
+/** The live states of these nodes. One subscription for all: a row of cells is drawn with each scroll. */
+export const useNodes = (planned: readonly (GraphNode | undefined)[]): (GraphNode | undefined)[] => {
   const states = useContext(StatesContext)
-  return useSyncExternalStore(
-    (listener) => {
-      const ends = nodes.flatMap((node) => (node ? [states.subscribe(node.node_id, listener)] : []))
+  const listen = useCallback(
+    (listener: () => void) => {
+      const ends = planned.flatMap((node) => (node ? [states.subscribe(node.node_id, listener)] : []))
       return () => {
         for (const end of ends) end()
       }
     },
-    () => {
-      const times = nodes.flatMap((node) => states.node(node?.node_id ?? '')?.ran_ms ?? [])
-      return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms)
-    },
+    [states, planned],
   )
+  useSyncExternalStore(listen, () => states.news(planned))
+  return planned.map((node) => node && states.node(node.node_id))
 }
 
 /** How many nodes of a group are in each state, worst first. The snapshot is a text, so equal counts do not redraw. */

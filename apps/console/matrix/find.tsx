@@ -1,11 +1,12 @@
 import { startTransition, useState } from 'react'
+import type { GraphNode } from '../api/types.ts'
 import { tOperation } from '../words/operation.ts'
 
 type FindNodeProps = {
   /** Of the nodes found for the text that `type` received last. */
   count: number
   type: (text: string) => void
-  find: (text: string) => string[]
+  find: (text: string) => GraphNode[]
   open: (node_id: string) => void
 }
 
@@ -15,12 +16,12 @@ export const FindNode = ({ count, type, find, open }: FindNodeProps) => {
   const [at, setAt] = useState<number>()
   const move = (step: 1 | -1) => {
     // Marks follow the letters a moment later: Enter may come before them.
-    const ids = find(text)
-    if (ids.length === 0) return
-    const next = at === undefined ? (step === 1 ? 0 : ids.length - 1) : (at + step + ids.length) % ids.length
+    const all = find(text)
+    if (all.length === 0) return
+    const next = at === undefined ? (step === 1 ? 0 : all.length - 1) : (at + step + all.length) % all.length
     setAt(next)
-    const id = ids[next]
-    if (id !== undefined) open(id)
+    const node = all[next]
+    if (node !== undefined) open(node.node_id)
   }
   const shown = at === undefined ? undefined : Math.min(at, count - 1) + 1
   return (

@@ -133,9 +133,8 @@ const Grid = (props: GridProps) => {
                 )
               const stop = at[0] === index ? at[1] : undefined
               const picked = chosen === index ? selected : undefined
-              return (
-                <RowCells key={row.target_id} {...{ row, index, stop, picked, marked, gates, critical, progress }} />
-              )
+              const dim = marked && dimOf(row, states, marked)
+              return <RowCells key={row.target_id} {...{ row, index, stop, picked, dim, gates, critical, progress }} />
             }}
           </Virtualizer>
         </table>
@@ -149,6 +148,9 @@ const Grid = (props: GridProps) => {
 const ROW_PX = 32
 /** More lines than a screen has room for have a rail beside them. */
 const MOST_IN_VIEW = 20
+
+const dimOf = ({ cells }: Matrix['rows'][number], states: GraphStates, marked: (node: GraphNode) => boolean): string =>
+  cells.map((planned) => (planned && !marked(states.node(planned.node_id) ?? planned) ? '1' : '0')).join('')
 
 const columnsOf = ({ rows, steps }: Matrix): GraphNode[][] =>
   steps.map((_, column) => rows.flatMap(({ cells }) => cells[column] ?? []))

@@ -1,7 +1,8 @@
-import { memo } from 'react'
+import { memo, useContext } from 'react'
+import type { StatusLook } from '../../shared/contracts/client/status.ts'
 import type { GraphNode } from '../api/types.ts'
 import { isAtWork } from '../graph/progress.ts'
-import { useNodeState, useRanMs } from '../graph/states.ts'
+import { StatesContext, useNodes } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
 import { tOperation } from '../words/operation.ts'
@@ -16,60 +17,61 @@ type RowCellsProps = {
   stop: number | undefined
   /** The selected node, if it is in this row. */
   picked: string | undefined
-  marked: ((node: GraphNode) => boolean) | undefined
+  /** "1" for each dimmed column, "0" for the others: equal texts do not redraw. */
+  dim: string | undefined
   critical: ReadonlySet<string>
   /** How far the running nodes are, by id. */
   progress: Readonly<Record<string, string>>
 }
 
-/** A key changes the tab stop of two rows; the others do not redraw. News redraws only its own cells. */
-export const RowCells = memo(({ row, index, stop, picked, marked, gates, critical, progress }: RowCellsProps) => (
-  <>
-    <th scope="row">
-      <bdi>{row.name}</bdi>
-      <RowTime nodes={row.cells} />
-    </th>
-    {row.cells.map((node, column) => (
-      <Cell
-        // biome-ignore lint/suspicious/noArrayIndexKey: columns keep their order
-        key={column}
-        at={`${index}/${column}`}
-        stop={stop === column}
-        node_id={node?.node_id}
-        gated={gates.columns.has(column)}
-        numbers={node && gates.cells.get(node.node_id)}
-        chosen={node !== undefined && node.node_id === picked}
-        marked={marked}
-        critical={node !== undefined && critical.has(node.node_id)}
-        progress={node && progress[node.node_id]}
-      />
-    ))}
-  </>
-))
-
-const RowTime = ({ nodes }: { nodes: readonly (GraphNode | undefined)[] }) => {
-  const ran_ms = useRanMs(nodes)
-  return ran_ms === undefined ? null : <span className="time">{duration(ran_ms)}</span>
-}
+/** A key changes the tab stop of two rows; the others do not redraw. News redraws only its own row. */
+export const RowCells = memo(({ row, index, stop, picked, dim, gates, critical, progress }: RowCellsProps) => {
+  const states = useContext(StatesContext)
+  const nodes = useNodes(row.cells)
+  const times = nodes.flatMap((node) => node?.ran_ms ?? [])
+  return (
+    <>
+      <th scope="row">
+        <bdi>{row.name}</bdi>
+        {times.length === 0 ? null : <span className="time">{duration(times.reduce((sum, ms) => sum + ms))}</span>}
+      </th>
+      {nodes.map((node, column) => (
+        <Cell
+          // biome-ignore lint/suspicious/noArrayIndexKey: columns keep their order
+          key={column}
+          at={`${index}/${column}`}
+          stop={stop === column}
+          node={node}
+          look={node && states.look(node)}
+          gated={gates.columns.has(column)}
+          numbers={node && gates.cells.get(node.node_id)}
+          chosen={node !== undefined && node.node_id === picked}
+          dim={dim?.[column] === '1'}
+          critical={node !== undefined && critical.has(node.node_id)}
+          progress={node && progress[node.node_id]}
+        />
+      ))}
+    </>
+  )
+})
 
 type CellProps = {
   /** Row and column. */
   at: string
   stop: boolean
-  node_id: string | undefined
+  node: GraphNode | undefined
+  look: StatusLook | undefined
   /** Behind a gate that is before the column. */
   gated: boolean
   /** The numbers of the gates before only this cell. */
   numbers: readonly number[] | undefined
   chosen: boolean
-  marked: ((node: GraphNode) => boolean) | undefined
+  dim: boolean
   critical: boolean
   progress: string | undefined
 }
 
-const Cell = ({ at, stop, node_id = '', gated, numbers, chosen, marked, critical, progress }: CellProps) => {
-  const { node, look } = useNodeState(node_id)
-  const dim = node !== undefined && marked !== undefined && !marked(node)
+const Cell = ({ at, stop, node, look, gated, numbers, chosen, dim, critical, progress }: CellProps) => {
   const word = node && look && statusWord(node.state, look)
   const says = node && isAtWork(node.state) ? progress : undefined
   const marks = node && marksOf(node, critical)

@@ -30,17 +30,26 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
   return chain
 }
 
-const ignoringCase = (word: string): RegExp => new RegExp(word.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i')
+const textOf = ({ node_id, name, target_id }: GraphNode): string =>
+  `${name}\n${node_id}\n${target_id ?? ''}`.toLowerCase()
 
-/** Those of the nodes whose name, host, id or status contain all these words. Pure. */
-export const found = (nodes: GraphNode[], words: (node: GraphNode) => string, text: string): GraphNode[] => {
-  // Thousands of nodes are searched, so no text is made of them.
-  const wanted = text.split(/\s+/).filter(Boolean).map(ignoringCase)
-  if (wanted.length === 0) return []
-  return nodes.filter((node) =>
-    wanted.every(
-      (word) =>
-        word.test(node.name) || word.test(node.node_id) || word.test(node.target_id ?? '') || word.test(words(node)),
-    ),
-  )
+/**
+ * Searches the nodes of a plan for all words of a text, in their names, hosts, ids or statuses. Their texts are made
+ * once, with the first search: there may be thousands, and a search follows each letter. Pure.
+ */
+export const searchOf = (planned: GraphNode[], status: (node_id: string) => string) => {
+  let texts: string[] | undefined
+  return (text: string) => {
+    const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+    const has = (own: string, node_id: string) =>
+      wanted.every((word) => own.includes(word) || status(node_id).toLowerCase().includes(word))
+    return {
+      matches: (node: GraphNode) => has(textOf(node), node.node_id),
+      all: () => {
+        texts ??= planned.map(textOf)
+        const known = texts
+        return wanted.length === 0 ? [] : planned.filter(({ node_id }, at) => has(known[at] ?? '', node_id))
+      },
+    }
+  }
 }

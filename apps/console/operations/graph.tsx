@@ -10,7 +10,7 @@ import { GraphList } from '../graph/list.tsx'
 import { countLooks, type GraphStates, isBroken, StatesContext, useLiveStates } from '../graph/states.ts'
 import { useMatrix } from '../matrix/cells.ts'
 import { FindNode } from '../matrix/find.tsx'
-import { found } from '../matrix/why.ts'
+import { searchOf } from '../matrix/why.ts'
 import { WhyWaiting } from '../matrix/why-panel.tsx'
 import { NodePanel } from '../nodes/panel.tsx'
 import { graphQuery } from '../queries/operations.ts'
@@ -99,23 +99,22 @@ const useChosen = (operation_id: string) => {
 /** Marks the nodes with a text in their name or state; without a text, those in the chosen state. */
 const useMarked = (graph: Graph, looks: GraphStates, only: string | undefined) => {
   const [text, type] = useState('')
-  const find = useMemo(() => {
-    let last = { text: '', nodes: graph.nodes, ids: [] as string[] }
-    return (sought: string) => {
-      if (sought === last.text) return last.ids
-      // A further letter leaves some of those that are found already.
-      const among = last.text.trim() !== '' && sought.startsWith(last.text) ? last.nodes : graph.nodes
-      const nodes = found(among, (node) => statusWord(node.state, looks.look(node)), sought)
-      last = { text: sought, nodes, ids: nodes.map(({ node_id }) => node_id) }
-      return last.ids
+  // biome-ignore lint/correctness/useExhaustiveDependencies: names change only with the plan
+  const search = useMemo(() => {
+    const status = (node_id: string) => {
+      const node = looks.node(node_id)
+      return node ? statusWord(node.state, looks.look(node)) : ''
     }
-  }, [graph, looks])
-  const ids = useMemo(() => new Set(find(text)), [find, text])
+    return searchOf(graph.nodes, status)
+  }, [graph.plan_revision, looks])
+  const find = useCallback((sought: string) => search(sought).all(), [search])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: states come with a new graph
+  const count = useMemo(() => find(text).length, [graph, find, text])
   const marked = useMemo(() => {
-    if (text.trim() !== '') return ({ node_id }: GraphNode) => ids.has(node_id)
+    if (text.trim() !== '') return search(text).matches
     return only ? (node: GraphNode) => looks.look(node).word === only : undefined
-  }, [ids, looks, only, text])
-  return { type, find, count: ids.size, marked }
+  }, [search, looks, only, text])
+  return { type, find, count, marked }
 }
 
 const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id: string }) => {

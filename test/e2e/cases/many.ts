@@ -1,4 +1,4 @@
-import type { Locator } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { TimelineEvent } from '../../../apps/console/api/types.ts'
 import { foldedByNode } from '../../../apps/console/history/words.ts'
@@ -13,6 +13,12 @@ import { until } from '../../support/until.ts'
 import { PATIENCE_MS, people, press, sitDown, stack, start, tabOf, takePictures } from '../desk.ts'
 
 const MOST_ELEMENTS = 1500
+
+/** CPU that the page takes for each of these keys, in ms, at the median. */
+const cpuOfKeys = async (page: Page, keys: string[]): Promise<number> => {
+  const acts = keys.map((key) => () => page.keyboard.press(key))
+  return median(await cpuOf(page, acts))
+}
 
 describe('an operation of 10,000 nodes', () => {
   let operation_id: string
@@ -113,11 +119,7 @@ describe('an operation of 10,000 nodes', () => {
       await moved.waitFor()
       await grid.locator('[tabindex="0"]').focus()
       const moves = Array.from({ length: 20 }, (_, at) => (at % 4 === 3 ? 'PageDown' : 'ArrowDown'))
-      const took = await cpuOf(
-        page,
-        moves.map((key) => () => page.keyboard.press(key)),
-      )
-      expect(median(took)).toBeLessThanOrEqual(50)
+      expect(await cpuOfKeys(page, moves)).toBeLessThanOrEqual(50)
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test' })
       await page.getByText('Canceled', { exact: true }).first().waitFor({ timeout: 60_000 })
       // A page reads it when it opens, once its stream has begun, and after a gap in the frames; not at every change.
@@ -131,6 +133,13 @@ describe('an operation of 10,000 nodes', () => {
           (label) => label.endsWith(', Succeeded') !== done.has(label.split(',')[0] ?? ''),
         )
       await until(async () => (await wrong()).length === 0, { what: 'the newest states in all cells' })
+
+      const field = page.getByRole('searchbox', { name: 'Find a node' })
+      await field.focus()
+      expect(await cpuOfKeys(page, [...'many-02'])).toBeLessThanOrEqual(30)
+      await field.fill('')
+      await page.getByRole('button', { name: /^Succeeded \(/ }).focus()
+      expect(await cpuOfKeys(page, Array(6).fill('Enter'))).toBeLessThanOrEqual(50)
       await context.close()
     },
     PATIENCE_MS,
@@ -159,6 +168,7 @@ describe('a drawing of 600 nodes without groups', () => {
       await boxes.first().waitFor({ timeout: 60_000 })
       const few = async () => (await boxes.count()) < 150
       await until(few, { what: 'boxes of the view alone' })
+      expect(await page.locator('.graph-line').count()).toBeGreaterThan(0)
       await page.getByRole('application', { name: 'Graph of the operation' }).focus()
       await page.evaluate(`void (globalThis.drawn = 0, new MutationObserver((all) => {
         for (const { addedNodes } of all)
@@ -184,6 +194,9 @@ describe('a drawing of 600 nodes without groups', () => {
         expect(await chosen.count()).toBe(1)
       }
       expect(await few()).toBe(true)
+      expect(await cpuOfKeys(page, Array(8).fill('ArrowDown'))).toBeLessThanOrEqual(50)
+      await page.getByRole('searchbox', { name: 'Find a node' }).focus()
+      expect(await cpuOfKeys(page, [...'drain-1'])).toBeLessThanOrEqual(50)
       await takePictures(page, 'drawing-many')
       await context.close()
     },
