@@ -158,6 +158,8 @@ describe('a session in the browser', () => {
       expect(await accessibilityOf(stranger)).toEqual([])
       await page.reload()
       await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
+      // Only a page that is followed live learns who ended its session.
+      await page.getByText('Live', { exact: true }).waitFor()
       // Another fault than that of the link does not show its token.
       await stranger.route('**/v1/sessions/sign-out', (route) => route.fulfill({ status: 429 }), { times: 1 })
       await press(stranger, 'End all sessions')
