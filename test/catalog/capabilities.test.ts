@@ -313,7 +313,10 @@ describe('capabilities', () => {
     expect((await claim(vm, first)).status).toBe(200)
     for (const flap of [
       async () => [await provide(id, { op: 'remove' }), await make()],
-      async () => [await c.internally('POST', `/resources/${id}/provided-capabilities`, await replaced(id)), await make()],
+      async () => [
+        await c.internally('POST', `/resources/${id}/provided-capabilities`, await replaced(id)),
+        await make(),
+      ],
     ]) {
       for (const { status, text } of await flap()) expect(status, text).toBe(200)
       const again = await offered()

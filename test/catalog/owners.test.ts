@@ -130,7 +130,10 @@ describe('owners of fields', () => {
     const { resource_id: id } = await take(source, item)
     const other = `other-${item.name}`
     for (const [stated, seen] of [
-      [{ ...item, name: other }, { display_name: other, owner: 'team-a' }],
+      [
+        { ...item, name: other },
+        { display_name: other, owner: 'team-a' },
+      ],
       [item, { display_name: item.name }],
       [{ ...item, display_name: 'Shown' }, { display_name: 'Shown' }],
       [bare, { display_name: item.name, owner: null }],

@@ -180,8 +180,7 @@ const showDiff = (print: (line: string) => void, results: ImportResult[]): void 
     outcome === 'created'
       ? [`  + add      ${external_id}`]
       : diff.map(
-          ({ path, before, after }) =>
-            `  ~ change   ${external_id}   ${path}   ${shown(before)} -> ${shown(after)}`,
+          ({ path, before, after }) => `  ~ change   ${external_id}   ${path}   ${shown(before)} -> ${shown(after)}`,
         ),
   )
   for (const line of lines.slice(0, MAX_SHOWN)) print(line)

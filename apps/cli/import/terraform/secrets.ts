@@ -6,8 +6,7 @@ const SECRET_TYPES =
   /^(random_(password|string|bytes)|(vault|onepassword|bitwarden|doppler|sops|infisical|akeyless)_.*|cloudinit_config|template_cloudinit_config|.*_secrets?(_.*)?|.*_sensitive_.*|.*_password|.*_key_vault_certificate|(gitlab|github|tfe|bitbucket)_.*variable)$/
 /** These show the generated value as their id too. */
 const GENERATED = /^random_/
-const KEPT =
-  /^(id|name|arn|path|region|location|project|namespace|key_vault_id|tags|tags_all|labels|effective_labels)$/
+const KEPT = /^(id|name|arn|path|region|location|project|namespace|key_vault_id|tags|tags_all|labels|effective_labels)$/
 
 const isSecret = (type: string, values: Fields): boolean =>
   SECRET_TYPES.test(type) ||
