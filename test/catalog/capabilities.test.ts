@@ -135,6 +135,15 @@ const provide = async (resource_id: string, over: Record<string, unknown> = {}, 
     provided_capability_changes: [{ op: 'add', capability_key: 'compute.slots', version: '1.0.0', ...over }],
   })
 }
+/** A report that lists no capability, which withdraws all. */
+const replaced = async (resource_id: string) => ({
+  command_id: randomUUID(),
+  idempotency_key: randomUUID(),
+  resource_id,
+  expected_version: (await c.as('vic').get(`/v1/resources/${resource_id}`)).body.version,
+  mode: 'replace',
+  provided_capability_changes: [],
+})
 const machine = (parent_id = 'eu1-a-web') =>
   c
     .as('ada')
@@ -291,6 +300,36 @@ describe('capabilities', () => {
     // A total below the claims is a reported fact, not refused.
     expect((await provide('eu1-web-01', { op: 'update', capacity: { total: 2 } })).status).toBe(200)
     expect(await providers('attr.arch=arm64')).toMatchObject([{ overcommitted: true }])
+  })
+
+  it('give no capacity twice when an offer is withdrawn and made again', async () => {
+    const id = 'again-01'
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    const offered = async () => (await providers('')).find(({ resource_id }) => resource_id === id) as Offered
+    const make = () => provide(id, { capacity: { total: 1 }, attributes: { cpu_cores: 2 } })
+    await make()
+    const first = await offered()
+    const vm = (await machine()).resource_id
+    expect((await claim(vm, first)).status).toBe(200)
+    for (const flap of [
+      async () => [await provide(id, { op: 'remove' }), await make()],
+      async () => [
+        await c.internally('POST', `/resources/${id}/provided-capabilities`, await replaced(id)),
+        await make(),
+      ],
+    ]) {
+      for (const { status, text } of await flap()) expect(status, text).toBe(200)
+      const again = await offered()
+      expect(again).toMatchObject({ provider_id: first.provider_id, free: 0, capacity: { reserved: 1 } })
+      expect((await claim((await machine()).resource_id, again)).body.code).toBe('no_capacity')
+    }
+    const release = { relationship_changes: [{ op: 'remove', type_key: 'uses_capability', target_id: id }] }
+    expect((await c.result(vm, { expected_version: 2, changes: release })).status).toBe(200)
+    await provide(id, { op: 'remove' })
+    await make()
+    const fresh = await offered()
+    expect(fresh).toMatchObject({ free: 1 })
+    expect(fresh.provider_id).not.toBe(first.provider_id)
   })
 
   it('are a graph of resources: what each provides and needs, by whom it is met, and what is missing', async () => {

@@ -165,6 +165,17 @@ describe('the difference of a subtree between two times', () => {
       const reply = await c.as('vic').get(`/v1/resources/eu1/difference?from=${from}&to=${to}`)
       expect([reply.status, from, to]).toEqual([status, from, to])
     }
+    const ahead = await c.as('vic').get('/v1/resources/eu1/difference?from=2100-01-01T00:00:00Z')
+    expect(ahead.body).toMatchObject({ code: 'time_in_future', violations: [{ pointer: '/querystring/from' }] })
+  })
+
+  it('calls a resource removed that came and went between the times', async () => {
+    await record('there')
+    const before = await tick()
+    await record('brief', 'there')
+    await change('brief', { lifecycle_status: 'retired' })
+    const after = await tick()
+    expect(kinds(await ask('brief', before, after))).toEqual({ brief: 'removed' })
   })
 
   it('matches a comparison of every resource at both times', { timeout: 240_000 }, async () => {
@@ -240,8 +251,8 @@ const compared = (root: string, ids: readonly string[], was: State, now: State):
     const [before, after] = [was.get(id), now.get(id)]
     const [was_in, is_in] = [isBelow(root, id, was), isBelow(root, id, now)]
     if ((!was_in && !is_in) || !after) continue
-    if (!before) found[id] = 'added'
-    else if (after.retired && !before.retired) found[id] = 'removed'
+    if (after.retired && !before?.retired) found[id] = 'removed'
+    else if (!before) found[id] = 'added'
     else if (was_in !== is_in) found[id] = is_in ? 'moved_in' : 'moved_out'
     else if (before.version !== after.version) found[id] = before.parent_id === after.parent_id ? 'changed' : 'moved'
   }

@@ -99,14 +99,20 @@ describe('import', () => {
         ['active', 'updated'],
       ],
       ...[
-        ['planned', 'refused'],
+        ['planned', 'updated'],
+        ['deprovisioning', 'updated'],
+        ['planned', 'updated'],
+        ['active', 'updated'],
         ['retired', 'updated'],
         ['retired', 'unchanged'],
       ],
     ] as [string, string][])
       expect([state, outcomes(await send(from, [host(state)]))]).toEqual([state, [outcome]])
+    expect(outcomes(await send(from, [host('planned'), host('planned')]))).toEqual(['created', 'unchanged'])
     // A person moves one step at a time.
-    const { body } = await send(from, [{ ...host('planned'), external_id: 'other', name: 'other' }])
+    const { body } = await send(from, [
+      { ...host('planned'), external_id: 'other', name: 'other', desired_state: { hostname: 'other' } },
+    ])
     const path = `/v1/resources/${body.results[0].resource_id}?mode=record_only&expected_version=1`
     expect(await c.as('ada').patch(path, { lifecycle_status: 'active' })).toMatchObject({ status: 422 })
   })
@@ -123,6 +129,38 @@ describe('import', () => {
     expect(job).toMatchObject({ status: 400, body: { violations: [{ pointer: '/items/2/external_id' }] } })
     expect(await c.traces()).toEqual(before)
     expect(outcomes(await send(from, [one, other, one]))).toEqual(['created', 'created', 'unchanged'])
+  })
+
+  it('refuses an item that lists one edge twice with contradictory properties', async () => {
+    const from = source()
+    const [a, b] = [service('a'), service('b')]
+    const edge = (properties?: object) => ({ ...calls('b'), ...(properties && { properties }) })
+    const twice = (...relationships: object[]) => [b as Item, { ...(a as Item), relationships }]
+    const contradictory = twice(edge({ reason: 'x' }), edge({ reason: 'y' }))
+    const wrong = { status: 400, body: { violations: [{ pointer: '/items/1/relationships/1/properties' }] } }
+    expect(await send(from, contradictory)).toMatchObject(wrong)
+    expect(await send(from, twice(edge(), edge({ reason: 'y' })))).toMatchObject(wrong)
+    expect(await c.as('ada').post('/v1/imports', { source: from, items: contradictory })).toMatchObject(wrong)
+    const agreeing = twice(edge({ reason: 'x' }), edge({ reason: 'x' }))
+    expect(outcomes(await send(from, agreeing))).toEqual(['created', 'created'])
+    expect(outcomes(await send(from, agreeing))).toEqual(['unchanged', 'unchanged'])
+  })
+
+  it('moves an item that states its container as an edge, and refuses two names of its container', async () => {
+    const from = source()
+    const item = service('moves')
+    const inside = (to: object) => ({ ...item, relationships: [{ type_key: 'contained_in', ...to }] })
+    const place = service('place', { type_key: 'topology.segment', parent_id: 'eu1-a-edge', desired_state: {} })
+    const [first, { resource_id: parent_id }] = (await send(from, [inside({ target_id: 'eu1-a-web' }), place])).body
+      .results
+    const moved = inside({ target_external_id: 'place' })
+    expect((await send(from, [moved])).body.results).toMatchObject([{ outcome: 'updated' }])
+    expect(outcomes(await send(from, [moved]))).toEqual(['unchanged'])
+    expect((await c.as('vic').get(`/v1/resources/${first.resource_id}`)).body).toMatchObject({ parent_id })
+    const both = { ...service('both', { parent_external_id: 'moves' }), parent_id: 'eu1-a-web' }
+    expect(await send(from, [both])).toMatchObject({
+      body: { results: [{ outcome: 'refused', problem: { violations: [{ pointer: '/parent_id' }] } }] },
+    })
   })
 
   it('predicts the result in a dry run, and stores nothing', async () => {

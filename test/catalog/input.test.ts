@@ -66,6 +66,15 @@ const HOSTILE_GRAPHS: [string, number, string, string][] = [
   ['a root of 10 kB', 400, 'schema_violation', `root_id=${'x'.repeat(10_000)}`],
 ]
 const publicly: Case[] = [
+  ...['relationship_types', 'peer_types'].map(
+    (name): Case => [
+      `an unknown type in ${name}`,
+      400,
+      'schema_violation',
+      'GET',
+      `/v1/resources/eu1/relationships?${name}=nope`,
+    ],
+  ),
   ['an unknown field', 400, 'unknown_field', 'POST', '/v1/resources', { ...service, color: 'red' }],
   ['a wrong type', 400, 'schema_violation', 'POST', '/v1/resources', { ...service, name: 7 }],
   ['a missing field', 400, 'schema_violation', 'POST', '/v1/resources', { name: 'x' }],

@@ -123,6 +123,33 @@ describe('owners of fields', () => {
     expect(Object.keys((await read(id)).desired_state.attributes).sort()).toEqual(['b', 'deep', 'own'])
   })
 
+  it('follow a name back and an owner away, unless someone else has set them since', async () => {
+    const source = sourceOf()
+    const [whole, item] = [{ complete_fields: true }, service({ owner: 'team-a' })]
+    const { owner: _, ...bare } = item
+    const { resource_id: id } = await take(source, item)
+    const other = `other-${item.name}`
+    for (const [stated, seen] of [
+      [
+        { ...item, name: other },
+        { display_name: other, owner: 'team-a' },
+      ],
+      [item, { display_name: item.name }],
+      [{ ...item, display_name: 'Shown' }, { display_name: 'Shown' }],
+      [bare, { display_name: item.name, owner: null }],
+    ] as const) {
+      expect(await take(source, stated, whole)).toMatchObject({ outcome: 'updated' })
+      expect(await take(source, stated, whole)).toMatchObject({ outcome: 'unchanged' })
+      const { display_name, owner = null } = await read(id)
+      expect({ display_name, owner }).toMatchObject(seen)
+    }
+    await take(source, { ...item, display_name: 'Shown' }, whole)
+    expect(await take(source, bare)).toMatchObject({ outcome: 'unchanged' })
+    await patch(id, { owner: 'team-b', display_name: 'Mine' })
+    expect(await take(source, bare, whole)).toMatchObject({ outcome: 'unchanged' })
+    expect(await read(id)).toMatchObject({ owner: 'team-b', display_name: 'Mine' })
+  })
+
   it('protect the values of an operation from an outdated import', async () => {
     const source = sourceOf()
     const item = { ...hostOf(`h-${randomUUID()}`, 'eu1-a-web'), external_id: 'host' } as Record<string, unknown>

@@ -52,6 +52,16 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
   )
   it('covers almost the whole suite', () => expect(cases.length).toBeGreaterThan(60))
 
+  it('takes 1,000 operations, each within the bounds of a document', async () => {
+    const add = { op: 'add', path: '/labels/a', value: '1', note: 'why' }
+    const many = (count: number) => Array.from({ length: count }, () => add)
+    const id = await make(1)
+    expect(await patch(id, many(1001))).toMatchObject({ status: 400, body: { code: 'schema_violation' } })
+    const members = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`m${at}`, 1]))
+    expect(await patch(id, [add, { ...add, ...members }])).toMatchObject({ status: 400 })
+    expect(await patch(id, many(1000))).toMatchObject({ status: 200, body: { version: 2, labels: { a: '1' } } })
+  })
+
   it('ignores members that an operation does not define', async () => {
     const add = { op: 'add', path: '/labels/a', value: '1', from: 7, note: 'why', __meta: { deep: [1] } }
     expect(await patch(await make(1), [add])).toMatchObject({ status: 200, body: { version: 2, labels: { a: '1' } } })

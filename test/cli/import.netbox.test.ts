@@ -40,7 +40,11 @@ describe('an export with every model', () => {
 
   it('loses no field: each value is in the item, in an edge of it, or named', () => {
     expect(fate(found, 'lost')).toEqual([])
-    expect(fate(found, 'withheld')).toEqual(['ipam.fhrpgroup auth_password', 'wireless.wirelesslan auth_psk'])
+    expect(fate(found, 'withheld')).toEqual([
+      'ipam.fhrpgroup auth_key',
+      'ipam.fhrpgroup auth_password',
+      'wireless.wirelesslan auth_psk',
+    ])
     expect(JSON.stringify(found.items)).not.toContain('hunter2')
     expect(left(found)).toEqual({
       'contenttypes.contenttype': 1,

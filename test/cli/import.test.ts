@@ -10,10 +10,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { choose } from '../../apps/cli/import/choose.ts'
 import { containersFirst, type Found, type Reader } from '../../apps/cli/import/items.ts'
 import { readKubernetes } from '../../apps/cli/import/kubernetes/read.ts'
+import { createLedger } from '../../apps/cli/import/loss.ts'
 import { applyOverrides, readOverrides } from '../../apps/cli/import/map.ts'
 import { readNetbox } from '../../apps/cli/import/netbox/read.ts'
+import { withObserved } from '../../apps/cli/import/rest.ts'
 import { sendItems } from '../../apps/cli/import/send.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
+import { csvRows, readRows } from '../../apps/cli/import/table/read.ts'
 import { readTerraform } from '../../apps/cli/import/terraform/read.ts'
 import { createApi } from '../../apps/cli/session/api.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
@@ -188,7 +191,11 @@ aws_none: { type_key: infra.endpoint }
       state([secret, instance('random_password', 'p', { result: 'x', password: 'hunter2' })]),
     )
     expect(JSON.stringify(found.items)).not.toContain('hunter2')
-    expect(fate(found, 'withheld')).toEqual(['aws_db_instance engine', 'random_password password'])
+    expect(fate(found, 'withheld')).toEqual([
+      'aws_db_instance engine',
+      'random_password password',
+      'random_password result',
+    ])
     const shown = {
       values: {
         root_module: {
@@ -206,6 +213,105 @@ aws_none: { type_key: infra.endpoint }
     }
     expect(JSON.stringify(read(readTerraform, shown).items)).not.toContain('hunter2')
   })
+
+  it.each([
+    ['random_password', { result: 'hunter2', bcrypt_hash: 'hunter2', length: 16 }],
+    ['random_string', { id: 'hunter2', result: 'hunter2' }],
+    ['kubernetes_secret', { data: { any: 'hunter2' }, metadata: [{ name: 's', annotations: { a: 'hunter2' } }] }],
+    ['kubernetes_secret_v1', { binary_data: { any: 'hunter2' } }],
+    ['kubernetes_manifest', { manifest: { kind: 'Secret', metadata: { name: 's' }, stringData: { any: 'hunter2' } } }],
+    ['kubernetes_manifest', { object: { items: [{ kind: 'Secret', data: { any: 'hunter2' } }] } }],
+    ['kubectl_manifest', { kind: 'Secret', yaml_body: 'data: {any: hunter2}' }],
+    ['azurerm_key_vault_secret', { value: 'hunter2', location: 'westeurope' }],
+    ['azurerm_key_vault_certificate', { certificate: [{ contents: 'hunter2' }] }],
+    ['aws_ssm_parameter', { type: 'SecureString', value: 'hunter2', insecure_value: 'hunter2' }],
+    ['aws_secretsmanager_secret_version', { version_stages: ['hunter2'] }],
+    ['vault_generic_secret', { path: 'p', data_json: 'hunter2', data: { any: 'hunter2' } }],
+    ['vault_kv', { custom: 'hunter2' }],
+    ['github_actions_secret', { plaintext_value: 'hunter2' }],
+    ['gitlab_project_variable', { value: 'hunter2' }],
+    ['azuread_application_password', { value: 'hunter2' }],
+    ['local_sensitive_file', { content: 'hunter2' }],
+    ['azurerm_linux_virtual_machine', { custom_data: 'hunter2' }],
+    ['aws_instance', { startup_script: 'hunter2', metadata: { auth_key: 'hunter2' } }],
+    ['azurerm_kubernetes_cluster', { kube_admin_config: [{ client_key: 'hunter2', host: 'h' }] }],
+    ['azurerm_storage_account', { primary_access_key: 'hunter2' }],
+    ['azurerm_cosmosdb_account', { primary_key: 'hunter2', secondary_readonly_key: 'hunter2' }],
+    ['helm_release', { set_sensitive: [{ value: 'hunter2' }] }],
+  ])('no secret of %s is read, even if the state marks none', (type, values) => {
+    const marked = instance(type, 's', { name: 'seen', ...values })
+    for (const one of marked.instances) Object.assign(one, { sensitive_attributes: [] })
+    const found = read(readTerraform, state([marked]))
+    expect(JSON.stringify(found.items)).not.toContain('hunter2')
+    expect(JSON.stringify(found.items)).toContain('seen')
+    expect(fate(found, 'withheld').length).toBeGreaterThan(0)
+    const shown = { values: { root_module: { resources: [{ address: `${type}.s`, mode: 'managed', type, values }] } } }
+    expect(JSON.stringify(read(readTerraform, shown).items)).not.toContain('hunter2')
+  })
+
+  it('values that are no secrets are kept, and a state that marks none is mentioned', () => {
+    const plain = { type: 'String', value: 'eu1', arn: 'arn:1' }
+    const found = read(
+      readTerraform,
+      state([
+        instance('aws_ssm_parameter', 'p', plain),
+        instance('aws_kms_key', 'k', { description: 'of disks' }),
+        instance('vault_kv', 'v', { path: 'p' }),
+      ]),
+    )
+    expect(found.items.find(({ external_id }) => external_id === 'aws_ssm_parameter.p')?.desired_state).toMatchObject({
+      attributes: plain,
+    })
+    expect(JSON.stringify(found.items)).toContain('of disks')
+    expect(found.notes).toEqual([expect.stringMatching(/^the state marks no sensitive values of vault_kv/)])
+  })
+
+  it('a region is named by its location or by the letters of its zone, never by a number', () => {
+    const machine = (type: string, name: string, values: object) => instance(type, name, { ...values })
+    const found = read(
+      readTerraform,
+      state([
+        machine('azurerm_linux_virtual_machine', 'a', { location: 'westeurope', zone: '3' }),
+        machine('aws_instance', 'b', { availability_zone: 'eu-west-1a' }),
+        machine('google_compute_instance', 'c', { zone: 'europe-west4-b' }),
+        machine('azurerm_linux_virtual_machine', 'd', { zone: '3' }),
+        machine('openstack_compute_instance_v2', 'e', { region: 'RegionOne', availability_zone: 'nova' }),
+      ]),
+    )
+    const placeOf = new Map(found.items.map(({ external_id, parent_external_id }) => [external_id, parent_external_id]))
+    expect([...placeOf].filter(([id]) => /^\w+\.[a-e]$/.test(id)).map(([, at]) => at)).toEqual([
+      'zone/westeurope/westeurope-3',
+      'zone/eu-west-1/eu-west-1a',
+      'zone/europe-west4/europe-west4-b',
+      undefined,
+      'zone/RegionOne/nova',
+    ])
+    expect(found.items.find(({ external_id }) => external_id.endsWith('.d'))?.parent_id).toBe('eu1-a')
+  })
+})
+
+it('the rest of a row joins the attributes that the mapping sets itself', () => {
+  const mapping = {
+    format: 'signalbox.mapping/v1' as const,
+    items: [
+      {
+        id: '{id}',
+        type: 'infra.generic',
+        name: '{id}',
+        fields: { '/desired_state/provider': 'x', '/desired_state/attributes/size': '{gb}' },
+        rest: 'attributes' as const,
+      },
+    ],
+  }
+  const found = readRows(csvRows('id,gb,size,colour\na,3,9,red\n', mapping), mapping, { into: undefined })
+  expect(found.items[0]?.desired_state).toEqual({ provider: 'x', attributes: { size: '3', colour: 'red' } })
+})
+
+it('the status of an object joins what its rule observes', () => {
+  const ledger = createLedger()
+  const item = { external_id: 'a', type_key: 'k8s.pod', name: 'a', observed_state: { ready: 1 } }
+  const rest = { ledger, kind: 'Pod', prefix: 'x/', open: true }
+  expect(withObserved(item, { status: 'up', ready: 2 }, rest).observed_state).toEqual({ ready: 1, status: 'up' })
 })
 
 describe('a part of a file', () => {

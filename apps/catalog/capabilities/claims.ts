@@ -68,7 +68,7 @@ const expiryOf = ({ expires_at }: Record<string, unknown>, pointer: string, now:
   if (typeof expires_at !== 'string') return {}
   const ms = Date.parse(expires_at) - now.getTime()
   if (ms > 0 && ms <= MAX_RESERVED_MS) return { expires_at: new Date(expires_at).toISOString() }
-  throw violated([{ pointer, code: 'out_of_range', message: 'must be at most 7 days in the future' }])
+  throw violated([{ pointer, code: 'out_of_range', message: 'must be in the future, by at most 7 days' }])
 }
 
 type Claim = ReturnType<typeof askedFor>

@@ -12,6 +12,7 @@ import type { JsonObject } from '../document/pointers.ts'
 import { violationsOf } from '../document/schemas.ts'
 import type { StoredCapability, StoredType, Types } from '../packs/registry.ts'
 import { stateViolations } from '../rules/state.ts'
+import { usesCapability } from './offers.ts'
 
 export type ProviderEvent = {
   provider: Record<string, unknown>
@@ -52,7 +53,7 @@ export const applyCapabilities = (
     if (!known && change.attributes === undefined) refuse(wrongAttributes(definition, {}, `${POINTER}/${index}`))
     const saved = known
       ? revise(tx, known, change, { at, command_id })
-      : add(tx, definition, row.rid, change, { at, command_id })
+      : add(tx, { types, definition, rid: row.rid }, change, { at, command_id })
     if (saved) {
       outcome.events.push(saved.event)
       open.set(key, saved.row)
@@ -128,15 +129,19 @@ const timeOf = (time: string | null): number | null => (time === null ? null : D
 
 type When = { at: string; command_id: string }
 
-const add = (
-  tx: Tx,
-  { id: capability_id, capability_key }: StoredCapability,
-  rid: string,
-  change: CapabilityChange,
-  { at, command_id }: When,
-) => {
+type Added = { types: Types; definition: StoredCapability; rid: string }
+
+/** A new offer, or the withdrawn one that open claims still name: otherwise its capacity would be given twice. */
+const add = (tx: Tx, { types, definition, rid }: Added, change: CapabilityChange, { at, command_id }: When) => {
+  const { id: capability_id, capability_key } = definition
+  const { offers } = heldOf(tx)
+  const claimsOf = (offer: HeldOffer) => offers.claimed(offer, usesCapability(types)).claims
+  const [claimed] = offers
+    .withdrawn(rid)
+    .filter((one) => one.capability_id === capability_id && one.version === change.version && claimsOf(one) > 0)
+    .sort((a, b) => claimsOf(b) - claimsOf(a))
   const row: HeldOffer = {
-    provider_id: base32Id('prv'),
+    provider_id: claimed?.provider_id ?? base32Id('prv'),
     rid,
     capability_id,
     capability_key,
@@ -145,10 +150,10 @@ const add = (
     withdrawn_at: null,
     swept: false,
     last_command_id: command_id,
-    rev: 1,
+    rev: (claimed?.rev ?? 0) + 1,
     valid_from: at,
   }
-  heldOf(tx).offers.save(row)
+  offers.save(row)
   return { row, event: { provider: toldOf(capability_key, row), change: 'added' as const } }
 }
 

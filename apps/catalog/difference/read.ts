@@ -44,15 +44,15 @@ export const readDifference = async (
   const { place, size, turn } = openPage(deps, query, list, reader)
   const [after, held] = (place.key ?? []) as string[]
   const to = held ?? query.to ?? deps.clock.now().toISOString()
-  if (new Date(query.from) >= new Date(to)) throw invalid('from', 'must be earlier than to')
   const { row } = await findVisible(deps, resource_id, reader)
   const between = {
     rid: row.rid,
     containment_id: types.relationships.find(({ containment }) => containment)?.id ?? -1,
-    from: (await pastTime(deps, query.from, deps.config.history_d)) as string,
-    to: (await pastTime(deps, to)) as string,
+    from: (await pastTime(deps, query.from, deps.config.history_d, 'from')) as string,
+    to: (await pastTime(deps, to, undefined, 'to')) as string,
     most: MAX_MEMBERS + 1,
   }
+  if (new Date(between.from) >= new Date(between.to)) throw invalid('from', 'must be earlier than to')
   const { rows, items } = await affordable(
     deps.db.transaction(async (tx) => {
       if ((await countMembers(tx, between)) > MAX_MEMBERS)
@@ -117,12 +117,12 @@ const kindOf = (
   before: ResourceDocument | undefined,
   after: ResourceDocument | undefined,
 ): DifferenceItem['kind'] => {
-  if (before === undefined) return 'added'
   const ended = (document: ResourceDocument | undefined) => {
     const type = document && (types.version(type_id, document.type_version) ?? types.byId(type_id))
     return type !== undefined && isTerminal(type.lifecycle, document?.lifecycle_status ?? '')
   }
   if (ended(after) && !ended(before)) return 'removed'
+  if (before === undefined) return 'added'
   if (was_in !== is_in) return is_in ? 'moved_in' : 'moved_out'
   return before.parent_id === after?.parent_id ? 'changed' : 'moved'
 }

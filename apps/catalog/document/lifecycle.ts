@@ -43,10 +43,17 @@ export const PRESETS: Record<'managed' | 'record', Lifecycle> = {
 
 export const isTerminal = (lifecycle: Lifecycle, state: string): boolean => lifecycle.terminal.includes(state)
 
-/** The states to which this source may bring the resource now; an import may not have seen the states between. */
+/**
+ * The states to which this source may bring the resource now. An import may not have seen the states between, and its
+ * source may have put the resource back to the beginning: from there, all states are near again.
+ */
 const nextStates = (lifecycle: Lifecycle, from: string, by: ChangeSource): string[] => {
   const ways = lifecycle.transitions.filter((way) => way.by.includes(by))
-  if (by === 'import') return reachedFrom(from, ways).filter((state) => state !== from)
+  if (by === 'import') {
+    const onward = reachedFrom(from, ways)
+    const again = onward.length > 1 ? reachedFrom(lifecycle.initial, ways) : []
+    return [...new Set([...onward, ...again])].filter((state) => state !== from)
+  }
   return ways.filter((way) => way.from === from).map((way) => way.to)
 }
 

@@ -6,7 +6,7 @@ import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../../shared/contracts/imports/imports.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { asObject, type Causing, readAccess, type Write } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -18,7 +18,7 @@ import { insertNew, refuseForeignPlace, twinExists, twinOf } from '../resources/
 import { lockResource, lockToWrite } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
-import { refuseOwned, unstated } from '../rules/field-owners.ts'
+import { owns, refuseOwned, unstated } from '../rules/field-owners.ts'
 import { checkNotes, type Notes } from '../rules/notes.ts'
 import { differences } from './results.ts'
 
@@ -56,13 +56,21 @@ export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<
 
 const settleOpen = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
   const { known } = taking
+  const { found, missing } = edgesOf(item, known)
+  const { types } = taking.deps.registry
+  const isPlace = ({ type_key, direction }: RelationshipChange) =>
+    direction !== 'in' && types.relationship(type_key)?.containment === true
   const parent_id = parentOf(item, known)
-  const { found: edges, missing } = edgesOf(item, known)
   const mine = known.get(item.external_id)
   const resource_id = mine ?? (await adoptable(tx, taking, item, parent_id))
-  if (resource_id === undefined) return { ...(await create(tx, taking, item, parent_id, edges)), missing }
-  edges.unshift(...(await moved(tx, resource_id, parent_id)))
-  edges.push(...(await superfluous(tx, taking, resource_id, item)))
+  if (resource_id === undefined) return { ...(await create(tx, taking, item, parent_id, found)), missing }
+  const move = await moved(tx, resource_id, parent_id ?? found.find(isPlace)?.target_id)
+  const edges = [
+    // A place that the item states as an edge is already among its edges.
+    ...(parent_id === undefined ? move.filter(({ op }) => op === 'remove') : move),
+    ...found,
+    ...(await superfluous(tx, taking, resource_id, item)),
+  ]
   return { ...(await change(tx, taking, item, { resource_id, adopted: mine === undefined, edges })), missing }
 }
 
@@ -74,6 +82,10 @@ const settleEnded = async (tx: Tx, taking: Taking, item: ImportItem, resource_id
 
 const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: ReadonlyMap<string, string>) => {
   if (parent_external_id === undefined) return parent_id
+  if (parent_id !== undefined)
+    throw wrongAt('/parent_id', 'cannot be combined with parent_external_id', {
+      detail: 'An item names its container by parent_id or by parent_external_id, not by both.',
+    })
   const found = known.get(parent_external_id)
   if (found !== undefined) return found
   throw new AppError('validation_error', 'target_not_found', `${parent_external_id} has not been imported.`, {
@@ -282,17 +294,23 @@ const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): C
     annotations: item.annotations ?? {},
     desired_state: item.desired_state ?? {},
   })
-  const gone = request.options?.complete_fields ? unstated(row.field_owners, managerOf(request), before, stated) : {}
+  const manager = managerOf(request)
+  const complete = request.options?.complete_fields === true
+  const gone = complete ? unstated(row.field_owners, manager, before, stated) : {}
   const kept = asObject(mergePatch(before, gone))
   const { [MISSING_LABEL]: _, ...labels } = { ...asObject(kept.labels), ...item.labels } as Record<string, string>
   const notes: Partial<Notes> = {
     labels,
     annotations: { ...asObject(kept.annotations), ...item.annotations } as Record<string, string>,
-    ...(item.owner !== undefined && { owner: item.owner }),
+    ...(item.owner !== undefined
+      ? { owner: item.owner }
+      : complete && owns(row.field_owners, '/owner', manager) && { owner: null }),
     // A name is permanent (catalog.md 1): a new one in the source becomes the display name.
     ...(item.display_name !== undefined
       ? { display_name: item.display_name }
-      : item.name !== row.name.normalize('NFC') && { display_name: item.name }),
+      : item.name !== row.name.normalize('NFC')
+        ? { display_name: item.name }
+        : complete && owns(row.field_owners, '/display_name', manager) && { display_name: row.name }),
   }
   checkNotes(notes)
   return {

@@ -18,15 +18,16 @@ export const replyOf = (results: ImportResult[]): ImportReply => {
   return { results, counts: Object.fromEntries(counted) as Record<ImportOutcome, number> }
 }
 
-/** Two items with the same id but different content would overwrite each other at every repeat. */
+/** Two items with one id, or two edges to one target, would overwrite each other at every repeat if they differ. */
 export const refuseTwins = (items: readonly ImportItem[]): void => {
   const first = new Map<string, number>()
   const violations = items.flatMap((item, index): Violation[] => {
+    const edges = edgeTwins(item, `/items/${index}/relationships`)
     const before = first.get(item.external_id)
     if (before === undefined) first.set(item.external_id, index)
-    if (before === undefined || equalJson(items[before], item)) return []
+    if (before === undefined || equalJson(items[before], item)) return edges
     const message = `is also the id of item ${before}, which has other content`
-    return [{ pointer: `/items/${index}/external_id`, code: 'schema_violation', message }]
+    return [...edges, { pointer: `/items/${index}/external_id`, code: 'schema_violation', message }]
   })
   const [twin] = violations
   if (!twin) return
@@ -34,6 +35,18 @@ export const refuseTwins = (items: readonly ImportItem[]): void => {
     status: 400,
     violations: violations.slice(0, 100),
     hint: 'Send each object of the source once, or identically each time.',
+  })
+}
+
+const edgeTwins = ({ relationships = [] }: ImportItem, at: string): Violation[] => {
+  const first = new Map<string, number>()
+  return relationships.flatMap(({ properties = {}, ...edge }, index): Violation[] => {
+    const key = JSON.stringify([edge.type_key, edge.direction ?? 'out', edge.target_external_id, edge.target_id])
+    const before = first.get(key)
+    if (before === undefined) first.set(key, index)
+    if (before === undefined || equalJson(relationships[before]?.properties ?? {}, properties)) return []
+    const message = `contradicts the properties of edge ${before}, which has the same type and target`
+    return [{ pointer: `${at}/${index}/properties`, code: 'schema_violation', message }]
   })
 }
 

@@ -17,12 +17,13 @@ export const pastTime = async (
   { db, clock, config }: Uses<'db' | 'clock' | 'config'>,
   at: string | undefined,
   kept_d?: number,
+  name = 'at',
 ): Promise<string | undefined> => {
   if (at === undefined) return at
   const time = new Date(at).getTime()
   const asked = clock.now().getTime()
   if (kept_d !== undefined && time < asked - kept_d * DAY_MS) throw pruned(`The state at ${at}`)
-  if (time > asked) throw inFuture()
+  if (time > asked) throw inFuture(name)
   const until = performance.now() + config.stale_wait_ms
   for (;;) {
     // The clock is read before the locks: a later lock holder stamps a later time.
@@ -38,10 +39,10 @@ export const pastTime = async (
 const CLOCKS_DIFFER_MS = 50
 const SETTLE_POLL_MS = 20
 
-const inFuture = () =>
-  new AppError('validation_error', 'time_in_future', 'at is in the future.', {
-    violations: [{ pointer: '/querystring/at', code: 'time_in_future', message: 'is in the future' }],
-    hint: 'Leave at out to read the present.',
+const inFuture = (name: string) =>
+  new AppError('validation_error', 'time_in_future', `${name} is in the future.`, {
+    violations: [{ pointer: `/querystring/${name}`, code: 'time_in_future', message: 'is in the future' }],
+    hint: name === 'from' ? 'Compare with a time that has passed.' : `Leave ${name} out to read the present.`,
   })
 
 const unsettled = (observed: string, required: string) =>

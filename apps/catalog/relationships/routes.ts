@@ -8,7 +8,7 @@ import { routes } from '../../shared/http/routes.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { relationshipId, timeText } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
-import { asOf, openPage, valuesOf } from '../read/lists.ts'
+import { asOf, invalid, openPage, valuesOf } from '../read/lists.ts'
 import { pastTime, refuseBefore } from '../read/past.ts'
 import type { Side } from '../read/sides.ts'
 import { findVisible } from '../read/visible.ts'
@@ -33,7 +33,11 @@ export const relationshipsRoutes = routes<CatalogDeps, { side: Side }>('catalog'
       refuseBefore(row, at)
       const list = { route: 'relationships', resource_id: row.resource_id, direction, ...query }
       const relationship_types = valuesOf(query.relationship_types, 'relationship_types')
+      const stray = relationship_types?.find((key) => !types.relationship(key))
+      if (stray) throw invalid('relationship_types', `does not know ${stray}`)
       const peer_types = valuesOf(query.peer_types, 'peer_types')
+      const other = peer_types?.find((key) => !types.newest(key))
+      if (other) throw invalid('peer_types', `does not know ${other}`)
       const where = [
         accessSql(reader.access, types.topologyIds, 'n'),
         ...(direction && direction !== 'both' ? [edgeConditions.direction(direction)] : []),

@@ -4,6 +4,7 @@ import { allow, permissionMissing } from '../../shared/auth/http.ts'
 import { closed, PageQuery, ResourceParams } from '../../shared/contracts/catalog/common.ts'
 import {
   Accepted,
+  PATCH_OPERATIONS,
   ResourceCreate,
   ResourceList,
   ResourceListQuery,
@@ -15,6 +16,7 @@ import {
   WriteQuery,
 } from '../../shared/contracts/catalog/resources.ts'
 import { OptionalText } from '../../shared/contracts/shapes.ts'
+import { JSON_LIMITS } from '../../shared/data/json.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import {
   CommandHeaders,
@@ -148,6 +150,7 @@ export const resourceWrites = routes<CatalogDeps>('catalog', (app, { deps }) => 
     body: ResourcePatch,
     consumes: [MERGE_PATCH, JSON_PATCH],
     response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted },
+    config: { json_limits: { ...JSON_LIMITS, each: PATCH_OPERATIONS } },
     onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission(deps)],
     preHandler: guard,
     handler: async (req, reply) => {

@@ -18,6 +18,7 @@ const ownerOf = (owners: Owners, path: string): string | undefined => {
     if (at === '') return undefined
   }
 }
+export const owns = (owners: Owners, path: string, manager: string): boolean => ownerOf(owners, path) === manager
 const below = (owners: Owners, path: string): string[] => Object.keys(owners).filter((at) => at.startsWith(`${path}/`))
 const fieldsOf = (row: Owned): JsonObject =>
   Object.fromEntries(FIELDS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]]))) as JsonObject

@@ -32,7 +32,14 @@ export const createLedger = (before?: { fields: FieldFate[]; left_out: LeftOut[]
 }
 export type Ledger = ReturnType<typeof createLedger>
 
-const SECRET =
-  /pass(word|phrase|wd)|secret|token|private_?key|psk|preshared|credential|api_?key|access_?key|ciphertext|key_pem|kube_?config|connection_string|user_data/i
+const SECRET = new RegExp(
+  [
+    'pass(word|phrase|wd)|secret|token|psk|preshared|credential|bcrypt|plaintext|ciphertext|set_sensitive|sensitive_content',
+    '(private|api|access|auth|shared|account|client|signing|raw|master|primary|secondary)_?(read_?only_?)?(master_?)?key',
+    'key_pem|kube_?(admin_?)?config|connection_string|auth_?string|additional_headers',
+    '(user|custom)_?data|data_json|startup_script|pkcs12|_p12|pfx',
+  ].join('|'),
+  'i',
+)
 /** Whether a field's name suggests that it holds a secret. */
 export const isSecretName = (name: string): boolean => SECRET.test(name)

@@ -1,6 +1,6 @@
 import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import { isStorable } from '../../shared/data/json.ts'
-import { type Fields, isEmpty, isFields, isLabelKey } from './items.ts'
+import { type Fields, fieldsOf, isEmpty, isFields, isLabelKey } from './items.ts'
 import { isSecretName, type Ledger } from './loss.ts'
 
 /** Where the remaining fields of an item go: `attributes` of its type, or annotations with a prefix. */
@@ -30,13 +30,17 @@ export const withRest = (item: ImportItem, fields: Fields, rest: Rest): ImportIt
   const kept = readable(item, fields, rest)
   if (!rest.open) return withNotes(item, kept, rest)
   const attributes = stateOf(item, kept, rest, 'kept in attributes')
-  return Object.keys(attributes).length === 0 ? item : { ...item, desired_state: { ...item.desired_state, attributes } }
+  if (Object.keys(attributes).length === 0) return item
+  // What a rule or mapping has set itself stays.
+  const own = fieldsOf(item.desired_state?.attributes)
+  return { ...item, desired_state: { ...item.desired_state, attributes: { ...attributes, ...own } } }
 }
 
 /** Like `withRest`, for fields that the source observes: they become members of observed_state. */
 export const withObserved = (item: ImportItem, fields: Fields, rest: Rest): ImportItem => {
   const observed_state = stateOf(item, readable(item, fields, rest), rest, 'kept in observed_state')
-  return Object.keys(observed_state).length === 0 ? item : { ...item, observed_state }
+  if (Object.keys(observed_state).length === 0) return item
+  return { ...item, observed_state: { ...observed_state, ...item.observed_state } }
 }
 
 /** The fields that have a value and no secret. */
@@ -93,14 +97,15 @@ const bytes = (text: string): number => Buffer.byteLength(text)
 const lose = ({ external_id }: ImportItem, name: string, reason: string, { ledger, kind }: Rest): void =>
   ledger.field('lost', kind, name, reason.replace(/\d+ bytes/, 'bytes'), external_id)
 
-/** The value without members whose names suggest secrets, at any depth. */
+/** The value without members whose names suggest secrets, at any depth, and without the contents of Kubernetes Secrets. */
 const withoutSecrets = (value: unknown, path: string, item: ImportItem, rest: Rest): unknown => {
   if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, path, item, rest))
   if (!isFields(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, inner]) => {
       if (isEmpty(inner)) return inner === null ? [] : [[name, inner]]
-      if (isSecretName(name) && !rest.plain?.test(name) && !isFields(inner)) {
+      const held = value.kind === 'Secret' && /^((string|binary)?data|metadata)$/i.test(name)
+      if (held || (isSecretName(name) && !rest.plain?.test(name) && !isFields(inner))) {
         rest.ledger.field('withheld', rest.kind, `${path}${name}`, 'secret values are never read', item.external_id)
         return []
       }

@@ -41,10 +41,11 @@ const refuseForeign = async (tx: Tx, user_id: string, group: string | null): Pro
 export const createView = (
   deps: ChangeDeps,
   req: FastifyRequest,
-  { list, name, filters, group = null }: Static<typeof NewView>,
+  { list, name: given, filters, group = null }: Static<typeof NewView>,
 ) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     const { user_id } = req.caller
+    const name = given.normalize('NFC')
     await lockUser(tx, user_id)
     if ((await countViews(tx, user_id)) >= MOST)
       throw new AppError('validation_error', 'too_many_views', `You already have ${MOST} views, the most allowed.`, {
@@ -69,7 +70,8 @@ const lockOwn = async (tx: Tx, req: FastifyRequest, view_id: string): Promise<Sa
 export const changeView = (deps: ChangeDeps, req: FastifyRequest, view_id: string, patch: Static<typeof ViewPatch>) =>
   changeOnce(deps, req, { arming: false }, async (tx) => {
     const before = await lockOwn(tx, req, view_id)
-    const { name = before.name, filters = before.filters, group = before.group_key } = patch
+    const { filters = before.filters, group = before.group_key } = patch
+    const name = patch.name?.normalize('NFC') ?? before.name
     if (await isViewName(tx, req.caller.user_id, name, view_id)) throw known(name)
     if (group !== before.group_key) await refuseForeign(tx, req.caller.user_id, group)
     const row = await updateView(tx, view_id, { name, filters, group_key: group, version: before.version + 1 })

@@ -7,7 +7,7 @@ export type JsonLimits = {
   keys: number
   items: number
   string_bytes: number
-  /** For a document that is a list of documents (`{items: […]}`): how many. The other bounds then apply to each one. */
+  /** For a list of documents (`{items: […]}` or `[…]`): how many. The other bounds then apply to each one. */
   each?: number
 }
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
@@ -50,7 +50,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     } else if (char === 0x7d || char === 0x5d) {
       members.pop()
       expectKey = false
-    } else if (char === 0x2c && limits.each !== undefined && members.length === 2 && members[1] === null) {
+    } else if (char === 0x2c && limits.each !== undefined && isList(members)) {
       each += 1
       keys = 0
       items = 0
@@ -63,6 +63,10 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     if (items > limits.items) throw refuse('schema_violation', `The document has more than ${limits.items} items.`)
   }
 }
+
+/** Whether the list of documents is the innermost open part: the document itself or one of its members. */
+const isList = ([first, second, ...deeper]: readonly (Set<string> | null)[]): boolean =>
+  deeper.length === 0 && (second === undefined ? first === null : first !== null && second === null)
 
 /** Returns an error that names the text that is too long, as far as the document can be read. */
 const tooLong = (text: string, most: number): AppError => {

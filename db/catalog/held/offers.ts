@@ -15,24 +15,25 @@ export const createOffers = (
   fresh: ReadonlySet<string>,
   edges: { opened: readonly EdgeRow[]; history: readonly EdgeRow[] },
 ) => {
-  /** By owner: offers that are not withdrawn, by id. */
-  const open = new Map<string, readonly HeldOffer[]>()
+  /** By owner: its offers by id, also withdrawn ones that are claimed or were withdrawn here. */
+  const known = new Map<string, readonly HeldOffer[]>()
   /** By provider, as in the database. */
   const claims = new Map<string, Claims>()
   const pending = { offers: new Map<string, HeldOffer>(), offer_history: [] as object[] }
 
-  const of = (rid: string): readonly HeldOffer[] => {
-    const known = open.get(rid) ?? (fresh.has(rid) ? [] : undefined)
-    if (!known) throw new Unheld({ offers: [rid] })
-    return known
+  const all = (rid: string): readonly HeldOffer[] => {
+    const found = known.get(rid) ?? (fresh.has(rid) ? [] : undefined)
+    if (!found) throw new Unheld({ offers: [rid] })
+    return found
   }
   const save = (offer: HeldOffer): void => {
-    const others = of(offer.rid).filter(({ provider_id }) => provider_id !== offer.provider_id)
-    journal.put(open, offer.rid, offer.withdrawn_at === null ? [...others, offer].sort(byId) : others)
+    const others = all(offer.rid).filter(({ provider_id }) => provider_id !== offer.provider_id)
+    journal.put(known, offer.rid, [...others, offer].sort(byId))
     journal.put(pending.offers, offer.provider_id, offer)
   }
   return {
-    of,
+    of: (rid: string) => all(rid).filter(({ withdrawn_at }) => withdrawn_at === null),
+    withdrawn: (rid: string) => all(rid).filter(({ withdrawn_at }) => withdrawn_at !== null),
     save,
     /** Changes or withdraws an offer; its former state goes to history. */
     revise: (offer: HeldOffer, set: Partial<ProviderRow>, at: string): HeldOffer => {
@@ -57,9 +58,9 @@ export const createOffers = (
     },
     /** A resource that is locked again has its offers read again, unless they were changed here. */
     forget: (rid: string): void => {
-      if (![...pending.offers.values()].some((offer) => offer.rid === rid)) open.delete(rid)
+      if (![...pending.offers.values()].some((offer) => offer.rid === rid)) known.delete(rid)
     },
-    loaded: { offers: open, claims },
+    loaded: { offers: known, claims },
     pending,
   }
 }

@@ -7,7 +7,7 @@ import type { HeldEdge } from '../held/edges.ts'
 import type { Counted, Missing, NewName } from '../held/missing.ts'
 import { identityKey, nameKey } from '../held/names.ts'
 import type { Held } from '../held/rows.ts'
-import { openOffers } from '../providers.ts'
+import { heldOffersOf } from '../providers.ts'
 import { MAX_EDGES } from '../relationships/rows.ts'
 import {
   array,
@@ -261,7 +261,7 @@ export const loadChecks = async (tx: Tx, { loaded }: Held, rids: readonly string
 export const loadOffers = async (tx: Tx, { loaded }: Held, rids: readonly string[]): Promise<void> => {
   const unknown = rids.filter((rid) => !loaded.offers.has(rid))
   if (unknown.length === 0) return
-  const rows = await openOffers(tx, unknown)
+  const rows = await heldOffersOf(tx, unknown)
   for (const { provider_id, reserved, claims } of rows) loaded.claims.set(provider_id, { reserved, claims })
   const found = Map.groupBy(rows, ({ rid }) => rid)
   for (const rid of unknown) loaded.offers.set(rid, found.get(rid) ?? [])

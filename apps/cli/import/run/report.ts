@@ -170,15 +170,17 @@ const showProblems = (note: Note, problems: ImportResult[], types: ReadonlyMap<s
     note(`${what}: ${list.length} in all, such as ${list[0]?.external_id}: ${list[0]?.problem?.detail}`)
   if (problems.some(({ problem }) => CONTAINER.test(problem?.detail ?? '')))
     note('hint     --into ID names the container of items without one: a segment fits most types, a layer fits subnets')
+  if (problems.some(({ problem }) => problem?.code === 'already_exists'))
+    note('hint     --adopt takes over existing resources, such as the regions of another source, with their fields')
 }
 
+const shown = (value: unknown): string => (value === undefined ? 'none' : JSON.stringify(value))
 const showDiff = (print: (line: string) => void, results: ImportResult[]): void => {
   const lines = results.flatMap(({ external_id, outcome, diff }) =>
     outcome === 'created'
       ? [`  + add      ${external_id}`]
       : diff.map(
-          ({ path, before, after }) =>
-            `  ~ change   ${external_id}   ${path}   ${JSON.stringify(before)} -> ${JSON.stringify(after)}`,
+          ({ path, before, after }) => `  ~ change   ${external_id}   ${path}   ${shown(before)} -> ${shown(after)}`,
         ),
   )
   for (const line of lines.slice(0, MAX_SHOWN)) print(line)

@@ -4,7 +4,6 @@ import {
   type Container,
   type Fields,
   fieldsOf,
-  isEmpty,
   isFields,
   listOf,
   marksOf,
@@ -16,6 +15,7 @@ import { placeOf } from '../places.ts'
 import { withRest } from '../rest.ts'
 import { SourceError } from '../source.ts'
 import { cloudOf, type Mapped, RULES } from './rules.ts'
+import { withoutSecrets } from './secrets.ts'
 
 /** One instance of a managed resource, from a state file or from `terraform show -json`. */
 type Instance = { address: string; type: string; values: Fields; depends_on: string[] }
@@ -115,13 +115,18 @@ const targetsOf = (to: string, from: string, { found, known, instances }: Place)
 const IN_SEGMENT = /^infra\.(virtual_machine|cluster|database|volume|load_balancer|certificate)$/
 const IN_DATACENTER = /^infra\.(virtual_machine|cluster|database|volume|certificate)$/
 
+/** Zones named by a letter after their region: `eu-west-1a`, `europe-west4-b`. */
+const REGION_OF = /^(.*\d|.+(?=-))-?[a-z]$/
+
 /** Its subnet if that is also imported, otherwise the data center of its zone, otherwise below --into. */
 const containerOf = ({ values }: Instance, type_key: string, edges: string[], place: Place) => {
   const { found, options, segments } = place
   const segment = [values.subnet_id, ...edges].map((id) => segments.get(String(id))).find((id) => id !== undefined)
   if (segment && options.into !== undefined && IN_SEGMENT.test(type_key)) return { parent_external_id: segment }
-  const zone = textOf(values.availability_zone) ?? textOf(values.zone)
-  const region = textOf(values.region) ?? zone?.replace(/-?[a-z]$/, '')
+  const named = textOf(values.availability_zone) ?? textOf(values.zone)
+  const region = textOf(values.region) ?? textOf(values.location) ?? REGION_OF.exec(named ?? '')?.[1]
+  // Azure numbers the zones of each region.
+  const zone = /^\d+$/.test(named ?? '') ? `${region}-${named}` : named
   const at = IN_DATACENTER.test(type_key) ? placeOf(found, region, zone) : undefined
   if (at !== undefined) return { parent_external_id: at }
   return options.into === undefined || type_key === 'infra.endpoint' ? {} : below(options.into, type_key, place)
@@ -226,13 +231,3 @@ const shownIn = (module: Fields, found: Collected): Instance[] => {
 /** A mark may be nested deep inside: then the whole member is sensitive. */
 const isMarked = (mark: unknown): boolean =>
   mark === true || (typeof mark === 'object' && mark !== null && Object.values(mark).some(isMarked))
-
-/** Sensitive attributes are never read into an item. */
-const withoutSecrets = (type: string, values: Fields, sensitive: readonly string[], { ledger }: Collected): Fields =>
-  Object.fromEntries(
-    Object.entries(values).filter(([member, value]) => {
-      if (!sensitive.includes(member)) return true
-      if (!isEmpty(value)) ledger.field('withheld', type, member, 'the state marks it as sensitive', type)
-      return false
-    }),
-  )

@@ -286,8 +286,9 @@ export const PatchOperation = Type.Object({
   from: Type.Optional(Type.Unknown({ description: 'A pointer; read by move and copy.' })),
   value: Type.Optional(Type.Unknown()),
 })
+export const PATCH_OPERATIONS = 1000
 /** A merge patch (object) or a JSON patch (array), by Content-Type. */
-export const ResourcePatch = Type.Union([JsonObject, Type.Array(PatchOperation, { maxItems: 1000 })], {
+export const ResourcePatch = Type.Union([JsonObject, Type.Array(PatchOperation, { maxItems: PATCH_OPERATIONS })], {
   examples: [
     { labels: { environment: 'demo', team: 'search' }, expected_version: 1 },
     [{ op: 'add', path: '/owner', value: 'team-search' }],

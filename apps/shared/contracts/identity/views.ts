@@ -8,7 +8,7 @@ export const VIEW_LISTS = ['inbox', 'operations', 'resources'] as const
 export type ViewList = (typeof VIEW_LISTS)[number]
 
 const Name = text('Unhealthy in eu1', { minLength: 1, maxLength: 60, pattern: LINE })
-export const ViewFilters = Type.Record(Type.String({ pattern: '^[a-z_]{1,32}$' }), Type.String({ maxLength: 500 }), {
+export const ViewFilters = Type.Record(Type.String({ pattern: '^[a-z_]{1,32}$' }), Type.String({ maxLength: 2048 }), {
   additionalProperties: false,
   maxProperties: 10,
   description: 'The search parameters of the list, by name. The console leaves out those that it does not know.',

@@ -79,7 +79,8 @@ export const ImportOptions = Closed({
   ),
   complete_fields: Type.Optional(
     Type.Boolean({
-      description: 'Labels, annotations and desired_state that this source set and an item does not list are removed.',
+      description:
+        'Labels, annotations, desired_state and owner that this source set and an item does not list are removed; its display_name becomes the name.',
     }),
   ),
   force: Type.Optional(Type.Boolean({ description: 'Takes over fields and properties of edges that others set.' })),
