@@ -466,6 +466,20 @@ describe('interventions beside the end of a node', () => {
     expect(await intervene(path, { ...change, node_id: 'a' })).toMatchObject(notApplicable)
   })
 
+  it.each([
+    [{ junk: 1 }, '/nodes/b/with/junk'],
+    [{ delay_ms: 'soon' }, '/nodes/b/with/delay_ms'],
+    [{ delay_ms: -1 }, '/nodes/b/with/delay_ms'],
+    [{ outputs: 7 }, '/nodes/b/with/outputs'],
+  ])('rerun a node only with inputs that it could be planned with, not %j', async (input_overrides, pointer) => {
+    const { path } = await running({ a: 'succeeded', b: 'failed' }, work)
+    for (const more of [{}, { dry_run: true }])
+      expect(await p.as('olga').post(`${path}/nodes/b/retry`, { reason, input_overrides, ...more })).toMatchObject({
+        status: 422,
+        body: { code: 'parameters_invalid', violations: [{ pointer, code: 'inputs_invalid' }] },
+      })
+  })
+
   it('rerun a node with other inputs, behind the gate that had approved the first ones', async () => {
     const { path, operation_id } = await running({ a: 'succeeded', b: 'failed' }, work)
     await p.query(
