@@ -19,6 +19,7 @@ import {
   loadPages,
   looksAgain,
   showsAtRest,
+  tellsExpiry,
   undoesFirst,
   waitsForBound,
 } from './launch.ts'
@@ -95,6 +96,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.expires_unsaid = !tellsExpiry()
     state.opens_early = !waitsForBound()
     state.as_it_came = !goesByRows()
     state.trusts_answers = !asksAnew()
