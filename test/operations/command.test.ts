@@ -877,6 +877,13 @@ describe('interventions beside the end of a node', () => {
     const second = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
     const no = { round: 1, comment: 'no' }
     expect((await p.as('eva').post(`${path}/gates/${second.gate_id}/reject`, no)).body.status).toBe('rejected')
+    // Nothing of it has run.
+    expect(await approve('ada', second.gate_id, await p.seen(operation_id, second.gate_id))).toMatchObject(
+      refusal('gate_not_waiting', 'already_decided', 409),
+    )
+    const { body: rejected } = await p.as('ada').get(`${path}/gates/${second.gate_id}`)
+    expect(rejected).toMatchObject({ consumed_at: null })
+    expect(rejected.allowed_actions[0]).toMatchObject({ allowed: false, reason_code: 'already_decided' })
     expect(await command(second.intervention_id)).toMatchObject({ status: 'withdrawn' })
     const third = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
     await p.query(`update operations.gates set deadline_at = now() - interval '1 s' where gate_id = $1`, [
