@@ -53,7 +53,7 @@ import { createFace, nodeView, stateView } from './view.ts'
 const command = defineSignal<[CommandMessage]>(COMMAND_SIGNAL)
 const stateQuery = defineQuery<unknown>(STATE_QUERY)
 const nodeQuery = defineQuery<unknown, [string]>(NODE_QUERY)
-const refuseQuery = defineQuery<unknown, [Asked]>(REFUSE_QUERY)
+const refuseQuery = defineQuery<unknown, [Asked?]>(REFUSE_QUERY)
 const DESCRIBED = {
   command: { description: 'A decided command. Postgres has accepted it; the relay sends it in the order of seq.' },
   state: { description: 'Status, counts, what it waits for, what is in flight, the last command taken.' },
