@@ -494,7 +494,8 @@ it.each([
   ['a condition that cannot be read', { expect: '(((' }, 'expression_error'],
   ['such a condition for its poll', { poll: { request: { method: 'GET', url: '/' }, until: ')' } }, 'expression_error'],
 ])('sends nothing for %s', async (_what, values, kind) => {
-  const request = 'request' in values || Object.keys(values).length === 0 ? {} : { request: { method: 'POST', url: base } }
+  const request =
+    'request' in values || Object.keys(values).length === 0 ? {} : { request: { method: 'POST', url: base } }
   expect((await run({ ...request, ...values })).result).toMatchObject({ status: 'failed', class: kind })
   expect(seen).toEqual([])
 })

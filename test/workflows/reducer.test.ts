@@ -742,7 +742,11 @@ describe('reducer', () => {
       }
       const recorded = (status: 'waiting' | 'expired', deadline_at: string | null = null): Event => {
         const gates = [{ gate_id: 'g0', round: 1, status, deadline_at }]
-        return { type: 'recorded', at: world.now, result: { record_seq: s.record_seq, gates, whens: {}, control: null } }
+        return {
+          type: 'recorded',
+          at: world.now,
+          result: { record_seq: s.record_seq, gates, whens: {}, control: null },
+        }
       }
       const waits = ['Gate g0 waits for a decision.']
       saying({ type: 'due', at: world.now })

@@ -67,7 +67,9 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
   const sound = checkSoundness(nodes, gates, { ...context.limits, programs, hasPool }, (id) => known.has(id))
   const reached = reachedBy(running, patched, brought)
   violations.push(
-    ...sound.filter((found) => !isPast(found, running.begun, edit.touched)).map((found) => ofCompensation(found, running.begun)),
+    ...sound
+      .filter((found) => !isPast(found, running.begun, edit.touched))
+      .map((found) => ofCompensation(found, running.begun)),
     ...weakened(running, nodes, reached),
   )
   for (const { preview, node_id } of unshownPreviews(gates, nodes, brought, running.nodes))
