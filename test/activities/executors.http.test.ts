@@ -484,3 +484,18 @@ describe('destinations', () => {
     expect(() => loadPolicy(join(folder, 'missing.yaml'))).toThrow(/missing\.yaml/)
   })
 })
+
+it.each([
+  ['no request', {}, 'refused'],
+  ['a request that is null', { request: null }, 'refused'],
+  ['a request without a url', { request: { method: 'POST' } }, 'refused'],
+  ['an empty poll', { poll: {} }, 'refused'],
+  ['a poll that is null', { poll: null }, 'refused'],
+  ['a condition that cannot be read', { expect: '(((' }, 'expression_error'],
+  ['such a condition for its poll', { poll: { request: { method: 'GET', url: '/' }, until: ')' } }, 'expression_error'],
+])('sends nothing for %s', async (_what, values, kind) => {
+  const request =
+    'request' in values || Object.keys(values).length === 0 ? {} : { request: { method: 'POST', url: base } }
+  expect((await run({ ...request, ...values })).result).toMatchObject({ status: 'failed', class: kind })
+  expect(seen).toEqual([])
+})

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { passOverFreezes } from '../../apps/operations/calendar/over.ts'
 import { createDriftWatch, rethrow } from '../../apps/operations/upkeep/drift.ts'
+import { verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { compileCel } from '../../apps/shared/expressions/cel.ts'
 import { until } from '../support/until.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
@@ -64,16 +65,18 @@ describe('a freeze that a person makes', () => {
     const pass = () => passOverFreezes(p.deps, () => undefined)
     const overs = {
       ended: () => p.as('eva').post(end('ended'), {}),
-      past: () =>
-        p.query(
-          `with past as (
-             update operations.calendar_entries set entry = jsonb_set(entry, '{to}', to_jsonb(now() - interval '1 s')) where freeze_id = 'past')
-           update operations.operation_control set calendar = jsonb_set(calendar, '{freezes,past,to}', to_jsonb(now() - interval '1 s'))
-           where calendar #> '{freezes,past}' is not null`,
-        ),
+      // Nothing changes for an operation once the freeze that was overridden for it ends.
+      overridden: async (operation_id: string) => {
+        const asked = { type: 'override_freeze', payload: { freeze_id: 'overridden' }, reason: 'a test' }
+        must(await p.as('both').post(`/v1/operations/${operation_id}/interventions`, asked), 201, 202)
+        must(await p.as('eva').post(end('overridden'), {}), 200)
+      },
+      past: async () => {},
     }
     for (const [freeze_id, over] of Object.entries(overs)) {
-      must(await p.as('olga').post('/v1/freezes', freeze(freeze_id)), 201)
+      const soon = new Date(Date.now() + 10_000).toISOString()
+      const made = freeze(freeze_id, freeze_id === 'past' ? { to: soon } : {})
+      must(await p.as('olga').post('/v1/freezes', made), 201)
       const running = await operationOn(p, 'rack')
       const { operation_id } = running
       const [{ gate_id }] = (await p.query('select gate_id from operations.gates where operation_id = $1', [
@@ -81,8 +84,8 @@ describe('a freeze that a person makes', () => {
       ])) as [{ gate_id: string }]
       await p.openGate(operation_id, gate_id)
       const read = async () => must(await p.as('vic').get(`/v1/operations/${operation_id}/gates/${gate_id}`), 200).body
-      expect([await pass(), (await read()).status]).toEqual([0, 'waiting'])
-      await over()
+      if (freeze_id !== 'past') expect([await pass(), (await read()).status]).toEqual([0, 'waiting'])
+      await over(operation_id)
       await until(async () => {
         await pass()
         return (await read()).status === 'approved'
@@ -100,6 +103,9 @@ describe('a freeze that a person makes', () => {
         [operation_id],
       )
       expect(sent).toEqual([{ status: 'approved' }])
+      const file = must(await p.as('aud').get(`/v1/operations/${operation_id}/evidence?format=jsonl`), 200).text
+      const { keys } = must(await p.as('vic').get('/v1/evidence/keys'), 200).body
+      expect(verifyEvidence(Buffer.from(file), keys)).toMatchObject({ counted: true, decisions: 1 })
       await running.release()
     }
   })

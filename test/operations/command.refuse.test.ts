@@ -79,7 +79,7 @@ it('answers like a dry run: running, blocked, paused, canceling and ended', asyn
   const path = `/v1/operations/${operation_id}`
   const handle = temporal.workflow.getHandle(operation_id)
   type Told = { category: string; code: string; detail: string } | null
-  const ask = (asked: object) => handle.query<Told, [object]>(REFUSE_QUERY, asked)
+  const ask = (...asked: object[]) => handle.query<Told, object[]>(REFUSE_QUERY, ...asked)
   const seen = new Map<string, Set<string>>()
   const compare = async (when: string) => {
     const { round } = await p.seen(operation_id, 'go')
@@ -103,6 +103,7 @@ it('answers like a dry run: running, blocked, paused, canceling and ended', asyn
   await until(async () => (await stateOf('boom')) === 'failed', { timeout_ms: 30_000 })
   await until(async () => (await p.as('eva').get(`${path}/gates/go`)).body.status === 'waiting', { timeout_ms: 30_000 })
   await compare('running')
+  expect(await ask()).toMatchObject({ detail: expect.stringContaining('Name a command') })
   expect((await p.as('both').post(`${path}/pause`, { reason })).status).toBe(200)
   await reaches('paused')
   await compare('paused')

@@ -466,6 +466,20 @@ describe('interventions beside the end of a node', () => {
     expect(await intervene(path, { ...change, node_id: 'a' })).toMatchObject(notApplicable)
   })
 
+  it.each([
+    [{ junk: 1 }, '/nodes/b/with/junk'],
+    [{ delay_ms: 'soon' }, '/nodes/b/with/delay_ms'],
+    [{ delay_ms: -1 }, '/nodes/b/with/delay_ms'],
+    [{ outputs: 7 }, '/nodes/b/with/outputs'],
+  ])('rerun a node only with inputs that it could be planned with, not %j', async (input_overrides, pointer) => {
+    const { path } = await running({ a: 'succeeded', b: 'failed' }, work)
+    for (const more of [{}, { dry_run: true }])
+      expect(await p.as('olga').post(`${path}/nodes/b/retry`, { reason, input_overrides, ...more })).toMatchObject({
+        status: 422,
+        body: { code: 'parameters_invalid', violations: [{ pointer, code: 'inputs_invalid' }] },
+      })
+  })
+
   it('rerun a node with other inputs, behind the gate that had approved the first ones', async () => {
     const { path, operation_id } = await running({ a: 'succeeded', b: 'failed' }, work)
     await p.query(
@@ -863,6 +877,13 @@ describe('interventions beside the end of a node', () => {
     const second = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
     const no = { round: 1, comment: 'no' }
     expect((await p.as('eva').post(`${path}/gates/${second.gate_id}/reject`, no)).body.status).toBe('rejected')
+    // Nothing of it has run.
+    expect(await approve('ada', second.gate_id, await p.seen(operation_id, second.gate_id))).toMatchObject(
+      refusal('gate_not_waiting', 'already_decided', 409),
+    )
+    const { body: rejected } = await p.as('ada').get(`${path}/gates/${second.gate_id}`)
+    expect(rejected).toMatchObject({ consumed_at: null })
+    expect(rejected.allowed_actions[0]).toMatchObject({ allowed: false, reason_code: 'already_decided' })
     expect(await command(second.intervention_id)).toMatchObject({ status: 'withdrawn' })
     const third = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
     await p.query(`update operations.gates set deadline_at = now() - interval '1 s' where gate_id = $1`, [

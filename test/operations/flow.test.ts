@@ -537,7 +537,7 @@ describe('a running graph', () => {
       status: 409,
       body: { category: 'invalid_state_transition', code: 'patch_closed' },
     })
-    const own = (await propose(limits, 2)).body
+    const own = (await propose([{ op: 'set_limits', max_parallel: 4 }], 2)).body
     expect(await p.as('olga').post(`${path}/patches/${own.patch_id}/reject`, { comment: 'no' })).toMatchObject({
       body: { status: 'withdrawn' },
     })

@@ -305,6 +305,10 @@ describe('one operation', () => {
       status: 404,
       body: { category: 'not_found', code: 'plan' },
     })
+    expect(await p.as('vic').get(`/v1/operations/${operation_id}/graph?revision=99999999999`)).toMatchObject({
+      status: 400,
+      body: { category: 'validation_error', violations: [{ pointer: '/revision' }] },
+    })
   })
 
   it('has a graph of one moment: a change between two of its statements is in all of them or in none', async () => {

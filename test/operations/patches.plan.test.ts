@@ -79,6 +79,27 @@ const propose = (path: string, changes: unknown[], more: Record<string, unknown>
 const approve = (path: string, { body }: Reply, by: 'ivo' | 'eva' | 'ada') =>
   p.as(by).post(`${path}/patches/${body.patch_id}/approve`, { reviewed_digest: body.digest })
 
+describe('a patch', () => {
+  it.each([
+    ['gives a node the value it has', [{ op: 'update_node', node_id: 'b', set: { name: 'b' } }]],
+    ['gives a node the inputs it has', [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 1 } } }]],
+    ['removes what it adds', [add(look('x')), { op: 'remove_node', node_id: 'x' }]],
+    ['adds a dependency that exists', [{ op: 'add_dependency', node_id: 'b', depends_on: 'a' }]],
+    ['takes back its own change', [3, 2].map((max_parallel) => ({ op: 'set_limits', max_parallel }))],
+  ])('that %s is refused, and holds no node', async (_what, changes) => {
+    const nodes = [look('a'), look('b', { name: 'b', with: { delay_ms: 1 }, depends_on: ['a'] })]
+    const gates = [{ gate_id: 'go', policy: netops, guards: ['b'] }]
+    const { path } = await started({ nodes, gates }, { constraints: { max_parallel: 2 } })
+    const refused = await propose(path, changes)
+    expect(problem(refused)).toBe('422 patch_not_applicable/unsound')
+    expect(refused.body.violations).toEqual([
+      { pointer: '/changes', code: 'nothing_changes', message: 'leave the graph as it is' },
+    ])
+    // A later one may touch the node, so none holds it.
+    must(await propose(path, [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 2 } } }]), 201, 202)
+  })
+})
+
 describe('a patch beside a gate', () => {
   const guarded = async (more: { target?: boolean } = {}) => {
     const target = more.target === false ? undefined : host()

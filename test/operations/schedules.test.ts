@@ -675,7 +675,13 @@ describe('a schedule', () => {
 describe('a schedule that waits for a webhook', () => {
   const hooked = (webhook: Record<string, unknown> = { signature: 'standard' }) => made({ when: { webhook } })
   const secretOf = async (id: string, body = {}, options = {}) =>
-    must(await p.as('olga').post(`/v1/schedules/${id}/secret`, body, options), 200).body
+    await p
+      .as('olga')
+      .post(`/v1/schedules/${id}/secret`, body, options)
+      .then((reply) => {
+        expect(reply.headers.get('cache-control')).toBe('no-store')
+        return must(reply, 200).body
+      })
   const bytes = (secret: string) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   const deliver = async (id: string, body: string, headers: Record<string, string>) => {
     const url = `${p.running[0]?.url}/v1/hooks/${id}`

@@ -731,6 +731,33 @@ describe('reducer', () => {
       expect([s.nodes[0]?.state, retry()]).toEqual(['gated', undefined])
     })
 
+    it('expired and holds its node is reported as such, though nothing else follows', () => {
+      const nodes = [{ ...one, tries: 1, deps: [], gates: [true] }]
+      const spec = { nodes, gates: ['hold' as const], max_parallel: 1, pause_on_failure: false }
+      const world = new World([pageOf({ ...spec, failure_budget: null, deadline: null })])
+      const s = start('op', world.pages, world.command('start', {}), world.now)
+      const saying = (event: Event) => {
+        const batches = step(s, event).effects.flatMap((effect) => (effect.type === 'record' ? [effect.batch] : []))
+        return batches.map(({ report }) => report.blocked_on.map(({ message }) => message))
+      }
+      const recorded = (status: 'waiting' | 'expired', deadline_at: string | null = null): Event => {
+        const gates = [{ gate_id: 'g0', round: 1, status, deadline_at }]
+        return {
+          type: 'recorded',
+          at: world.now,
+          result: { record_seq: s.record_seq, gates, whens: {}, control: null },
+        }
+      }
+      const waits = ['Gate g0 waits for a decision.']
+      saying({ type: 'due', at: world.now })
+      expect(saying(recorded('waiting', new Date(world.now + 2000).toISOString()))).toEqual([waits])
+      saying(recorded('waiting', new Date(world.now + 2000).toISOString()))
+      world.now += 2000
+      expect(saying({ type: 'due', at: world.now })).toEqual([waits])
+      expect(saying(recorded('expired'))).toEqual([['Gate g0 expired.']])
+      expect(saying(recorded('expired'))).toEqual([])
+    })
+
     it('rejected before an attempt on its way has claimed fails the node', () => {
       const { world, s, take, run } = begin()
       take({

@@ -14,8 +14,11 @@ const bookkeeping = ({ bookkeeping_queue }: OperationInput) =>
 
 const local = proxyLocalActivities<Local>({ startToCloseTimeout: '10s', retry: patient })
 
-/** Whether a gate opens only once all outputs that it binds have arrived. Such operations have all older changes. */
-export const waitsForBound = (): boolean => patched('wait-for-bound')
+/** Whether the expiry of a gate is reported at once. Such operations have all older changes. */
+export const tellsExpiry = (): boolean => patched('tell-expiry')
+
+/** Whether a gate opens only once all outputs that it binds have arrived. */
+export const waitsForBound = (): boolean => tellsExpiry() || patched('wait-for-bound')
 
 /** Whether an undo, a retry and a deadline count as they were decided. */
 export const goesByRows = (): boolean => waitsForBound() || patched('as-decided')

@@ -38,7 +38,8 @@ const COOLOFF_S = 60
  * (operations.md 8) to the workflow's state. Only the API knows who may give the command, the digests that were read,
  * and what only the rows hold (leases, heartbeats, calendar).
  */
-export const refusalOf = (s: State, asked: Asked, now: number): RefusalCode | undefined => {
+export const refusalOf = (s: State, asked: Asked | undefined, now: number): RefusalCode | undefined => {
+  if (!asked) return unknown('Name a command, such as {"kind": "retry", "node_id": "a"}.')
   const facts = factsOf(s)
   switch (asked.kind) {
     case 'pause':

@@ -175,6 +175,7 @@ const ONCE: Partial<Record<NodeState, number>> = {
 /** None of the ways in which operations that began under older code continue. */
 const AS_NEW = {
   closes_apart: false,
+  expires_unsaid: false,
   opens_early: false,
   gates_once: false,
   starts_early: false,

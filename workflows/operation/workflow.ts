@@ -19,6 +19,7 @@ import {
   loadPages,
   looksAgain,
   showsAtRest,
+  tellsExpiry,
   undoesFirst,
   waitsForBound,
 } from './launch.ts'
@@ -52,7 +53,7 @@ import { createFace, nodeView, stateView } from './view.ts'
 const command = defineSignal<[CommandMessage]>(COMMAND_SIGNAL)
 const stateQuery = defineQuery<unknown>(STATE_QUERY)
 const nodeQuery = defineQuery<unknown, [string]>(NODE_QUERY)
-const refuseQuery = defineQuery<unknown, [Asked]>(REFUSE_QUERY)
+const refuseQuery = defineQuery<unknown, [Asked?]>(REFUSE_QUERY)
 const DESCRIBED = {
   command: { description: 'A decided command. Postgres has accepted it; the relay sends it in the order of seq.' },
   state: { description: 'Status, counts, what it waits for, what is in flight, the last command taken.' },
@@ -95,6 +96,7 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
     state = orTell(() =>
       carried ? restore(carried, pages, Date.now()) : start(input.operation_id, pages, input.start, Date.now()),
     )
+    state.expires_unsaid = !tellsExpiry()
     state.opens_early = !waitsForBound()
     state.as_it_came = !goesByRows()
     state.trusts_answers = !asksAnew()

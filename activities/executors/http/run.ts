@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from 'undici'
 import { retryAfterMs } from '../../../apps/shared/contracts/client/problem.ts'
-import { readPointer } from '../../../apps/shared/data/pointer.ts'
+import { isObject, readPointer } from '../../../apps/shared/data/pointer.ts'
 import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
@@ -31,13 +31,27 @@ export const createHttp = (policy: ExecutorPolicy): Executor => {
     name: 'http',
     run: async (context) => {
       try {
-        return await run(context, context.with as With, agentOf(context.pool))
+        const values = context.with as With
+        const refused = context.resume ? undefined : refuseMalformed(values)
+        return refused ?? (await run(context, values, agentOf(context.pool)))
       } catch (error) {
         if (error instanceof CelError) return failed('expression_error', error.message)
         throw error
       }
     },
   }
+}
+
+/** Inputs may come from another node's outputs. Nothing is sent unless its answer can be judged. */
+const refuseMalformed = ({ request, poll, expect, fail_if }: With): ExecutorResult | undefined => {
+  const isUsable = (value: unknown) =>
+    isObject(value) && typeof value.method === 'string' && typeof value.url === 'string'
+  const polls = poll === undefined || (isObject(poll) && isUsable(poll.request) && poll.until !== undefined)
+  if (!isUsable(request) || !polls)
+    return failed('refused', `The inputs have no valid ${polls ? 'request' : 'poll'}. Nothing was sent.`)
+  for (const source of [expect, fail_if, poll?.until, poll?.fail_if])
+    if (source !== undefined) compileCel(String(source), ['response'])
+  return undefined
 }
 
 const run = async (context: ExecutorContext, values: With, agent: Agent): Promise<ExecutorResult> => {

@@ -167,7 +167,7 @@ const keysIn = (file: string): unknown => {
     return JSON.parse(read(file).toString('utf8'))
   } catch (error) {
     if (error instanceof CliError) throw error
-    throw usageError(`${file} is not JSON: ${(error as Error).message}`)
+    throw usageError(`${file} is not JSON, so it holds no keys. "signalbox evidence keys" prints them.`)
   }
 }
 

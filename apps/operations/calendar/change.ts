@@ -3,7 +3,7 @@ import { type Queryable, updateRows } from '../../../db/client.ts'
 import { operation_control } from '../../../db/operations/tables/index.ts'
 import { refusePause } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
-import type { FrozenSpan, OperationCalendar } from '../../shared/data/calendar.ts'
+import { type FrozenSpan, freezeEnds, type OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Command, Steps, Subject } from '../command/command.ts'
 import type { PolicyDeps, Uses } from '../deps.ts'
@@ -34,7 +34,7 @@ export const calendarSteps = (
     const statement = `The calendar of the operation changed: ${words.join(', ') || 'other windows'}`
     return {
       payload: { entry_ids: [...held, ...lifted] },
-      events: [said(command, command_id, 'calendar.changed', statement, effect)],
+      events: [said(command, command_id, 'calendar.changed', statement, effect, { freezes: freezeEnds(next) })],
       effect,
     }
   })

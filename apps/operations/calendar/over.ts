@@ -67,7 +67,7 @@ const overSteps = (deps: FreezeDeps, command: Command, { gate_id, round, freeze_
       )
     const statement = `Gate ${gate_id} approved in round ${round}: the freeze ${freeze_id} is over`
     const data = { round, freeze_id, digest: row.gate.digest }
-    const decided = { command, command_id, row, status: 'approved' as const, statement, data }
+    const decided = { command, command_id, row, status: 'approved' as const, statement, data, freeze_id }
     const before = { status: row.gate.status, round }
     const effect = { freeze_id }
     return { object: `gate:${operation_id}/${gate_id}`, before, effect, ...(await decideAlone(tx, decided)) }

@@ -64,7 +64,7 @@ export const castVote = async (
   if (own?.decision === vote.decision && status === 'waiting' && lost.length === 0)
     return { payload: null, events: [], effect }
 
-  const used = gate.kind === 'intervention' && { consumed_at: NOW }
+  const used = gate.kind === 'intervention' && status === 'approved' && { consumed_at: NOW }
   const set = status === 'waiting' ? {} : { ...decidedColumns(command, command_id, status, gate.digest), ...used }
   const gone = lost.map(({ user_id }) => user_id)
   const writes = [

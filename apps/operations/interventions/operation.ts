@@ -8,7 +8,7 @@ import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import { refuseOperationIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type { OperationIntervention } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
-import { isFrozen } from '../../shared/data/calendar.ts'
+import { freezeEnds, isFrozen } from '../../shared/data/calendar.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
@@ -78,6 +78,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     if (!freeze || !isFrozen(freeze, Date.parse(now)))
       throw notApplicable(`No freeze "${freeze_id}" holds this operation now.`)
     const { approvers } = freeze
+    const { [freeze_id]: _, ...freezes } = freezeEnds(control?.calendar ?? null)
     if (approvers.length > 0 && !approvers.some((group) => groups.includes(group)))
       throw new AppError(
         'policy_denied',
@@ -94,6 +95,7 @@ const ACTS: Record<OperationIntervention, Act> = {
       events: [{ type: 'freeze.overridden', data: { freeze_id, until: freeze.to } }],
       set: { exceptions: [...subject.exceptions, exception] },
       exception: true,
+      freezes,
       overrides: { freeze: pick(freeze, 'from', 'to', 'approvers') },
       statement: `override_freeze: ${freeze_id}, which lasts until ${freeze.to}`,
       data: { freeze_id },

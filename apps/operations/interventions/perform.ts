@@ -46,7 +46,11 @@ export const decisionOf = (
         evidence: {
           kind: done.exception ? 'exception' : 'command',
           statement: `${command.actor.name}: ${done.statement}`,
-          subject: { ...of, ...(done.involved && { involved: done.involved }) },
+          subject: {
+            ...of,
+            ...(done.involved && { involved: done.involved }),
+            ...(done.freezes && { freezes: done.freezes }),
+          },
           subject_digest: digest({ command_id, type, payload, reason: command.reason }),
         },
       },

@@ -27,6 +27,8 @@ export type Intervened = {
   exception?: boolean
   /** The people who take part in the operation because of it. */
   involved?: string[]
+  /** The freezes that still hold the operation. */
+  freezes?: Record<string, string>
   node_id?: string
   gate_id?: string
   /** The state that it overrides: a second person reads it, and agrees to no other. */

@@ -129,7 +129,8 @@ const readRoutes = (app: Router, deps: Deps) => {
     params: DestinationParams,
     response: { 200: SecretView },
     preHandler: allow('self', { kind: 'R' }),
-    handler: async ({ caller, query, params: { destination_id } }) => {
+    handler: async ({ caller, query, params: { destination_id } }, reply) => {
+      reply.header('cache-control', 'no-store')
       const found = await getDestination(deps.db, destination_id)
       if (found?.owner !== ownerOf(caller, query.group) || !found.secret) throw notFound('destination', destination_id)
       const secret = deps.notifyKeys.open(destination_id, found.secret)

@@ -10,6 +10,7 @@ import { listReleased, setLeaseState, takeLeases } from '../../../db/operations/
 import { countForStop, listCompensations, listStartable } from '../../../db/operations/nodes/rows.ts'
 import { supersede } from '../../../db/operations/operations/undo.ts'
 import { closePatches } from '../../../db/operations/patches/rows.ts'
+import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
 import { operation_control, operations } from '../../../db/operations/tables/index.ts'
 import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
@@ -255,6 +256,7 @@ export const said = (
   type: string,
   statement: string,
   data: Record<string, unknown> = {},
+  more: Pick<EvidenceSubject, 'freezes'> = {},
 ): TimelineEvent => ({
   type,
   actor: command.actor,
@@ -264,7 +266,7 @@ export const said = (
   evidence: {
     kind: 'command',
     statement,
-    subject: { type: 'operation', id: command.operation_id },
+    subject: { type: 'operation', id: command.operation_id, ...more },
     subject_digest: digest({ command_id, kind: command.kind, reason: command.reason, data }),
   },
 })

@@ -6,7 +6,7 @@ import { type Intent, moveIntent, movePlan, type Plan } from '../../../db/operat
 import type { Place } from '../../shared/auth/scope.ts'
 import { type PlanGraph, partiesOf } from '../../shared/contracts/operations/graph.ts'
 import type { Rehearsal, StartBody } from '../../shared/contracts/operations/plans.ts'
-import type { OperationCalendar } from '../../shared/data/calendar.ts'
+import { freezeEnds, type OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -108,7 +108,7 @@ const rowsOf = (
 const eventsOf = (
   { operation_id, actor }: Command,
   { plan, intent }: StartSubject,
-  { body, pins, command_id, blockers }: Starting,
+  { body, pins, command_id, blockers, calendar }: Starting,
   constraints: ReturnType<typeof constraintsOf>,
 ): TimelineEvent[] => {
   const { document } = plan
@@ -151,6 +151,7 @@ const eventsOf = (
           starter: actor.id,
           involved: partiesOf(intent.requester, actor),
           rules: document.gates.map(rulesOf),
+          freezes: freezeEnds(calendar),
         },
         subject_digest: digest(start),
       },

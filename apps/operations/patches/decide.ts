@@ -12,11 +12,13 @@ import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import type { PatchChange, RejectPatchBody } from '../../shared/contracts/operations/patches.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { pick } from '../../shared/data/pick.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, type Violation } from '../../shared/errors.ts'
 import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
+import { inRankOrder } from '../graph/graph.ts'
 import { refuseOn } from '../operations/control.ts'
+import { resultHash } from '../planner/patch.diff.ts'
 import { secretViolations } from '../planner/plan.ts'
 import { lookAhead, notApplicable, type Outlook, refuseBound, refuseTouched, requirePatch } from '../plans/ahead.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -51,7 +53,12 @@ export const soundOutlook = async (
   return outlook
 }
 
-const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
+/** Without an effect, a patch would only hold nodes and ask people in vain. */
+const UNCHANGED: Violation = { pointer: '/changes', code: 'nothing_changes', message: 'leave the graph as it is' }
+
+const refuseUnsound = ({ running, patched, result_hash }: Outlook): void => {
+  const isSame = result_hash === resultHash({ ...running, nodes: inRankOrder(running.nodes), gates: bare(running) })
+  const violations = isSame ? [...patched.violations, UNCHANGED] : patched.violations
   const [first] = violations
   if (!first) return
   throw new AppError(
@@ -61,6 +68,8 @@ const refuseUnsound = ({ patched: { violations } }: Outlook): void => {
     { violations: violations.slice(0, SHOWN_VIOLATIONS) },
   )
 }
+
+const bare = ({ gates }: Outlook['running']) => gates.map(({ status: _, ...gate }) => gate)
 
 /** A pool may resolve only secrets that the plan could have named: the preview's rule, applied to the new steps. */
 const refuseSecretsOf = ({ mayResolve }: Uses<'mayResolve'>, { patched }: Outlook): void => {

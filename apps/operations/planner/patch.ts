@@ -67,7 +67,9 @@ export const applyPatch = (running: Running, changes: readonly PatchChange[], co
   const sound = checkSoundness(nodes, gates, { ...context.limits, programs, hasPool }, (id) => known.has(id))
   const reached = reachedBy(running, patched, brought)
   violations.push(
-    ...sound.filter((found) => !isPast(found, running.begun)).map((found) => ofCompensation(found, running.begun)),
+    ...sound
+      .filter((found) => !isPast(found, running.begun, edit.touched))
+      .map((found) => ofCompensation(found, running.begun)),
     ...weakened(running, nodes, reached),
   )
   for (const { preview, node_id } of unshownPreviews(gates, nodes, brought, running.nodes))
@@ -108,9 +110,11 @@ const bindBrought = (
   return bound.map((gate) => ({ ...gate, ...kept.get(gate.gate_id), guards: gate.guards }))
 }
 
-/** Rules for inputs may be newer than a node that has begun: it can no longer change, so it refuses no patch. */
-const isPast = ({ code, pointer }: Violation, begun: ReadonlySet<string>): boolean =>
-  code === 'inputs_invalid' && begun.has(pointer.split('/')[2] ?? '')
+/** Rules for inputs may be newer than a node that has begun: it refuses only a retry that replaces its inputs. */
+const isPast = ({ code, pointer }: Violation, begun: ReadonlySet<string>, touched: ReadonlySet<string>): boolean => {
+  const id = pointer.split('/')[2] ?? ''
+  return code === 'inputs_invalid' && begun.has(id) && !touched.has(id)
+}
 
 /** An undo needs a removed node. The fault is the compensation's, because the succeeded node can no longer change. */
 const ofCompensation = (found: Violation, begun: ReadonlySet<string>): Violation => {

@@ -32,6 +32,7 @@ export const hooksRoutes = routes<Deps>('schedules', (app, { deps }) => {
       markReplayed(reply, answer)
       const made = JSON.parse(answer.body.toString('utf8'))
       if (made.dry_run) return made
+      reply.header('cache-control', 'no-store')
       const [secret = ''] = deps.notifyKeys.hookSecrets(schedule_id, made.secret_number)
       return { schedule_id, url: `/api/v1/hooks/${schedule_id}`, secret, previous_until: made.previous_until }
     },

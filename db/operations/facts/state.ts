@@ -212,6 +212,7 @@ export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'k
   more_groups: [...new Set(policy.escalation.flatMap(({ add_groups }) => add_groups))],
   ...pick(policy, 'four_eyes', 'reject_rule', 'on_timeout'),
   ...(policy.on_voter_loss && { on_voter_loss: policy.on_voter_loss }),
+  ...(kind === 'freeze' && { freeze_id: policy.key }),
   ...(policy.check && { service: policy.check.service }),
   ...(policy.signature && { signature: policy.signature }),
 })

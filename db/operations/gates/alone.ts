@@ -15,10 +15,12 @@ type Alone = {
   status: 'approved' | 'rejected'
   statement: string
   data: Record<string, unknown>
+  /** The freeze whose end decides. */
+  freeze_id?: string
 }
 
 /** The decision of a waiting gate by one that needs no vote: a service, or the end of a freeze. */
-export const decideAlone = async (tx: Tx, { command, command_id, row, status, statement, data }: Alone) => {
+export const decideAlone = async (tx: Tx, { command, command_id, row, status, statement, data, freeze_id }: Alone) => {
   const { gate_id, round, digest: subject } = row.gate
   const swapped = await swapGate(tx, {
     operation_id: command.operation_id,
@@ -39,7 +41,7 @@ export const decideAlone = async (tx: Tx, { command, command_id, row, status, st
     evidence: {
       kind: 'gate_decision',
       statement,
-      subject: { type: 'gate', id: gate_id, round, status, digest: subject },
+      subject: { type: 'gate', id: gate_id, round, status, digest: subject, ...(freeze_id && { freeze_id }) },
       subject_digest: digest(data),
     },
   }

@@ -50,6 +50,10 @@ export type EvidenceSubject = {
   votes?: { voter: string; group: string | null }[]
   /** Rules of gates: all for the start, the added ones for a patch, its own for an intervention. */
   rules?: GateRules[]
+  /** For the start and each change of the calendar: the ends of the freezes that hold the operation, by id. */
+  freezes?: Record<string, string>
+  /** For a gate that was passed by the end of a freeze. */
+  freeze_id?: string
   /** For the start: this chain suffices to count its decisions again. */
   authority?: 1
   requester?: string

@@ -109,6 +109,11 @@ describe('a change from intent to end', () => {
       code: 5,
       err: expect.stringMatching(/^BROKEN {3}forged\.jsonl, line 2: record 2: /),
     })
+    const mistaken = ['evidence', 'verify', 'evidence.jsonl', '--keys', 'evidence.jsonl']
+    expect(await signalbox('nobody', mistaken, '', nowhere)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('evidence.jsonl is not JSON, so it holds no keys.'),
+    })
     expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
 
     // A bundle shows what was approved; unapproved content cannot be slipped in.

@@ -115,8 +115,11 @@ export const gateRecorded = (
   // If a time seems over but the row says otherwise, the clocks differ slightly: ask again soon.
   const due = gate.asked && gate.status === 'waiting' && gate.deadline + gate.escalation > 0
   const soon = (time: string | null) => (time === null ? 0 : Math.max(Date.parse(time), due ? at + AGAIN_MS : 0))
+  const was = gate.status
   gate.asked = false
   setGate(s, g, status, round, at)
+  // The report of this batch still says that the gate waits, and no other fact may follow.
+  if (was === 'waiting' && isRefused(gate.status) && !s.expires_unsaid) s.urgent = true
   if (gate.status !== 'waiting') return
   setDeadline(s, g, soon(deadline_at))
   gate.escalation = soon(escalates_at)

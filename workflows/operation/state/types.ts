@@ -98,6 +98,8 @@ export type State = {
   stage: 'open' | 'closing' | 'ended'
   /** Begun by code that recorded the last facts before requesting the end. */
   closes_apart: boolean
+  /** Begun by code that reported the expiry of a gate only with the next fact. */
+  expires_unsaid: boolean
   /** Begun by code that opened a gate as soon as its first node came to it. */
   opens_early: boolean
   /** Begun by code that looked at the gates of a node only when the node came to them. */

@@ -39,6 +39,8 @@ type Chain = {
   patches: Map<string, Patch>
   decisions: Map<string, Decision[]>
   involved: Set<string>
+  /** The ends of the freezes that hold the operation; null: an older build stated none. */
+  freezes: Fields | null
   /** Starts behind gates: several records may report the same one. */
   begun: Set<string>
   told: Recounted
@@ -51,6 +53,7 @@ export const createRecount = () => {
     patches: new Map(),
     decisions: new Map(),
     involved: new Set(),
+    freezes: null,
     begun: new Set(),
     told: { ended: null, counted: false, decisions: 0, approved: [], starts: 0, oldest_ms: 0, executed: [] },
   }
@@ -61,6 +64,7 @@ export const createRecount = () => {
       const { kind, at, actor, subject } = given
       if (!isFields(subject)) return undefined
       const record: Entry = { kind, at, actor: isFields(actor) ? actor : {}, subject }
+      if (isFields(subject.freezes)) chain.freezes = subject.freezes
       if (kind === 'start') start(chain, record)
       if (kind === 'end') chain.told.ended = { status: textOf(subject.status), at: String(at) }
       if (subject.type === 'patch') return patched(chain, record)
@@ -157,7 +161,8 @@ const decide = (chain: Chain, record: Entry): string | undefined => {
 }
 
 /** Returns why a gate was not passed by anyone who may pass it. */
-const faultOf = (chain: Chain, { kind, actor, subject }: Entry): string | undefined => {
+const faultOf = (chain: Chain, record: Entry): string | undefined => {
+  const { kind, actor, subject } = record
   const rule = chain.rules.get(String(subject.id))
   if (!rule) return `no record gives the rules of ${gateName(subject)}`
   if (subject.status === 'bypassed') {
@@ -169,7 +174,7 @@ const faultOf = (chain: Chain, { kind, actor, subject }: Entry): string | undefi
   }
   if (subject.patch_id !== undefined) return byPatch(chain, rule, subject)
   if (actor.kind === 'system')
-    return rule.on_timeout === 'approve'
+    return rule.on_timeout === 'approve' || (rule.kind === 'freeze' && isThawed(chain, rule, record))
       ? undefined
       : `${gateName(subject)} was approved by silence, which its rules do not allow`
   if (rule.service !== undefined)
@@ -178,6 +183,15 @@ const faultOf = (chain: Chain, { kind, actor, subject }: Entry): string | undefi
       ? undefined
       : `${gateName(subject)} was not answered by its service ${JSON.stringify(rule.service)}`
   return short(rule, subject, [...roundOf(chain, subject.id, subject.round)], String(subject.digest))
+}
+
+/**
+ * Whether the freeze that a gate asks about is over: ended, overridden, or past its time. An older build stated no
+ * freezes, so its word is taken.
+ */
+const isThawed = ({ freezes }: Chain, { freeze_id }: GateRules, { at, subject }: Entry): boolean => {
+  const to = freezes?.[freeze_id ?? String(subject.freeze_id)]
+  return to === undefined || Date.parse(String(to)) <= Date.parse(String(at))
 }
 
 /** For a patch's changes, a used gate is passed only by that patch's votes, each for the group that it fills. */

@@ -12,6 +12,8 @@ export type GateRules = {
   reject_rule: string
   on_timeout: string
   on_voter_loss?: string
+  /** For a gate that asks about a freeze: which one. Its end passes the gate without a vote. */
+  freeze_id?: string
   /** The service that answers instead of people. */
   service?: string
   /** Whether each vote needs the voter's passkey. */

@@ -159,7 +159,7 @@ export const ResourceOperationsQuery = Closed(list)
 
 export const GraphQuery = Closed({
   collapse: Type.Optional(Type.Enum(['auto', 'none', 'groups'])),
-  revision: Type.Optional(Type.Integer({ minimum: 1 })),
+  revision: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 })),
 })
 export const OperationGraph = Type.Object({
   plan_revision: Type.Integer(),

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { createRecount } from '../../apps/shared/contracts/client/recount.ts'
+
+/** operations.md 6.3: a gate that no person passed, in the chains of this build and of older ones. */
+const RULE = {
+  ...{ gate_id: 'g', kind: 'approval', quorum: 1, groups: [], more_groups: [] },
+  ...{ four_eyes: true, reject_rule: 'any', on_timeout: 'reject' },
+}
+const FREEZE = { ...RULE, kind: 'freeze', freeze_id: 'f' }
+/** The same gate as an older build states it. */
+const { freeze_id: _, ...OLDER } = FREEZE
+const AT = '2026-01-01T12:00:00.000000Z'
+const LATER = '2026-01-01T13:00:00Z'
+const SYSTEM = { kind: 'system', id: 'system', name: 'Signalbox' }
+
+const start = (rule: object, freezes?: object) => ({
+  ...{ kind: 'start', at: AT, actor: { kind: 'user', id: 'u', name: 'olga' } },
+  subject: { type: 'operation', id: 'o', authority: 1, involved: ['u'], rules: [rule], ...(freezes && { freezes }) },
+})
+const calendar = (freezes: object, kind = 'command') => ({
+  ...{ kind, at: AT, actor: SYSTEM },
+  subject: { type: 'operation', id: 'o', freezes },
+})
+const decision = (status: string, actor: object = SYSTEM, more: object = {}) => ({
+  ...{ kind: 'gate_decision', at: AT, actor },
+  subject: { type: 'gate', id: 'g', round: 1, status, digest: 'd', ...more },
+})
+const vote = {
+  ...{ kind: 'vote', at: AT, actor: { kind: 'user', id: 'v', name: 'eva' } },
+  subject: { type: 'gate', id: 'g', round: 1, decision: 'approve', digest: 'd', voter: 'v', group: null },
+}
+const bypass = { ...decision('bypassed', { kind: 'user', id: 'v', name: 'eva' }), kind: 'exception' }
+const over = { freeze_id: 'f' }
+const service = { kind: 'service', id: 'svc:ci', name: 'ci' }
+
+describe('the recount of an evidence chain', () => {
+  it.each([
+    ['a vote', [start(RULE), vote, decision('approved', vote.actor)]],
+    ['break-glass', [start(RULE), bypass]],
+    ['its service', [start({ ...RULE, kind: 'external_check', service: 'ci' }), decision('approved', service)]],
+    ['silence that its rules allow', [start({ ...RULE, on_timeout: 'approve' }), decision('approved')]],
+    ['silence that refuses', [start(RULE), decision('expired')]],
+    ['a freeze that was ended', [start(FREEZE, { f: LATER }), calendar({}), decision('approved', SYSTEM, over)]],
+    ['a freeze that was overridden', [start(FREEZE, { f: LATER }), calendar({}, 'exception'), decision('approved')]],
+    ['a freeze that ran out', [start(FREEZE, { f: '2026-01-01T12:00:00Z' }), decision('approved', SYSTEM, over)]],
+    ['a freeze that was gone before the start', [start(FREEZE, {}), decision('approved', SYSTEM, over)]],
+    ['a freeze, as an older build wrote it', [start(OLDER), decision('approved')]],
+    ['a freeze, begun by an older build', [start(OLDER), calendar({}), decision('approved', SYSTEM, over)]],
+  ])('takes a gate that closes by %s', (_how, records) => {
+    const recount = createRecount()
+    expect(records.map((record) => recount.take(record))).toEqual(records.map(() => undefined))
+  })
+
+  it.each([
+    ['lasts', [start(FREEZE, { f: LATER }), decision('approved', SYSTEM, over)]],
+    ['is not the one that ended', [start(FREEZE, { f: LATER }), decision('approved', SYSTEM, { freeze_id: 'x' })]],
+    ['is put again', [start(FREEZE, {}), calendar({ f: LATER }), decision('approved', SYSTEM, over)]],
+    ['is none', [start(RULE, {}), decision('approved', SYSTEM, over)]],
+  ])('finds a gate passed for a freeze that %s', (_how, records) => {
+    const recount = createRecount()
+    expect(records.map((record) => recount.take(record)).at(-1)).toMatch(/approved by silence/)
+  })
+})
