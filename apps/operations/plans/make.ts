@@ -94,7 +94,7 @@ const loadInput = async (
   exclude: readonly string[],
   at: string,
 ): Promise<PlannerInput> => {
-  const request = intent.request as unknown as IntentBody
+  const request = intent.request as unknown as IntentBody & TargetRequest
   const { config, mayResolve } = deps
   const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
