@@ -5,7 +5,7 @@ import { createReadiness } from '../shared/http/health.ts'
 import { routes } from '../shared/http/routes.ts'
 import type { Uses } from './deps.ts'
 import { checksOf } from './health.ts'
-import { countsFor } from './waiting/mine.ts'
+import { countsFor } from './policies/mine.ts'
 
 const VERSION = '0.1.0'
 

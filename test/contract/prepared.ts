@@ -169,15 +169,21 @@ const FREEZE = {
   ...{ title: 'an example', applies: 'false', from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' },
 }
 let freezes = 0
-/** A freeze that another person made, for a group that the caller is in. */
-const forFreeze: Prepare = async ({ ada, call, login }, token) => {
+/** Takes the caller into a new group, which a freeze can name. */
+const joinFreezers = async ({ ada, call }: Pick<Parameters<Prepare>[0], 'ada' | 'call'>, token: string) => {
   freezes += 1
-  await ada.post('/v1/admin/groups', { group_key: 'freezers', name: 'Freezers' })
-  await ada.put(`/v1/admin/groups/freezers/members/${claimsOf(token).sub}`, undefined)
-  const isMember = async () => (await call(token, 'GET', '/api/v1/me')).body.groups.includes('freezers')
+  const group_key = `freezers-${freezes}`
+  await ada.post('/v1/admin/groups', { group_key, name: 'Freezers' })
+  await ada.put(`/v1/admin/groups/${group_key}/members/${claimsOf(token).sub}`, undefined)
+  const isMember = async () => (await call(token, 'GET', '/api/v1/me')).body.groups.includes(group_key)
   await until(isMember, { what: 'the membership' })
-  const freeze = { ...FREEZE, freeze_id: `example-${freezes}`, approvers: ['freezers'] }
-  await call((await login('otto')).access_token, 'POST', '/api/v1/freezes', freeze)
+  return group_key
+}
+/** A freeze that another person made, for a group that the caller is in. */
+const forFreeze: Prepare = async (world, token) => {
+  const group_key = await joinFreezers(world, token)
+  const freeze = { ...FREEZE, freeze_id: `of-${group_key}`, approvers: [group_key] }
+  await world.call((await world.login('otto')).access_token, 'POST', '/api/v1/freezes', freeze)
   return { ids: { freeze_id: freeze.freeze_id } }
 }
 /** The name has no address, so all its messages fail. */
@@ -376,7 +382,9 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
     return { ids: { intent_id: body.intent_id } }
   },
   ...schedules,
-  'POST /v1/freezes': async () => ({ body: { ...FREEZE, freeze_id: 'example', approvers: ['netops'] } }),
+  'POST /v1/freezes': async (world, token) => ({
+    body: { ...FREEZE, freeze_id: 'example', approvers: [await joinFreezers(world, token)] },
+  }),
   'POST /v1/freezes/{freeze_id}/end': forFreeze,
   ...notifications,
   'POST /v1/plans/{plan_id}/start': async ({ call }, token) => {

@@ -217,18 +217,66 @@ describe('a freeze that a person makes', () => {
     await running.release()
   })
 
-  it('covers only targets on which its creator may control operations', async () => {
-    const inside = freeze('inside', { applies: "target.scope.region_id == 'us1'" })
-    expect(await p.as('far').post('/v1/freezes', freeze('outside', { applies: 'true' }))).toMatchObject({
-      status: 403,
-      body: { category: 'policy_denied', code: 'out_of_scope' },
+  it('covers, now and later, only targets where its creator may control operations', async () => {
+    const dry = async (who: 'far' | 'olga', applies: string) =>
+      must(await p.as(who).post('/v1/freezes', { ...freeze('all', { applies }), dry_run: true }), 200).body.effect
+    const [row] = await p.query('select count(*)::int as all from operations.catalog_resources')
+    expect((await dry('far', 'true')).targets).toBe(2)
+    expect((await dry('olga', 'true')).targets).toBe(row?.all)
+    // The answer is the same, whatever is true of a target elsewhere.
+    const asked = [`target.name == 'rack'`, `target.name == 'rack' && target.version == 99`, `target.name == 'none'`]
+    for (const applies of asked) expect(await dry('far', applies)).toMatchObject({ targets: 0, operations: 0 })
+    const [running, elsewhere] = [await operationOn(p, 'rack'), await operationOn(p, 'far-host')]
+    // One of the same condition, made without a scope, has its own reach.
+    must(
+      await p.as('olga').post('/v1/freezes', freeze('later', { applies: 'true', from: '2099-01-01T00:00:00Z' })),
+      201,
+    )
+    expect(must(await p.as('far').post('/v1/freezes', freeze('all', { applies: 'true' })), 201).body).toMatchObject({
+      within: [{ region_id: 'us1' }],
     })
-    must(await p.as('far').post('/v1/freezes', inside), 201)
+    expect(await known('later')).toMatchObject({ within: null })
+    expect(await running.claim()).toBe('granted')
+    expect(await elsewhere.claim()).toBe('frozen all')
     expect(await p.as('vic').post('/v1/freezes', freeze('viewer'))).toMatchObject({
       ...{ status: 403, body: { code: 'permission_missing' } },
     })
-    expect(await known('outside')).toBeUndefined()
-    must(await p.as('eva').post(end('inside'), {}), 200)
+    for (const id of ['all', 'later']) must(await p.as('eva').post(end(id), {}), 200)
+    await running.release()
+    await elsewhere.release()
+  })
+
+  it('names as approvers only groups with an active member, and beforehand those who may end it', async () => {
+    const mistyped = freeze('mistyped', { approvers: ['netops', 'netopps'] })
+    for (const dry_run of [true, false])
+      expect(await p.as('olga').post('/v1/freezes', { ...mistyped, dry_run })).toMatchObject({
+        status: 422,
+        body: { code: 'unknown_reference', violations: [{ pointer: '/approvers/1', code: 'unknown_reference' }] },
+      })
+    const dry = must(await p.as('olga').post('/v1/freezes', { ...freeze('told'), dry_run: true }), 200).body
+    expect(dry.effect.may_end).toEqual(['ada', 'both', 'eva', 'far'])
+    // A freeze that exists already: an administrator makes the group and adds someone.
+    await p.query(
+      `insert into operations.calendar_entries (freeze_id, entry, put_by) values ('stuck', $1, 'user:olga')`,
+      [JSON.stringify({ ...freeze('stuck', { approvers: ['netopps'] }), freeze_id: undefined })],
+    )
+    const refused = await p.as('eva').post(end('stuck'), {})
+    expect(refused).toMatchObject({ status: 403, body: { code: 'not_eligible' } })
+    expect(refused.body.detail).toContain('an administrator can add')
+    p.people.eva.groups.push('netopps')
+    await until(async () => (await p.as('eva').post(end('stuck'), {})).status === 200)
+    p.people.eva.groups.pop()
+  })
+
+  it('is made while identity is away: a stop waits for nobody', async () => {
+    must(await p.as('olga').get('/v1/me'), 200)
+    p.identity.away = true
+    try {
+      must(await p.as('olga').post('/v1/freezes', freeze('dark')), 201)
+    } finally {
+      p.identity.away = false
+    }
+    must(await p.as('eva').post(end('dark'), {}), 200)
   })
 
   it('is ended only by its own approvers, and one of a control plane only by that', async () => {

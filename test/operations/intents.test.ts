@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
+import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { must, type Platform, startPlatform } from './support/platform.ts'
 
@@ -169,7 +170,11 @@ describe('an intent', () => {
     const { plan_id, plan_hash } = must(await preview(), 201).body
     catalog.put('eu1-web-01', { parent_id: 'eu1', labels: { fit: 'now' } })
     await p.deps.projection.catchUp()
-    expect(await preview()).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } })
+    // For its maker there is no such resource, whoever plans it. The limit is no part of the request.
+    expect(must(await preview(), 200).body.plan_id).toBe(plan_id)
+    const again = await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {})
+    expect(must(again, 200).body.plan_id).toBe(plan_id)
+    expect(must(await p.as('far').get(`/v1/intents/${intent_id}`), 200).body.request).toEqual(intent)
     expect(
       (await p.as('far').get(`/v1/plans/${plan_id}`)).body.diff.map(({ resource_id }: never) => resource_id),
     ).toEqual(['us1-web-01'])
@@ -192,8 +197,14 @@ describe('an intent', () => {
   })
 
   it('is only for targets that the roles cover, and others see only intents about their part or their own', async () => {
-    const away = await p.as('far').post('/v1/intents', change(['eu1-web-01']))
-    expect(away).toMatchObject({ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } })
+    const away = async () => p.as('far').post('/v1/intents', change(['eu1-web-01']))
+    const outside = { status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } }
+    // Who may read it learns that the roles do not cover it.
+    p.people.far.scopes = { viewer: {} }
+    await until(async () => (await away()).status === 403)
+    expect(await away()).toMatchObject(outside)
+    delete p.people.far.scopes
+    await until(async () => (await away()).status === 422)
     const both = must(await p.as('olga').post('/v1/intents', change(['eu1-web-01', 'us1-web-01'])), 201).body
     const eu = must(await p.as('olga').post('/v1/intents', change(['eu1-web-01'])), 201).body
     const own = must(await p.as('far').post('/v1/intents', change(['us1-web-01'])), 201).body
@@ -209,6 +220,30 @@ describe('an intent', () => {
     expect(listed).not.toContain(eu.intent_id)
     const [denied] = await p.query(`select actor, outcome from operations.audit where reason = 'out_of_scope'`)
     expect(denied).toEqual({ actor: `user:${p.people.far.id}`, outcome: 'denied' })
+  })
+
+  it('is refused for targets that its maker may not read as for those that do not exist', async () => {
+    const refused = async (body: Record<string, unknown>) => {
+      const reply = await p.as('far').post('/v1/intents', { ...body, dry_run: true })
+      const { status, body: problem } = reply
+      return [status, problem.code, problem.detail, problem.violations?.map(({ message }: never) => message)]
+    }
+    const node = (target_id: string) => ({ node_id: 'n', executor: 'noop', target_id })
+    const named = (id: string) => [change([id]), graph([node(id)])]
+    for (const [i, body] of named('eu1-web-01').entries()) {
+      const unknown = JSON.stringify(await refused(named('eu1-web-77')[i] as never))
+      expect(JSON.stringify(await refused(body))).toBe(unknown.replaceAll('eu1-web-77', 'eu1-web-01'))
+    }
+    const selected = (when: string) => change([], { targets: [{ selector: { type_key: 'fleet.host', when } }] })
+    const none = await refused(selected("target.resource_id == 'nowhere'"))
+    expect(none.slice(0, 2)).toEqual([422, 'no_targets'])
+    for (const when of [
+      "target.resource_id == 'eu1-web-01'",
+      "target.resource_id == 'eu1-web-01' && target.version > 0",
+      // It cannot be judged on a host elsewhere.
+      "target.resource_id == 'eu1-web-01' && target.nothing == 1",
+    ])
+      expect([when, await refused(selected(when))]).toEqual([when, none])
   })
 
   it('takes a graph of 2,000 nodes in one request', async () => {

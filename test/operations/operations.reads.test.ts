@@ -98,6 +98,14 @@ describe('lists', () => {
     expect(await only('requester=me', 'pia')).toBe(true)
     expect(await only('gate_for=me', 'eva')).toBe(true)
     expect(await only('gate_for=me', 'ivo')).toBe(false)
+    // The group alone gives no vote: like the inbox, it asks for the right to decide, on every target.
+    p.people.vic.groups.push('netops')
+    p.people.eva.scope = { regionId: 'us1' }
+    await until(async () => !(await only('gate_for=me', 'eva')))
+    expect(await only('gate_for=me', 'vic')).toBe(false)
+    p.people.vic.groups.pop()
+    delete p.people.eva.scope
+    await until(() => only('gate_for=me', 'eva'))
     expect(idsOf(must(await p.as('vic').get('/v1/resources/eu1-web-01/operations'), 200).body)).toContain(operation_id)
   })
 })

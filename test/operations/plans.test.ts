@@ -246,6 +246,23 @@ describe('a preview', () => {
     expect(body.catalog_pins).toHaveLength(2)
   })
 
+  it('is refused if an excluded id is no target, is used by a node of a graph, or leaves none', async () => {
+    const { intent_id } = await stated()
+    const refused = async (exclude_targets: string[], code: string, pointer: string, id = intent_id) => {
+      const reply = await preview(id, { exclude_targets })
+      expect(problem(reply)).toBe(`422 validation_error/${code}`)
+      expect(reply.body.violations).toMatchObject([{ pointer }])
+      return reply.body.detail
+    }
+    await refused([hosts[2] as string, `${hosts[0]}1`], 'target_not_found', '/exclude_targets/1')
+    await refused(hosts, 'no_targets', '/exclude_targets')
+    const nodes = [{ node_id: 'one', executor: 'noop', target_id: hosts[0] }]
+    const body = { kind: 'graph', title: 'g', reason: 'r', graph: { nodes } }
+    const drawn = must(await p.as('pia').post('/v1/intents', body), 201).body
+    const detail = await refused([hosts[0] as string], 'parameters_invalid', '/exclude_targets/0', drawn.intent_id)
+    expect(detail).toContain('the node "one"')
+  })
+
   it('without changes can be read, but not started', async () => {
     const { plan } = await planned({ change: { op: 'update', desired_state_patch: { release: '2.3.9' } } })
     expect(plan.warnings).toContainEqual(expect.objectContaining({ code: 'nothing_to_do' }))

@@ -636,6 +636,20 @@ describe('a schedule', () => {
     await act(schedule_id, 'end')
   })
 
+  it('judges and names only resources that its owner may read', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const own = `far-${number}`
+    catalog.put('us1', { type_key: 'topology.region' })
+    catalog.put(own, { parent_id: 'us1', name: own })
+    await p.deps.projection.catchUp()
+    const when = { on: { type_key: 'fleet.host', when: `target.labels.lacks${number} == 'yes'` } }
+    const { schedule_id } = must(await create({ when, intent }, 'far'), 201).body
+    const reason = async () => must(await p.as('far').get(`/v1/schedules/${schedule_id}`), 200).body.status_reason
+    await fire()
+    expect(await reason()).toMatch(new RegExp(`^The condition cannot be judged on ${own}: `))
+    await act(schedule_id, 'end', 'far')
+  })
+
   it('counts a resource that it cannot judge as not met and names it; a broken one holds up no other', async () => {
     const broken = await watching('broken')
     const { schedule_id, on, look, labels } = await watching('judged')

@@ -13,7 +13,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { type Chip, Conditions } from '../values/conditions.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
-import { Fields, type FormField, initial, isComplete, type Typed, typedIn } from './fields.tsx'
+import { Fields, type FormField, initial, isComplete, scopeWords, type Typed, typedIn } from './fields.tsx'
 import { AdminPage } from './frame.tsx'
 
 const words = tAdmin.freeze
@@ -68,7 +68,15 @@ const COLUMNS: Column<FreezeItem>[] = [
   { name: words.columns.status, cell: ({ in_force }) => (in_force ? words.in_force : words.planned) },
   { name: words.columns.from, className: 'whitespace-nowrap', cell: ({ from }) => <TimeText at={from} /> },
   { name: words.columns.to, className: 'whitespace-nowrap', cell: ({ to }) => <TimeText at={to} /> },
-  { name: words.columns.covers, className: 'wrap-anywhere', cell: ({ applies }) => <code>{applies}</code> },
+  {
+    name: words.columns.covers,
+    className: 'wrap-anywhere',
+    cell: ({ applies, within }) => (
+      <>
+        <code>{applies}</code> {within && <span className="text-muted">{within.map(scopeWords).join('; ')}</span>}
+      </>
+    ),
+  },
   { name: words.columns.approvers, cell: ({ approvers }) => approvers.join(', ') },
   { name: words.columns.by, cell: ({ put_by }) => put_by?.replace(/^user:/, '') ?? words.file },
 ]
@@ -118,7 +126,7 @@ const idOf = (title: string, ending: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)}-${ending}`.replace(/-+/g, '-')
 
-type Effect = { targets: number | null; operations: number | null }
+type Effect = { targets: number | null; operations: number | null; may_end: string[] }
 
 const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () => void }) => {
   const client = useQueryClient()
@@ -146,8 +154,11 @@ const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () 
       danger
       command={{ path: '/v1/freezes', body }}
       preview={preview && { path: '/v1/freezes', body: preview }}
-      consequences={({ targets, operations }) => (
-        <p className="font-medium">{targets === null ? words.uncounted : words.covers(targets, operations ?? 0)}</p>
+      consequences={({ targets, operations, may_end }) => (
+        <>
+          <p className="font-medium">{targets === null ? words.uncounted : words.covers(targets, operations ?? 0)}</p>
+          <p>{words.may_end(may_end)}</p>
+        </>
       )}
       blocked={preview === null}
       done={() => void client.invalidateQueries({ queryKey: ['calendar'] })}

@@ -198,6 +198,10 @@ export const tAdmin: typeof en.tAdmin = {
         ? 'Sie umfasst derzeit keine Ressource.'
         : `${count(targets, 'Sie umfasst derzeit eine Ressource', 'Sie umfasst derzeit {n} Ressourcen')} und hält ${operations === 0 ? 'keinen offenen Vorgang' : count(operations, 'einen offenen Vorgang', '{n} offene Vorgänge')} auf.`,
     uncounted: 'Zu viele Ressourcen, um den Umfang zu zählen.',
+    may_end: (names: string[]) =>
+      names.length === 0
+        ? 'Niemand könnte sie derzeit beenden: In diesen Gruppen gibt niemand frei.'
+        : `Beenden können sie: ${names.join(', ')}.`,
     end: 'Beenden',
     end_one: (title: string) => `Beenden: ${title}`,
     end_effect: 'Die Sperre endet für jeden Vorgang. Aufgehaltene Schritte beginnen von selbst.',

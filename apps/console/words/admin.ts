@@ -196,6 +196,10 @@ export const tAdmin = {
         ? 'It covers no resource now.'
         : `${count(targets, 'It covers one resource', 'It covers {n} resources')} now and holds ${operations === 0 ? 'no open operation' : count(operations, 'one open operation', '{n} open operations')}.`,
     uncounted: 'There are too many resources to count what it covers.',
+    may_end: (names: string[]) =>
+      names.length === 0
+        ? 'Nobody could end it now: no approver is in these groups.'
+        : `Can end it: ${names.join(', ')}.`,
     end: 'End',
     end_one: (title: string) => `End: ${title}`,
     end_effect: 'The freeze ends for every operation. Nodes that it held start by themselves.',

@@ -10,17 +10,17 @@ import {
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
 import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import { mutationOf } from '../command/mutate.ts'
-import type { FreezeDeps } from '../deps.ts'
+import type { FreezeDeps, Uses } from '../deps.ts'
 import { traceOf } from './freezes.routes.ts'
 import { createFreeze, endFreeze } from './people.ts'
 
 /** Freezes that people make and end (operations.md 9.3). */
-export const peopleFreezesRoutes = routes<FreezeDeps>('plans', (app, { deps }) => {
+export const peopleFreezesRoutes = routes<FreezeDeps & Uses<'trust'>>('plans', (app, { deps }) => {
   app.post('/v1/freezes', {
     operationId: 'createFreeze',
     summary: 'Create a freeze',
     description:
-      'Once answered, no node that the freeze covers starts, in new or running operations; running nodes continue. You must be allowed to control operations on every resource that it covers now.',
+      'Once answered, no node that the freeze covers starts, in new or running operations; running nodes continue. It covers resources only where you may control operations. A dry run counts them, and names who may end the freeze.',
     headers: CommandHeaders,
     body: FreezeCreation,
     response: { 201: FreezeItem, 200: DryRunReply },

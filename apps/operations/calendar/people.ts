@@ -9,36 +9,41 @@ import {
   putFreeze,
   withdrawFreeze,
 } from '../../../db/operations/plans/calendar.ts'
+import type { FreezeEntry } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
 import type { FreezeCreation, FreezeItem } from '../../shared/contracts/operations/calendar.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { compileCel } from '../../shared/expressions/cel.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
-import type { FreezeDeps } from '../deps.ts'
+import type { FreezeDeps, Uses } from '../deps.ts'
 import { askCovers } from '../planner/gates.ts'
-import { allowedAction, hasScopes, isInScope, throwIfRefused } from '../policies/authority.ts'
+import { allowedAction, scopesFor, throwIfRefused } from '../policies/authority.ts'
 import { loadAllTargets } from '../targets/resolve.ts'
 import { audited, isByPerson, makerOf, refuseOfFile, refuseUnusable, tell, tellUntold, viewOf } from './freezes.ts'
 
 /**
- * Creates a person's freeze: only someone who may control operations on every target that it covers now may create it.
- * It holds nodes as a control plane's freeze does (operations.md 9.3).
+ * Creates a person's freeze. It holds nodes as a control plane's freeze does (operations.md 9.3), but always only where
+ * that person may control operations.
  */
 export const createFreeze = async (
-  deps: FreezeDeps,
+  deps: FreezeDeps & Uses<'trust'>,
   mutation: Mutation,
   trace: string | null,
   given: FreezeCreation,
 ) => {
-  const { freeze_id, dry_run: _, ...entry } = given
+  const { freeze_id, dry_run: _, ...rest } = given
+  const within = scopesFor(mutation.caller, 'operation:control')
+  const entry = { ...rest, ...(within && { within }) }
   const now = deps.clock.now().getTime()
   const made: { freeze?: PutFreeze } = {}
+  const refusal = await refuseApprovers(deps, entry.approvers)
   const answer = await mutate(deps, mutation, async (tx) => {
     refuseOfFile(deps, freeze_id)
     refuseUnusable(entry, now)
-    const covered = await coveredBy(tx, mutation, entry.applies)
+    if (refusal) throw refusal
+    const covered = mutation.dry_run ? await coveredBy(tx, entry) : undefined
     if (!mutation.dry_run) await lockCalendar(tx, 'to write')
     if (await getFreeze(tx, freeze_id))
       throw new AppError('version_conflict', 'already_exists', `The freeze "${freeze_id}" already exists.`)
@@ -49,7 +54,11 @@ export const createFreeze = async (
       return { status: 201, body: itemOf(mutation.caller, freeze, now) }
     }
     const effect = mutation.dry_run
-      ? { targets: covered?.length ?? null, operations: covered && (await countStopped(tx, covered)) }
+      ? {
+          targets: covered?.length ?? null,
+          operations: covered && (await countStopped(tx, covered)),
+          may_end: await endersOf(deps, entry.approvers),
+        }
       : {}
     return { effect, keep }
   })
@@ -95,10 +104,10 @@ export const itemOf = (
   freeze: Omit<PutFreeze, 'put_by' | 'updated_at' | 'revision'> & { put_by?: string },
   now: number,
 ): FreezeItem => {
-  const { freeze_id, title, applies, from, to, approvers, put_by } = freeze
+  const { freeze_id, title, applies, from, to, approvers, within = null, put_by } = freeze
   const refusal = refuseEnd(caller, put_by === undefined ? undefined : { put_by, approvers })
   return {
-    ...{ freeze_id, title, applies, from, to, approvers },
+    ...{ freeze_id, title, applies, from, to, approvers, within },
     in_force: Date.parse(from) <= now,
     put_by: put_by ?? null,
     allowed_actions: [allowedAction('end', refusal)],
@@ -116,33 +125,39 @@ const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers
   if (!isByPerson(freeze))
     return refuse('freeze_elsewhere', `Only ${freeze.put_by}, which created the freeze, can end it.`)
   if (freeze.approvers.some((group) => caller.groups.includes(group))) return undefined
-  return refuse('not_eligible', `Only members of ${freeze.approvers.join(', ')} may end it.`)
+  return refuse(
+    'not_eligible',
+    `Only members of ${freeze.approvers.join(', ')} may end it; an administrator can add some.`,
+  )
 }
 
-/**
- * Returns the targets that the condition covers now; `undefined` if there are too many to check. Throws unless the
- * caller may control operations on each. Skips the check for a caller who may control operations everywhere.
- */
-const coveredBy = async (db: Queryable, { caller, dry_run }: Mutation, applies: string) => {
-  const everywhere = isInScope(caller, 'operation:control', [{}])
-  if (everywhere && !dry_run) return []
+/** Returns the targets that the freeze covers now; `undefined` if there are too many to ask. */
+const coveredBy = async (db: Queryable, { applies, within = [] }: FreezeEntry): Promise<string[] | undefined> => {
   const all = await loadAllTargets(db)
-  const condition = { applies: compileCel(applies, ['target']) }
+  const condition = { applies: compileCel(applies, ['target']), ...(within.length > 0 && { within }) }
   const covers = await askCovers([condition], all ?? [])
-  const covered = all?.filter((target) => covers(condition, target))
-  const outside = covered?.filter(
-    ({ type_key, scope }) => hasScopes(caller) && !isInScope(caller, 'operation:control', [{ ...scope, type_key }]),
-  )
-  if (everywhere || outside?.length === 0) return covered?.map(({ resource_id }) => resource_id)
-  throw new AppError(
-    'policy_denied',
-    'out_of_scope',
-    outside
-      ? `The freeze covers resources on which you may not control operations (${outside.length}), such as ${outside[0]?.name}.`
-      : 'There are too many resources to check your roles against. Someone whose role applies everywhere can create the freeze.',
-    { hint: 'Narrow the condition to the places of your role.' },
-  )
+  return all?.filter((target) => covers(condition, target)).map(({ resource_id }) => resource_id)
 }
+
+/** Nobody could end or override the freeze of a mistyped group. A freeze stops: it does not wait while identity is away. */
+const refuseApprovers = async ({ trust }: Uses<'trust'>, groups: readonly string[]): Promise<AppError | undefined> => {
+  const known = await Promise.all(groups.map((group) => trust.hasMembers(group).catch(() => true)))
+  const wrong = known.indexOf(false)
+  if (wrong < 0) return undefined
+  return wrongAt(`/approvers/${wrong}`, 'names a group without an active member', {
+    code: 'unknown_reference',
+    detail: `No active account is in a group "${groups[wrong]}".`,
+    hint: 'Check the key of the group, or add its first member.',
+    status: 422,
+  })
+}
+
+/** The names of those who may end such a freeze. */
+const endersOf = async ({ trust }: Uses<'trust'>, groups: readonly string[]): Promise<string[]> =>
+  (await trust.approvers.list())
+    .filter(({ group_keys }) => groups.some((group) => group_keys.includes(group)))
+    .map(({ user }) => user.username)
+    .sort()
 
 const countStopped = async (db: Queryable, resource_ids: readonly string[]): Promise<number> =>
   countOnResources(db, await listStarting(db), resource_ids)

@@ -33,7 +33,7 @@ import { issueBallot } from '../command/vote-signature.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
 import { placesFor, visibleSql } from '../policies/authority.ts'
-import { decidableBy } from '../waiting/mine.ts'
+import { decidableBy } from '../policies/mine.ts'
 import { approveGate, type DecideDeps, rejectGate } from './decide.ts'
 import { aloneOf, changeCounts, readGate, viewGate } from './view.ts'
 

@@ -1,4 +1,5 @@
 import type { catalog_resources } from '../../../db/operations/tables/index.ts'
+import type { Scope as Reach } from '../../shared/auth/scope.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type {
   Compensation,
@@ -86,10 +87,12 @@ export type Freeze = {
   from: string
   to: string
   approvers: string[]
+  /** Where the person who made it may freeze; without it, everywhere. */
+  within?: Reach[]
   digest: string
 }
 /** Whether a freeze or a window covers a target. */
-export type Covers = (entry: Pick<Freeze | Window, 'applies'>, target: Target) => boolean
+export type Covers = (entry: Pick<Freeze, 'applies' | 'within'>, target: Target) => boolean
 /** The contents of this app's folders: procedures, gate policies, windows and freezes. */
 export type Library = {
   packs: Pack[]

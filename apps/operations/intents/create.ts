@@ -14,8 +14,8 @@ import type { Uses } from '../deps.ts'
 import type { Target } from '../graph/types.ts'
 import { refuseIncomplete } from '../packs/open.ts'
 import { findRunbook } from '../planner/match.ts'
-import { allowedAction, isInScope, isVisible, placesFor } from '../policies/authority.ts'
-import { resolveTargets, TargetsMissing, type Unjudged } from '../targets/resolve.ts'
+import { allowedAction, isInScope, isVisible, placesFor, scopesFor } from '../policies/authority.ts'
+import { resolveTargets, type TargetRequest, TargetsMissing, type Unjudged } from '../targets/resolve.ts'
 
 const WEEK_S = 604_800
 
@@ -37,7 +37,7 @@ export const requireScopeOver = async (
 /** The plan of an intent that is only tried; asks other apps before the transaction. `undefined` if none is wanted. */
 export type Outline = (
   mutation: Mutation,
-  body: IntentBody,
+  body: IntentBody & TargetRequest,
 ) => Promise<((tx: Tx, targets: Target[]) => Promise<object>) | undefined>
 
 /** Records an intent: the state that should be true. Targets are resolved now, and again for each plan. */
@@ -49,13 +49,14 @@ export const createIntent = async (
   unjudged?: Unjudged,
 ) => {
   refuseShape(body)
+  const request = knownTo(mutation.caller, body)
   const create = async () => {
-    const plan = await outline?.(mutation, body)
+    const plan = await outline?.(mutation, request)
     return mutate(deps, mutation, async (tx) => {
-      const targets = await targetsOf(deps, tx, mutation, body, unjudged)
+      const targets = await targetsOf(deps, tx, mutation, request, unjudged)
       return {
         effect: { targets_resolved: resolvedOf(targets), ...(plan && { plan: await plan(tx, targets) }) },
-        keep: () => keepIntent(deps, tx, mutation, body, targets),
+        keep: () => keepIntent(deps, tx, mutation, request, targets),
       }
     })
   }
@@ -71,12 +72,21 @@ export const createIntent = async (
   }
 }
 
+/**
+ * Limits an intent to the resources that its maker may know, for all its plans: it means the same whoever plans it, and
+ * no refusal tells of others.
+ */
+export const knownTo = <B extends object>(caller: Caller, body: B): B & Pick<TargetRequest, 'within'> => {
+  const within = scopesFor(caller, 'catalog:read', 'intent:create')
+  return { ...body, ...(within && { within }) }
+}
+
 /** Returns the targets of a new intent; refuses one with wrong references, targets or scope. */
 const targetsOf = async (
   deps: Uses<'config' | 'library'>,
   tx: Tx,
   mutation: Mutation,
-  body: IntentBody,
+  body: IntentBody & TargetRequest,
   unjudged?: Unjudged,
 ) => {
   if (body.runbook) refuseRunbook(deps, body.runbook)
@@ -94,16 +104,17 @@ const keepIntent = async (
   deps: Uses<'keys'>,
   tx: Tx,
   mutation: Mutation,
-  { dry_run: _, preview: _preview, ...body }: IntentBody,
+  { dry_run: _, preview: _preview, ...request }: IntentBody & TargetRequest,
   targets: Target[],
 ) => {
   const intent_id = uuidv7()
+  const { within: _within, ...body } = request
   await saveIntent(
     tx,
     {
       intent_id,
       ...pick(body, 'kind', 'title', 'reason'),
-      request: body,
+      request,
       targets_resolved: resolvedOf(targets),
       requester: mutation.actor,
       labels: body.labels ?? {},
@@ -200,6 +211,7 @@ export const refusePreview = ({
 
 export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): IntentView => {
   const { resource_ids: _ids, requester_id: _requester, ...view } = intent
+  const { within: _within, ...request } = intent.request as TargetRequest
   const allowed: AllowedAction[] = [
     allowedAction(
       'preview',
@@ -208,7 +220,13 @@ export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): I
       refusePreview(intent),
     ),
   ]
-  return { ...view, status: intent.status as IntentView['status'], links: linksOf(intent), allowed_actions: allowed }
+  return {
+    ...view,
+    request,
+    status: intent.status as IntentView['status'],
+    links: linksOf(intent),
+    allowed_actions: allowed,
+  }
 }
 const MISSING = refusal('policy_denied', 'permission_missing', missingWords(['intent:create']))
 const OUTSIDE = refusal('policy_denied', 'out_of_scope', 'Your roles do not cover every target.')

@@ -14,7 +14,7 @@ import { AppError } from '../../shared/errors.ts'
 import { type Mutation, mutationOf } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { visibleSql } from '../policies/authority.ts'
-import { decidableBy, patchDecidableBy } from '../waiting/mine.ts'
+import { decidableBy, patchDecidableBy } from '../policies/mine.ts'
 import { idsOf } from './messages/decisions.ts'
 import { ANYONE, type Reader } from './messages/words.ts'
 

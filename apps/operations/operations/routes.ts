@@ -38,6 +38,7 @@ import { runCommand } from '../command/run.ts'
 import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/authority.ts'
+import { decidableBy } from '../policies/mine.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
 import { readRollback } from './rollback.ts'
@@ -228,7 +229,7 @@ const pageOfOperations = async (deps: Uses<'db' | 'pages'>, req: FastifyRequest,
     listOperations(deps.db, {
       ...filter,
       requester_id: requester === 'me' ? caller.user_id : requester,
-      gate_for: gate_for && { user_id: caller.user_id, groups: caller.groups },
+      gate_for: gate_for && decidableBy(caller),
       visible: visibleSql(caller, operations),
       after: deps.pages.after(page_token, list),
       limit: page_size + 1,

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { isWithin } from '../../shared/auth/scope.ts'
 import type { GatePolicy, Join, PlanGate, PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Violation } from '../../shared/errors.ts'
@@ -188,7 +189,8 @@ const COVERS_MS = CEL_LIMITS.ms
  */
 export const createCovers = (): Covers => {
   let left_ms: number = COVERS_MS
-  return ({ applies: condition }, target) => {
+  return ({ applies: condition, within }, target) => {
+    if (!isIn(within, target)) return false
     if (left_ms <= 0) return true
     const started = performance.now()
     try {
@@ -202,28 +204,32 @@ export const createCovers = (): Covers => {
   }
 }
 
+const isIn = (within: Freeze['within'], { scope, type_key }: Target): boolean =>
+  isWithin(within, { ...scope, type_key })
+
 const TURN_MS = 10
 
 /** Asks each condition about all targets once, with turns for others in between, and answers from then on. */
 export const askCovers = async (
-  entries: readonly Pick<Freeze, 'applies'>[],
+  entries: readonly Pick<Freeze, 'applies' | 'within'>[],
   targets: readonly Target[],
 ): Promise<Covers> => {
   const covers = createCovers()
-  const covered = new Map<Freeze['applies'], Set<Target>>()
+  const known = new Map<Freeze['applies'], Map<Target, boolean>>()
   let turn = performance.now()
   for (const entry of entries) {
-    if (covered.has(entry.applies)) continue
-    const own = new Set<Target>()
-    covered.set(entry.applies, own)
+    const own = known.get(entry.applies) ?? new Map<Target, boolean>()
+    known.set(entry.applies, own)
     for (const target of targets) {
-      if (covers(entry, target)) own.add(target)
+      if (own.has(target) || !isIn(entry.within, target)) continue
+      own.set(target, covers(entry, target))
       if (performance.now() - turn < TURN_MS) continue
       await setImmediate()
       turn = performance.now()
     }
   }
-  return (entry, target) => covered.get(entry.applies)?.has(target) ?? covers(entry, target)
+  return (entry, target) =>
+    isIn(entry.within, target) && (known.get(entry.applies)?.get(target) ?? covers(entry, target))
 }
 
 /** Returns the gates that the author of a graph wrote; an unknown policy is a violation. */

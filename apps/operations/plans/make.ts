@@ -4,7 +4,7 @@ import type { Intent, Plan } from '../../../db/operations/plans/rows.ts'
 import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, wrongAt } from '../../shared/errors.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { unanswered } from '../catalog/heads.ts'
 import type { OperationsConfig } from '../config.ts'
@@ -83,8 +83,28 @@ export const askAffected = async (
   exclude: readonly string[] = [],
 ): Promise<Affected | null> => {
   const targets = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
+  refuseExcluded(request, pluck(targets, 'resource_id'), exclude)
   const ids = targets.map(({ resource_id }) => resource_id).filter((id) => !exclude.includes(id))
   return ids.length === 0 ? null : await trust.catalog.affected(ids).catch(unanswered)
+}
+
+/** A mistyped id would change the very target that it should spare. */
+const refuseExcluded = ({ graph }: TargetRequest, targets: readonly string[], exclude: readonly string[]): void => {
+  const used = new Map(graph?.nodes.map(({ node_id, target_id }) => [target_id, node_id]))
+  for (const [i, id] of exclude.entries()) {
+    if (!targets.includes(id))
+      throw wrongAt(`/exclude_targets/${i}`, `names no target of the intent: "${id}"`, {
+        ...{ code: 'target_not_found', status: 422 },
+        hint: 'The intent lists its targets in targets_resolved.',
+      })
+    if (used.has(id))
+      throw wrongAt(`/exclude_targets/${i}`, `names the target of the node "${used.get(id)}"`, {
+        ...{ code: 'parameters_invalid', status: 422 },
+        hint: 'Leave the node out of the graph.',
+      })
+  }
+  if (targets.length > 0 && exclude.length === targets.length)
+    throw wrongAt('/exclude_targets', 'leaves no target', { code: 'no_targets', status: 422 })
 }
 
 const loadInput = async (
@@ -94,7 +114,7 @@ const loadInput = async (
   exclude: readonly string[],
   at: string,
 ): Promise<PlannerInput> => {
-  const request = intent.request as unknown as IntentBody
+  const request = intent.request as unknown as IntentBody & TargetRequest
   const { config, mayResolve } = deps
   const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)

@@ -35,6 +35,7 @@ import {
 import { refuseHard } from '../policies/plans.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
 import { rehearseApart } from '../rehearsal/thread.ts'
+import type { TargetRequest } from '../targets/resolve.ts'
 import { listConflicts } from './conflicts.ts'
 import { askAffected, PlanOutdated, planIntent } from './make.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
@@ -102,7 +103,7 @@ const affectedAhead = async (deps: Uses<'config' | 'db' | 'trust'>, intent_id: s
   const intent = await getIntent(deps.db, intent_id)
   if (!intent) return { affected: null }
   try {
-    return { affected: await askAffected(deps, intent.request as unknown as IntentBody, exclude) }
+    return { affected: await askAffected(deps, intent.request as unknown as IntentBody & TargetRequest, exclude) }
   } catch (error) {
     return { error }
   }

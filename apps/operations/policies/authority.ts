@@ -154,6 +154,12 @@ const scopesOf = ({ grants }: Viewer, permission: Permission): Scope[] =>
 export const hasScopes = ({ grants }: Pick<Viewer, 'grants'>): boolean =>
   grants.some(({ scope }) => !isEverywhere(scope))
 
+/** Where this person has any of these permissions; `undefined`: everywhere. */
+export const scopesFor = (viewer: Viewer, ...permissions: Permission[]): Scope[] | undefined => {
+  const scopes = permissions.flatMap((permission) => scopesOf(viewer, permission))
+  return scopes.some(isEverywhere) ? undefined : scopes
+}
+
 /**
  * Returns the condition under which a row may be read (auth.md 9): a grant covers at least one of its targets, or the
  * viewer requested it. Only grants without scope cover a row without targets. `undefined` if all rows may be read.

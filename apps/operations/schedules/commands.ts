@@ -22,7 +22,7 @@ import { requireFresh } from '../catalog/consumer.ts'
 import { auditDone, type Mutation, mutate } from '../command/mutate.ts'
 import type { Uses } from '../deps.ts'
 import { EXECUTORS } from '../graph/executors.ts'
-import { createIntent } from '../intents/create.ts'
+import { createIntent, knownTo } from '../intents/create.ts'
 import { allowedAction, isInScope, isVisible, placesFor, throwIfRefused } from '../policies/authority.ts'
 import { resolveTargets, type Unjudged } from '../targets/resolve.ts'
 import { nextTime, nextTimes, refuseWhen } from './when.ts'
@@ -47,7 +47,7 @@ export const createSchedule = async (deps: Deps, mutation: Mutation, { dry_run: 
     // A repeat gets its stored answer first, even after its time is over.
     if (refusal !== undefined) throw refusal
     const most = deps.config.OPERATIONS__LIMITS__TARGETS
-    const targets = await placed(body, resolveTargets(tx, checked, most, unjudgedOf(body)))
+    const targets = await placed(body, resolveTargets(tx, knownTo(mutation.caller, checked), most, unjudgedOf(body)))
     await refuseTooMany(tx, mutation.caller.user_id)
     const next_at = nextTime(body.when, now, now)
     const keep = async () => {

@@ -12,7 +12,7 @@ import {
   type RunEnd,
   type Schedule,
 } from '../../../db/operations/plans/schedules.ts'
-import { actorOfCaller, type Caller, callerBy } from '../../shared/auth/caller.ts'
+import { actorOfCaller } from '../../shared/auth/caller.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { isTriggered } from '../../shared/contracts/operations/schedules.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -21,11 +21,11 @@ import { startLoop } from '../../shared/process/repeat.ts'
 import type { Command } from '../command/command.ts'
 import type { Mutation } from '../command/mutate.ts'
 import { acceptCommand } from '../command/run.ts'
-import type { OperationsDeps, Uses } from '../deps.ts'
+import type { OperationsDeps } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
 import { startSteps } from '../operations/start.ts'
 import { previewPlan } from '../plans/preview.ts'
-import { watchConditions } from './watch.ts'
+import { callerFor, watchConditions } from './watch.ts'
 import { nextTime } from './when.ts'
 
 const BATCH = 20
@@ -156,14 +156,6 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
 }
 
 const bodyOf = <T>({ body }: Answer): T => JSON.parse(body.toString('utf8')) as T
-
-/** Returns the owner with current rights: a right lost since then is lost here too. */
-const callerFor = async ({ trust }: Uses<'trust'>, { owner }: Schedule): Promise<Caller> => {
-  const principal = await trust.principals.ask(owner.id)
-  if (principal?.user.status !== 'ACTIVE')
-    throw new AppError('policy_denied', 'account_disabled', `The account of ${owner.name} is no longer active.`)
-  return callerBy(principal)
-}
 
 /** Fires due schedules until stopped. */
 export const startSchedules = (deps: OperationsDeps) =>

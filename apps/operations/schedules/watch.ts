@@ -7,11 +7,13 @@ import {
   moveSchedule,
   type Schedule,
 } from '../../../db/operations/plans/schedules.ts'
+import { type Caller, callerBy } from '../../shared/auth/caller.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
+import { knownTo } from '../intents/create.ts'
 import { resolveTargets, SelectorTooSlow, type Unjudged } from '../targets/resolve.ts'
 
-type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry'>
+type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 
 /** A busy machine must not pause what people rely on. */
 const IN_VAIN = 'The condition could not be judged in time. It is tried again each minute.'
@@ -31,7 +33,7 @@ export const watchConditions = async (deps: Deps): Promise<void> => {
 const look = async (deps: Deps, schedule: Schedule, seen: number): Promise<void> => {
   const { schedule_id, when, matched, status_reason: before } = schedule
   if (!('on' in when)) return
-  const judged = await judge(deps, when.on)
+  const judged = await judge(deps, schedule, when.on)
   await deps.db.transaction(async (tx) => {
     // It was paused meanwhile, or another process was faster.
     if (!(await lockUnchanged(tx, schedule))) return
@@ -50,21 +52,27 @@ const look = async (deps: Deps, schedule: Schedule, seen: number): Promise<void>
 
 type Condition = Extract<Schedule['when'], { on: unknown }>['on']
 
-const judge = async ({ config, db }: Deps, on: Condition) => {
+/** Only resources that its owner may know now can meet a condition or be named. */
+const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
+  const { config, db } = deps
   const unjudged: Unjudged = []
   try {
-    const found = await resolveTargets(
-      db,
-      { targets: [{ selector: on }] },
-      config.OPERATIONS__LIMITS__TARGETS,
-      unjudged,
-    )
+    const request = knownTo(await callerFor(deps, schedule), { targets: [{ selector: on }] })
+    const found = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS, unjudged)
     return { now: found.map((one) => one.resource_id), status_reason: reasonOf(unjudged) }
   } catch (error) {
     if (error instanceof SelectorTooSlow) return { status_reason: IN_VAIN }
     if (!(error instanceof AppError) || error.status >= 500) throw error
     return { status: 'paused' as const, status_reason: error.message }
   }
+}
+
+/** Returns the owner with current rights: a right lost since then is lost here too. */
+export const callerFor = async ({ trust }: Uses<'trust'>, { owner }: Schedule): Promise<Caller> => {
+  const principal = await trust.principals.ask(owner.id)
+  if (principal?.user.status !== 'ACTIVE')
+    throw new AppError('policy_denied', 'account_disabled', `The account of ${owner.name} is no longer active.`)
+  return callerBy(principal)
 }
 
 /** Resources without a member that the condition asks for do not meet it; its owner should know of them. */

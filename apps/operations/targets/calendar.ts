@@ -22,8 +22,8 @@ const compiled = (source: string): CelProgram => {
 export const libraryNow = async (db: Queryable, library: Library): Promise<Library> => {
   const put = await listPutFreezes(db)
   if (put.length === 0) return library
-  const freezes = put.map(({ freeze_id, title, applies, from, to, approvers }): Freeze => {
-    const given = { freeze_id, title, applies, from, to, approvers }
+  const freezes = put.map(({ freeze_id, title, applies, from, to, approvers, within }): Freeze => {
+    const given = { freeze_id, title, applies, from, to, approvers, ...(within && { within }) }
     return { ...given, applies: compiled(applies), digest: digest(given) }
   })
   return { ...library, freezes: [...library.freezes, ...freezes] }

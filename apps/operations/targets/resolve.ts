@@ -6,6 +6,7 @@ import {
   loadResources,
   loadResourcesOfType,
 } from '../../../db/operations/plans/planning.ts'
+import { isWithin, type Scope as Reach } from '../../shared/auth/scope.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf, type Violation } from '../../shared/errors.ts'
@@ -13,7 +14,8 @@ import { CelError, type CelProgram, compileCondition } from '../../shared/expres
 import { byText, PLACE } from '../graph/graph.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 
-export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'>
+/** `within`: where the maker of the request may know resources. Elsewhere none exists for it; without, all do. */
+export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'> & { within?: readonly Reach[] }
 
 const refuse = (code: CodeOf<'validation_error'>, detail: string, violations: Violation[] = []) =>
   new AppError('validation_error', code, detail, { status: 422, violations })
@@ -61,26 +63,26 @@ export const resolveTargets = async (
   unjudged?: Unjudged,
 ): Promise<Target[]> => {
   const named: { resource_id: string; pointer: string }[] = []
-  const found = new Map<string, Resource>()
+  const found = new Map<string, Target>()
   for (const [i, entry] of (request.targets ?? []).entries()) {
     if ('resource_id' in entry) named.push({ resource_id: entry.resource_id, pointer: `/targets/${i}/resource_id` })
     else
-      for (const resource of await select(db, entry.selector, `/targets/${i}/selector`, most, unjudged))
+      for (const resource of await select(db, entry.selector, `/targets/${i}/selector`, most, unjudged, request.within))
         found.set(resource.resource_id, resource)
   }
   for (const [i, node] of (request.graph?.nodes ?? []).entries())
     if (node.target_id !== undefined)
       named.push({ resource_id: node.target_id, pointer: `/graph/nodes/${i}/target_id` })
-  for (const resource of await loadResources(db, [...new Set(named.map(({ resource_id }) => resource_id))]))
-    found.set(resource.resource_id, resource)
+  for (const resource of await loadTargets(db, [...new Set(named.map(({ resource_id }) => resource_id))]))
+    if (isKnownIn(request.within, resource)) found.set(resource.resource_id, resource)
   const missing = named.filter(({ resource_id }) => !found.has(resource_id))
   if (missing.length > 0) throw new TargetsMissing(missing)
   if (found.size > most) throw refuse('too_many_targets', `${found.size} targets; at most ${most} are allowed.`)
-  return withPlaces(
-    db,
-    [...found.values()].sort((a, b) => byText(a.resource_id, b.resource_id)),
-  )
+  return [...found.values()].sort((a, b) => byText(a.resource_id, b.resource_id))
 }
+
+const isKnownIn = (within: TargetRequest['within'], { scope, type_key }: Target): boolean =>
+  isWithin(within, { ...scope, type_key })
 
 /** Returns targets by id, as far as the projection holds them. */
 export const loadTargets = async (db: Queryable, resource_ids: readonly string[]): Promise<Target[]> =>
@@ -100,6 +102,7 @@ const select = async (
   pointer: string,
   most: number,
   unjudged: Unjudged | undefined,
+  within: TargetRequest['within'],
 ) => {
   const condition = when === undefined ? undefined : compile(when, `${pointer}/when`)
   const of_type = await loadResourcesOfType(db, type_key, SCANNED + 1)
@@ -108,7 +111,7 @@ const select = async (
       'too_many_targets',
       `More than ${SCANNED} resources are of type ${type_key}; name the targets instead.`,
     )
-  const candidates = await withPlaces(db, of_type)
+  const candidates = (await withPlaces(db, of_type)).filter((target) => isKnownIn(within, target))
   const wanted = limit ?? most + 1
   if (!condition) return candidates.slice(0, wanted)
   return matchesOf(

@@ -9,7 +9,7 @@ import type { Uses } from '../deps.ts'
 import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
 import { visibleSql } from '../policies/authority.ts'
-import { decidableBy, mendableBy, patchDecidableBy } from './mine.ts'
+import { decidableBy, mendableBy, patchDecidableBy } from '../policies/mine.ts'
 
 /** Work that waits for a person besides gates. */
 export const waitingRoutes = routes<Uses<'config' | 'db'>>('gates', (app, { deps }) => {

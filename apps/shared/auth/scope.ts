@@ -38,12 +38,12 @@ const meet = (a: Scope, b: Scope): Scope | undefined => {
   for (const field of SCOPE_FIELDS) {
     const [mine, other] = [a[field], b[field]]
     if (other === undefined || mine === other) continue
-    if (mine === undefined || (field === 'type_key' && isWithin(other, mine))) both[field] = other
-    else if (field !== 'type_key' || !isWithin(mine, other)) return undefined
+    if (mine === undefined || (field === 'type_key' && isBelow(other, mine))) both[field] = other
+    else if (field !== 'type_key' || !isBelow(mine, other)) return undefined
   }
   return both
 }
-const isWithin = (type_key: string, pattern: string): boolean =>
+const isBelow = (type_key: string, pattern: string): boolean =>
   pattern.endsWith('.*') && type_key.startsWith(pattern.slice(0, -1))
 
 /** Returns a machine's grants as limited by a credential: never more than either, and in a place only what has one. */
@@ -69,6 +69,10 @@ export const scopeCovers = (scope: Scope, place: Place): boolean =>
     if (field === 'type_key' && wanted.endsWith('.*')) return found.startsWith(wanted.slice(0, -1))
     return found === wanted
   })
+
+/** Whether one of these scopes covers the place; without scopes every place is covered. */
+export const isWithin = (scopes: readonly Scope[] | undefined, place: Place): boolean =>
+  scopes === undefined || scopes.some((scope) => scopeCovers(scope, place))
 
 /** Whether any of the grants gives the permission at this place (grants add up). */
 export const isGranted = (grants: readonly Grant[], permission: Permission, place: Place): boolean =>

@@ -6,7 +6,7 @@ import { equals, first, type Queryable } from '../../client.ts'
 import { anyCase } from '../../columns.ts'
 import { UNANSWERED, UNDELIVERED } from '../commands/undelivered.ts'
 import { iso, operation_summary_view as summary } from '../expressions.ts'
-import { votableBy } from '../gates/inbox.ts'
+import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
 import {
   gates,
   leases,
@@ -46,8 +46,8 @@ const summaryColumns = {
 
 export type OperationFilter = Omit<OperationListQuery, 'page_size' | 'page_token' | 'requester' | 'gate_for'> & {
   requester_id?: string | undefined
-  /** Only operations with a waiting gate on which this person could vote. */
-  gate_for?: { user_id: string; groups: readonly string[] } | undefined
+  /** Only operations with a gate that waits for people and meets this condition. */
+  gate_for?: SQL | undefined
   visible: SQL | undefined
   after: (string | null)[] | undefined
   limit: number
@@ -100,7 +100,7 @@ const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
     resource_id === undefined ? undefined : concerns(resource_id),
     ...label.map(labelled),
     gate_for &&
-      sql`exists (select 1 from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting' and ${votableBy(gate_for.user_id, gate_for.groups)})`,
+      sql`exists (select 1 from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${WAITING_FOR_PEOPLE} and ${gate_for})`,
     q === undefined
       ? undefined
       : sql`(${operations.title}${anyCase(q)} ilike ${like(q)} or ${operations.ticket}${anyCase(q)} ilike ${like(q)})`,

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, jsonb, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
+import type { Scope } from '../../../apps/shared/auth/scope.ts'
 import type { Actor, BlockedOn } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { OperationCalendar } from '../../../apps/shared/data/calendar.ts'
 import { at, big, count, json, now } from '../../columns.ts'
@@ -31,8 +32,18 @@ export const operation_control = t('operation_control', {
   calendar: jsonb('calendar').$type<OperationCalendar>(),
 })
 
-/** A freeze as put by a control plane: `applies` is CEL over `target`, times are RFC 3339. */
-export type FreezeEntry = { title: string; applies: string; from: string; to: string; approvers: string[] }
+/**
+ * A freeze as put by a control plane: `applies` is CEL over `target`, times are RFC 3339. `within` limits it to the
+ * places where the person who made it may freeze.
+ */
+export type FreezeEntry = {
+  title: string
+  applies: string
+  from: string
+  to: string
+  approvers: string[]
+  within?: Scope[]
+}
 
 /**
  * Freezes that control planes put in addition to those in the files (operations.md 9.3). A withdrawn one keeps its row,

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { GrantScope } from '../identity/users.ts'
 import { ArrayOf, Closed, LINE, text } from '../shapes.ts'
 import { AllowedActionSchema, DryRun, Nullable, Time } from './common.ts'
 
@@ -11,6 +12,7 @@ export const FreezeItem = Type.Object({
   from: Time,
   to: Time,
   approvers: Type.Array(Type.String()),
+  within: Nullable(Type.Array(GrantScope, { description: 'It covers targets only here: where its maker may freeze.' })),
   in_force: Type.Boolean(),
   put_by: Nullable(
     text('user:olga', { description: 'The person (user:NAME) or control plane that made it; null: a file.' }),

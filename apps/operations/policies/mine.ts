@@ -5,7 +5,7 @@ import { countWaiting, patchVotableBy } from '../../../db/operations/operations/
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
-import { coversAllSql, visibleSql } from '../policies/authority.ts'
+import { coversAllSql, visibleSql } from './authority.ts'
 
 /** The conditions under which something waits for this person: used for `for=me` and for the counts. */
 const ifCovered = (caller: Caller, permission: Permission, condition: SQL): SQL =>
