@@ -493,7 +493,7 @@ it.each([
   ['a poll that is null', { poll: null }, 'refused'],
   ['a condition that cannot be read', { expect: '(((' }, 'expression_error'],
   ['such a condition for its poll', { poll: { request: { method: 'GET', url: '/' }, until: ')' } }, 'expression_error'],
-])('sends nothing for %s', async (_what, values, kind) => {
+])('sends no request for %s', async (_what, values, kind) => {
   const request =
     'request' in values || Object.keys(values).length === 0 ? {} : { request: { method: 'POST', url: base } }
   expect((await run({ ...request, ...values })).result).toMatchObject({ status: 'failed', class: kind })

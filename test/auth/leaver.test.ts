@@ -89,9 +89,7 @@ const waiting = async () => {
   const start = { reviewed_plan_hash: plan.plan_hash }
   const { operation_id } = (await olga.post<{ operation_id: string }>(`/v1/plans/${plan.plan_id}/start`, start)).body
   for (const gate_id of ['go', 'later'])
-    await until(async () => (await gateOf(operation_id, gate_id)).status === 'waiting', {
-      what: `the gate ${gate_id}`,
-    })
+    await until(async () => (await gateOf(operation_id, gate_id)).status === 'waiting', { what: `the gate ${gate_id}` })
   return operation_id
 }
 

@@ -65,7 +65,7 @@ describe('a freeze that a person makes', () => {
     const pass = () => passOverFreezes(p.deps, () => undefined)
     const overs = {
       ended: () => p.as('eva').post(end('ended'), {}),
-      // Nothing changes for an operation once the freeze that was overridden for it ends.
+      // An operation stays as it is once the freeze that was overridden for it ends.
       overridden: async (operation_id: string) => {
         const asked = { type: 'override_freeze', payload: { freeze_id: 'overridden' }, reason: 'a test' }
         must(await p.as('both').post(`/v1/operations/${operation_id}/interventions`, asked), 201, 202)

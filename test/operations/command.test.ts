@@ -877,7 +877,7 @@ describe('interventions beside the end of a node', () => {
     const second = (await ask('set_input', 'c', { input_overrides: { delay_ms: 2 } })).body.intervention
     const no = { round: 1, comment: 'no' }
     expect((await p.as('eva').post(`${path}/gates/${second.gate_id}/reject`, no)).body.status).toBe('rejected')
-    // Nothing of it has run.
+    // None of it has run.
     expect(await approve('ada', second.gate_id, await p.seen(operation_id, second.gate_id))).toMatchObject(
       refusal('gate_not_waiting', 'already_decided', 409),
     )

@@ -731,7 +731,7 @@ describe('reducer', () => {
       expect([s.nodes[0]?.state, retry()]).toEqual(['gated', undefined])
     })
 
-    it('expired and holds its node is reported as such, though nothing else follows', () => {
+    it('expired and holds its node is reported as such, though no other change follows', () => {
       const nodes = [{ ...one, tries: 1, deps: [], gates: [true] }]
       const spec = { nodes, gates: ['hold' as const], max_parallel: 1, pause_on_failure: false }
       const world = new World([pageOf({ ...spec, failure_budget: null, deadline: null })])

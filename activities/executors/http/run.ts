@@ -42,13 +42,13 @@ export const createHttp = (policy: ExecutorPolicy): Executor => {
   }
 }
 
-/** Inputs may come from another node's outputs. Nothing is sent unless its answer can be judged. */
+/** Inputs may come from another node's outputs. A request is sent only if its answer can be judged. */
 const refuseMalformed = ({ request, poll, expect, fail_if }: With): ExecutorResult | undefined => {
   const isUsable = (value: unknown) =>
     isObject(value) && typeof value.method === 'string' && typeof value.url === 'string'
   const polls = poll === undefined || (isObject(poll) && isUsable(poll.request) && poll.until !== undefined)
   if (!isUsable(request) || !polls)
-    return failed('refused', `The inputs have no valid ${polls ? 'request' : 'poll'}. Nothing was sent.`)
+    return failed('refused', `The inputs have no valid ${polls ? 'request' : 'poll'}. No request was sent.`)
   for (const source of [expect, fail_if, poll?.until, poll?.fail_if])
     if (source !== undefined) compileCel(String(source), ['response'])
   return undefined

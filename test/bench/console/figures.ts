@@ -15,7 +15,7 @@ const LOADS = 7
 const KEYS = 40
 /** Longest time from a press to the next paint. */
 const PRESS_MS = 100
-/** Enough for what follows a press on a slow processor. */
+/** Long enough for all that follows a press on a slow processor. */
 const REST_MS = 500
 const DECISIONS = 20
 const LINES = 100_000

@@ -15,7 +15,7 @@ const isSecret = (type: string, values: Fields): boolean =>
 
 /**
  * The values without secrets: without the members that the state marks, and of a type that holds secrets only what
- * names it. Older states and imported resources mark nothing.
+ * names it. Older states and imported resources have no marks.
  */
 export const withoutSecrets = (
   type: string,
