@@ -7,6 +7,8 @@ import type { useLog } from './lines.ts'
 /** The height of an unwrapped line. A wrong guess moves the list when lines are measured, and undoes a scroll. */
 export const ROW = 20
 const AT_END = 24
+/** The list moves once the lines at the new place have been measured, at most this long after it was told to. */
+const ARRIVES_MS = 500
 
 /** The lines to draw: those of closed parts are left out until a person or a jump opens them. */
 export const useFolds = (lines: LogLine[]) => {
@@ -35,6 +37,15 @@ export const useScroll = (log: ReturnType<typeof useLog>, { rows, reveal }: Fold
   const prepending = useRef(false)
   /** Moving to a line: meanwhile scroll events do not count, and the line is shown once. */
   const going = useRef(false)
+  /** The row that the list was told to show: until it is in view, scroll events tell of the place before. */
+  const arriving = useRef<{ at: number }>(undefined)
+  const arrive = (at: number) => {
+    const one = { at }
+    arriving.current = one
+    setTimeout(() => {
+      if (arriving.current === one) arriving.current = undefined
+    }, ARRIVES_MS)
+  }
 
   useEffect(() => {
     if (!following || log.lines.length === 0) return
@@ -48,7 +59,9 @@ export const useScroll = (log: ReturnType<typeof useLog>, { rows, reveal }: Fold
     if (!going.current || found === null || reveal(found.seq)) return
     going.current = false
     const at = rows.findIndex(({ line }) => line.seq === found.seq)
-    if (at >= 0) list.current?.scrollToIndex(at, { align: 'center' })
+    if (at < 0) return
+    arrive(at)
+    list.current?.scrollToIndex(at, { align: 'center' })
   }, [found, rows])
 
   // Folded lines may leave the box too short to scroll for older ones.
@@ -62,6 +75,11 @@ export const useScroll = (log: ReturnType<typeof useLog>, { rows, reveal }: Fold
   const scrolled = (offset: number) => {
     if (going.current) return
     const { scrollSize = 0, viewportSize = 0 } = list.current ?? {}
+    if (arriving.current !== undefined) {
+      const top = list.current?.getItemOffset(arriving.current.at) ?? 0
+      if (top < offset || top > offset + viewportSize) return
+      arriving.current = undefined
+    }
     const atEnd = offset + viewportSize >= scrollSize - AT_END
     setFollowing(atEnd)
     if (atEnd) setSeen(last)
@@ -83,11 +101,13 @@ export const useScroll = (log: ReturnType<typeof useLog>, { rows, reveal }: Fold
   }
   const follow = () => {
     going.current = false
+    arrive(rows.length - 1)
     setFollowing(true)
   }
   /** Scrolls away from the end by key. A native scroll would be undone while the list measures lines at its end. */
   const leave = (by: 'line' | 'page') => {
     going.current = false
+    arriving.current = undefined
     setFollowing(false)
     list.current?.scrollBy(-(by === 'page' ? Math.max(list.current.viewportSize - 2 * ROW, ROW) : 2 * ROW))
   }
@@ -100,6 +120,7 @@ export const useScroll = (log: ReturnType<typeof useLog>, { rows, reveal }: Fold
   /** Keeps a drawn line in view. */
   const show = (seq: number) => {
     going.current = false
+    arriving.current = undefined
     setFollowing(false)
     list.current?.scrollToIndex(
       rows.findIndex(({ line }) => line.seq === seq),
