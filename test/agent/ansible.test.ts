@@ -111,7 +111,8 @@ const inputsOf = (more: object = {}) => ({
   ...more,
 })
 const node = (node_id: string, job: string, inputs: object, outputs: string[], more: object = {}) => ({
-  ...{ node_id, executor: 'external', pool: 'infra', with: { job, inputs } },
+  // A run that ends in seconds elsewhere takes more than a minute on a busy machine.
+  ...{ node_id, executor: 'external', pool: 'infra', with: { job, inputs }, timeouts: { run_s: 300 } },
   ...{ outputs: Object.fromEntries(outputs.map((name) => [name, `/${name}`])), ...more },
 })
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
