@@ -315,7 +315,7 @@ describe('one operation', () => {
     })
     expect(await p.as('vic').get(`/v1/operations/${operation_id}/graph?revision=99999999999`)).toMatchObject({
       status: 400,
-      body: { category: 'validation_error', violations: [{ pointer: '/revision' }] },
+      body: { category: 'validation_error', violations: [{ pointer: '/querystring/revision' }] },
     })
   })
 
