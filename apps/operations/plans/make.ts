@@ -116,7 +116,7 @@ const loadInput = async (
 ): Promise<PlannerInput> => {
   const request = intent.request as unknown as IntentBody & TargetRequest
   const { config, mayResolve } = deps
-  const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
+  const resolved = await resolveTargets(db, { ...request, is_made: true }, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
   const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
   await refuseHeld(db, pluck(targets, 'resource_id'))
