@@ -18,7 +18,10 @@ import type { Resource, Scope, Target } from '../graph/types.ts'
  * `within`: where the maker of the request may know resources. Elsewhere none exists for it; without, all do. `is_made`:
  * the targets that it names were known when it was made, and may have moved since.
  */
-export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'> & { within?: readonly Reach[]; is_made?: boolean }
+export type TargetRequest = Pick<IntentBody, 'targets' | 'graph' | 'runbook'> & {
+  within?: readonly Reach[]
+  is_made?: boolean
+}
 
 const refuse = (code: CodeOf<'validation_error'>, detail: string, violations: Violation[] = []) =>
   new AppError('validation_error', code, detail, { status: 422, violations })
