@@ -504,7 +504,11 @@ it.each([
   ['a poll with an interval in words', polling({ interval_s: '5' }), 'refused'],
   ['a poll whose fail_if is no text', polling({ fail_if: false }), 'refused'],
   ['artifacts that are no list', { artifacts: {} }, 'refused'],
-  ['an artifact without a pointer', { artifacts: [{ name: 'a', kind: 'report', media_type: 'text/plain' }] }, 'refused'],
+  [
+    'an artifact without a pointer',
+    { artifacts: [{ name: 'a', kind: 'report', media_type: 'text/plain' }] },
+    'refused',
+  ],
   ['a reason that is no text', { reason: 7 }, 'refused'],
 ])('sends no request for %s', async (_what, values, kind) => {
   const request =
