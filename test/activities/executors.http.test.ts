@@ -485,6 +485,9 @@ describe('destinations', () => {
   })
 })
 
+const polling = (more: object) => ({
+  poll: { request: { method: 'GET', url: '/' }, until: 'true', interval_s: 1, timeout_s: 5, ...more },
+})
 it.each([
   ['no request', {}, 'refused'],
   ['a request that is null', { request: null }, 'refused'],
@@ -492,7 +495,21 @@ it.each([
   ['an empty poll', { poll: {} }, 'refused'],
   ['a poll that is null', { poll: null }, 'refused'],
   ['a condition that cannot be read', { expect: '(((' }, 'expression_error'],
-  ['such a condition for its poll', { poll: { request: { method: 'GET', url: '/' }, until: ')' } }, 'expression_error'],
+  ['such a condition for its poll', polling({ until: ')' }), 'expression_error'],
+  ['a condition that is neither true nor false', { expect: 'null' }, 'expression_error'],
+  ['a condition that is no text', { expect: true }, 'refused'],
+  ['a poll without an interval', polling({ interval_s: undefined }), 'refused'],
+  ['a poll without a pause', polling({ interval_s: 0 }), 'refused'],
+  ['a poll without an end', polling({ timeout_s: undefined }), 'refused'],
+  ['a poll with an interval in words', polling({ interval_s: '5' }), 'refused'],
+  ['a poll whose fail_if is no text', polling({ fail_if: false }), 'refused'],
+  ['artifacts that are no list', { artifacts: {} }, 'refused'],
+  [
+    'an artifact without a pointer',
+    { artifacts: [{ name: 'a', kind: 'report', media_type: 'text/plain' }] },
+    'refused',
+  ],
+  ['a reason that is no text', { reason: 7 }, 'refused'],
 ])('sends no request for %s', async (_what, values, kind) => {
   const request =
     'request' in values || Object.keys(values).length === 0 ? {} : { request: { method: 'POST', url: base } }

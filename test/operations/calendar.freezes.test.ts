@@ -271,10 +271,20 @@ describe('a freeze that a person makes', () => {
   it('is made while identity is away: a stop waits for nobody', async () => {
     must(await p.as('olga').get('/v1/me'), 200)
     p.identity.away = true
+    p.deps.trust.approvers.drop()
+    const hasMembers = p.deps.trust.hasMembers
     try {
       must(await p.as('olga').post('/v1/freezes', freeze('dark')), 201)
+      const dry = must(await p.as('olga').post('/v1/freezes', { ...freeze('darker'), dry_run: true }), 200).body
+      expect(dry.effect.may_end).toBeNull()
+      p.deps.trust.hasMembers = () => new Promise(() => {})
+      const asked = performance.now()
+      must(await p.as('olga').post('/v1/freezes', { ...freeze('darkest'), dry_run: true }), 200)
+      expect(performance.now() - asked).toBeLessThan(10_000)
     } finally {
+      p.deps.trust.hasMembers = hasMembers
       p.identity.away = false
+      p.deps.trust.approvers.drop()
     }
     must(await p.as('eva').post(end('dark'), {}), 200)
   })

@@ -189,6 +189,17 @@ describe('an intent', () => {
     })
   })
 
+  it('keeps the targets that it names when they move out of the reach of its maker', async () => {
+    catalog.put('us1-web-09', { parent_id: 'us1' })
+    await p.deps.projection.catchUp()
+    const { intent_id } = must(await p.as('far').post('/v1/intents', change(['us1-web-09'])), 201).body
+    catalog.put('us1-web-09', { parent_id: 'eu1' })
+    await p.deps.projection.catchUp()
+    const preview = (who: 'far' | 'olga') => p.as(who).post(`/v1/intents/${intent_id}/plan-preview`, {})
+    expect((await preview('far')).status).toBe(403)
+    expect(must(await preview('olga'), 201).body.catalog_pins).toMatchObject([{ resource_id: 'us1-web-09' }])
+  })
+
   it('is not stored by a dry run', async () => {
     const before = await counted()
     const { status, body } = await p.as('olga').post('/v1/intents', change(['eu1-web-01'], { dry_run: true }))

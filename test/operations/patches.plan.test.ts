@@ -92,11 +92,24 @@ describe('a patch', () => {
     const { path } = await started({ nodes, gates }, { constraints: { max_parallel: 2 } })
     const refused = await propose(path, changes)
     expect(problem(refused)).toBe('422 patch_not_applicable/unsound')
+    expect(refused.body.detail).toBe('The changes leave the graph as it is.')
     expect(refused.body.violations).toEqual([
       { pointer: '/changes', code: 'nothing_changes', message: 'leave the graph as it is' },
     ])
     // A later one may touch the node, so none holds it.
     must(await propose(path, [{ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 2 } } }]), 201, 202)
+  })
+})
+
+describe('a patch that another has overtaken', () => {
+  it('is offered again only if it still changes the graph', async () => {
+    const { path } = await started({ nodes: [look('a')] })
+    const limit = (max_parallel: number) => propose(path, [{ op: 'set_limits', max_parallel }])
+    const [first, equal, other] = [await limit(3), await limit(3), await limit(4)] as const
+    must(await approve(path, first, 'eva'), 200, 201, 202)
+    const rebase = async ({ body }: Reply) => (await p.as('vic').get(`${path}/patches/${body.patch_id}`)).body.rebase
+    expect(await rebase(equal)).toBeNull()
+    expect(await rebase(other)).toMatchObject({ base_revision: 2 })
   })
 })
 

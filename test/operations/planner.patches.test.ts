@@ -254,14 +254,24 @@ describe('a patch of any graph', () => {
     for (const node of running.nodes)
       if (node.node_id === 'a')
         Object.assign(node, { executor: 'external', with: { job: 'x', inputs: { preview: { changes: [] } } } })
-    const change = { op: 'update_node', node_id: 'b', set: { name: 'other' } } as PatchChange
-    const codesOf = (begun: string[]) => {
+    const renamed = { op: 'update_node', node_id: 'b', set: { name: 'other' } } as PatchChange
+    const codesOf = (begun: string[], change = renamed) => {
       const context = { ...input, diff: [], procedure_risk: 0 }
       const { violations } = applyPatch({ ...running, begun: new Set(begun) }, [change], context)
       return violations.map(({ code, pointer }) => `${code} ${pointer}`)
     }
     expect(codesOf(['a'])).toEqual([])
     expect(codesOf([])).toEqual(['inputs_invalid /nodes/a/with/inputs/preview'])
+    // A retry replaces inputs, and no other part.
+    for (const node of running.nodes)
+      if (node.node_id === 'b') {
+        Object.assign(node, { compensate: { executor: 'noop', with: { junk: 1 } } })
+        Object.assign(node, { outputs_schema: { type: 'no such type' } })
+      }
+    const again = (delay_ms: unknown) =>
+      codesOf(['a', 'b'], { op: 'update_node', node_id: 'b', set: { with: { delay_ms } } } as PatchChange)
+    expect(again(5)).toEqual([])
+    expect(again('soon')).toEqual(['inputs_invalid /nodes/b/with/delay_ms'])
   })
 
   it('cannot let nodes pass the gate of a policy by a condition, whoever wrote that gate', () => {

@@ -349,6 +349,11 @@ describe('a preview', () => {
     const once = await planned({ ...runbook({ procedure: 'announce', version: '1.0.0' }), targets: undefined })
     expect(once.plan).toMatchObject({ counts: { nodes: 2 }, catalog_pins: [], leases: [] })
     expect(must(await start(once.plan), 202).body.kind).toBe('runbook')
+    const spare = { exclude_targets: hosts }
+    const { intent_id } = await stated(runbook({ procedure: 'announce' }))
+    expect(must(await preview(intent_id, spare), 201).body.catalog_pins).toEqual([])
+    const each = await stated(runbook({ procedure: 'look' }))
+    expect(problem(await preview(each.intent_id, spare))).toBe('422 validation_error/no_targets')
 
     const state = (body: object) =>
       p.as('olga').post('/v1/intents', { kind: 'runbook', title: 't', reason: 'to see', ...body })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { faultInCron } from '../../apps/operations/schedules/cron.ts'
 import { fireDue } from '../../apps/operations/schedules/fire.ts'
+import { watchConditions } from '../../apps/operations/schedules/watch.ts'
 import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules/when.ts'
 import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { readDocument } from '../contract/documents.ts'
@@ -648,6 +649,60 @@ describe('a schedule', () => {
     await fire()
     expect(await reason()).toMatch(new RegExp(`^The condition cannot be judged on ${own}: `))
     await act(schedule_id, 'end', 'far')
+  })
+
+  it('begins no run for resources that met it before a right was lost and came back', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const { far } = p.people
+    const roles = [...far.roles]
+    const [one] = hosts as [string, string]
+    const own = `far-${number}`
+    catalog.put('us1', { type_key: 'topology.region' })
+    const put = (id: string, lost: string) =>
+      catalog.put(id, { parent_id: id === one ? 'eu1' : 'us1', name: id, labels: { lost } })
+    const look = async (held: string[], scopes?: typeof far.scopes) => {
+      far.roles = held
+      if (scopes) far.scopes = scopes
+      else delete far.scopes
+      for (const { deps } of p.running) deps.trust.principals.drop('all')
+      await p.deps.projection.catchUp()
+      await fire()
+      const { status, status_reason, runs } = await read(schedule_id)
+      return [status, status_reason, runs.map(({ targets }: Record<string, unknown>) => targets)]
+    }
+    const when = { on: { type_key: 'fleet.host', when: `target.labels.?lost.orValue('') == 'yes${number}'` } }
+    const { schedule_id } = must(await create({ when, intent }, 'far'), 201).body
+    for (const id of [own, one]) put(id, `yes${number}`)
+    const first = [one, own].sort()
+    expect(await look(roles, { viewer: {} })).toEqual(['active', null, [first]])
+    put(`${own}-b`, 'no')
+    expect(await look(roles)).toEqual(['active', null, [first]])
+    put(`${own}-c`, 'no')
+    expect(await look([])).toEqual(['active', expect.stringContaining('may read no resource'), [first]])
+    await p.query(`update operations.schedules set updated_at = now() - interval '2 min' where schedule_id = $1`, [
+      schedule_id,
+    ])
+    expect(await look(roles, { viewer: {} })).toEqual(['active', null, [first]])
+    put(`${own}-b`, `yes${number}`)
+    expect(await look(roles)).toEqual(['active', null, [[`${own}-b`], first]])
+    await act(schedule_id, 'end')
+  })
+
+  it('says once per pass that the rights of owners cannot be read, and is judged afterwards', async () => {
+    const { look, labels } = await watching('dark')
+    const lines: unknown[][] = []
+    const telemetry = { log: { warn: (...line: unknown[]) => void lines.push(line) } }
+    labels(hosts[0] as string, true)
+    await p.deps.projection.catchUp()
+    p.deps.trust.principals.drop('all')
+    p.identity.away = true
+    try {
+      await watchConditions({ ...p.deps, telemetry } as never)
+    } finally {
+      p.identity.away = false
+    }
+    expect(lines.map(([, text]) => text)).toEqual(['the rights of owners could not be read'])
+    expect(await look()).toMatchObject([[[hosts[0]], 'planned']])
   })
 
   it('counts a resource that it cannot judge as not met and names it; a broken one holds up no other', async () => {

@@ -44,6 +44,10 @@ describe('the recount of an evidence chain', () => {
     ['a freeze that was overridden', [start(FREEZE, { f: LATER }), calendar({}, 'exception'), decision('approved')]],
     ['a freeze that ran out', [start(FREEZE, { f: '2026-01-01T12:00:00Z' }), decision('approved', SYSTEM, over)]],
     ['a freeze that was gone before the start', [start(FREEZE, {}), decision('approved', SYSTEM, over)]],
+    [
+      'a freeze that is named like a member of every object',
+      [start({ ...FREEZE, freeze_id: 'constructor' }, {}), decision('approved', SYSTEM, { freeze_id: 'constructor' })],
+    ],
     ['a freeze, as an older build wrote it', [start(OLDER), decision('approved')]],
     ['a freeze, begun by an older build', [start(OLDER), calendar({}), decision('approved', SYSTEM, over)]],
   ])('takes a gate that closes by %s', (_how, records) => {

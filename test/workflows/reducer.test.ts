@@ -731,23 +731,39 @@ describe('reducer', () => {
       expect([s.nodes[0]?.state, retry()]).toEqual(['gated', undefined])
     })
 
-    it('expired and holds its node is reported as such, though no other change follows', () => {
-      const nodes = [{ ...one, tries: 1, deps: [], gates: [true] }]
-      const spec = { nodes, gates: ['hold' as const], max_parallel: 1, pause_on_failure: false }
+    const reporting = (gates: boolean[]) => {
+      const nodes = [{ ...one, tries: 1, deps: [], gates }]
+      const spec = { nodes, gates: gates.map(() => 'hold' as const), max_parallel: 1, pause_on_failure: false }
       const world = new World([pageOf({ ...spec, failure_budget: null, deadline: null })])
       const s = start('op', world.pages, world.command('start', {}), world.now)
       const saying = (event: Event) => {
         const batches = step(s, event).effects.flatMap((effect) => (effect.type === 'record' ? [effect.batch] : []))
         return batches.map(({ report }) => report.blocked_on.map(({ message }) => message))
       }
-      const recorded = (status: 'waiting' | 'expired', deadline_at: string | null = null): Event => {
-        const gates = [{ gate_id: 'g0', round: 1, status, deadline_at }]
-        return {
-          type: 'recorded',
-          at: world.now,
-          result: { record_seq: s.record_seq, gates, whens: {}, control: null },
-        }
+      const recorded = (status: 'waiting' | 'expired' | 'approved', deadline_at: string | null = null): Event => {
+        const first = { gate_id: 'g0', round: 1, status, deadline_at }
+        const others = gates.slice(1).map((_, i) => ({ ...first, gate_id: `g${i + 1}`, status: 'waiting' as const }))
+        const result = { record_seq: s.record_seq, gates: [first, ...others], whens: {}, control: null }
+        return { type: 'recorded', at: world.now, result }
       }
+      return { world, saying, recorded }
+    }
+
+    it('approved by silence beside another that waits is reported as such, though no other change follows', () => {
+      const { world, saying, recorded } = reporting([true, true])
+      const [first, second] = [0, 1].map((g) => `Gate g${g} waits for a decision.`)
+      saying({ type: 'due', at: world.now })
+      const over = new Date(world.now + 2000).toISOString()
+      expect(saying(recorded('waiting', over))).toEqual([[first, second]])
+      saying(recorded('waiting', over))
+      world.now += 2000
+      expect(saying({ type: 'due', at: world.now })).toEqual([[first, second]])
+      expect(saying(recorded('approved'))).toEqual([[second]])
+      expect(saying(recorded('approved'))).toEqual([])
+    })
+
+    it('expired and holds its node is reported as such, though no other change follows', () => {
+      const { world, saying, recorded } = reporting([true])
       const waits = ['Gate g0 waits for a decision.']
       saying({ type: 'due', at: world.now })
       expect(saying(recorded('waiting', new Date(world.now + 2000).toISOString()))).toEqual([waits])

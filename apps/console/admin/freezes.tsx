@@ -126,7 +126,7 @@ const idOf = (title: string, ending: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)}-${ending}`.replace(/-+/g, '-')
 
-type Effect = { targets: number | null; operations: number | null; may_end: string[] }
+type Effect = { targets: number | null; operations: number | null; may_end: string[] | null }
 
 const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () => void }) => {
   const client = useQueryClient()
@@ -157,7 +157,7 @@ const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () 
       consequences={({ targets, operations, may_end }) => (
         <>
           <p className="font-medium">{targets === null ? words.uncounted : words.covers(targets, operations ?? 0)}</p>
-          <p>{words.may_end(may_end)}</p>
+          {may_end && <p>{words.may_end(may_end)}</p>}
         </>
       )}
       blocked={preview === null}

@@ -123,8 +123,10 @@ const commandOf = (operation_id: string, freeze_id: string, revision: number, by
   })
 }
 
-export const viewOf = (freeze: PutFreeze) =>
-  pick(freeze, 'freeze_id', 'title', 'applies', 'from', 'to', 'approvers', 'put_by', 'updated_at')
+export const viewOf = ({ within, ...freeze }: PutFreeze) => ({
+  ...pick(freeze, 'freeze_id', 'title', 'applies', 'from', 'to', 'approvers', 'put_by', 'updated_at'),
+  ...(within && { within }),
+})
 
 export const audited = (
   by: Pick<Changer, 'actor' | 'request_id'>,

@@ -16,6 +16,7 @@ import type { FreezeCreation, FreezeItem } from '../../shared/contracts/operatio
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { compileCel } from '../../shared/expressions/cel.ts'
+import { within as inTime } from '../../shared/sleep.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { FreezeDeps, Uses } from '../deps.ts'
 import { askCovers } from '../planner/gates.ts'
@@ -132,16 +133,21 @@ const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers
 }
 
 /** Returns the targets that the freeze covers now; `undefined` if there are too many to ask. */
-const coveredBy = async (db: Queryable, { applies, within = [] }: FreezeEntry): Promise<string[] | undefined> => {
+const coveredBy = async (db: Queryable, { applies, within }: FreezeEntry): Promise<string[] | undefined> => {
   const all = await loadAllTargets(db)
-  const condition = { applies: compileCel(applies, ['target']), ...(within.length > 0 && { within }) }
+  const condition = { applies: compileCel(applies, ['target']), ...(within && { within }) }
   const covers = await askCovers([condition], all ?? [])
   return all?.filter((target) => covers(condition, target)).map(({ resource_id }) => resource_id)
 }
 
-/** Nobody could end or override the freeze of a mistyped group. A freeze stops: it does not wait while identity is away. */
+/** A freeze stops: it does not wait for an identity that is away. */
+const PATIENCE_MS = 1000
+const soon = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
+  inTime(work, PATIENCE_MS, () => new Error('identity is late')).catch(() => otherwise)
+
+/** Nobody could end or override the freeze of a mistyped group. */
 const refuseApprovers = async ({ trust }: Uses<'trust'>, groups: readonly string[]): Promise<AppError | undefined> => {
-  const known = await Promise.all(groups.map((group) => trust.hasMembers(group).catch(() => true)))
+  const known = await Promise.all(groups.map((group) => soon(trust.hasMembers(group), true)))
   const wrong = known.indexOf(false)
   if (wrong < 0) return undefined
   return wrongAt(`/approvers/${wrong}`, 'names a group without an active member', {
@@ -152,12 +158,12 @@ const refuseApprovers = async ({ trust }: Uses<'trust'>, groups: readonly string
   })
 }
 
-/** The names of those who may end such a freeze. */
-const endersOf = async ({ trust }: Uses<'trust'>, groups: readonly string[]): Promise<string[]> =>
-  (await trust.approvers.list())
-    .filter(({ group_keys }) => groups.some((group) => group_keys.includes(group)))
-    .map(({ user }) => user.username)
-    .sort()
+/** The names of those who may end such a freeze; null while they are not known. */
+const endersOf = async ({ trust }: Uses<'trust'>, groups: readonly string[]): Promise<string[] | null> => {
+  const all = await soon(trust.approvers.listAll(), undefined)
+  const enders = all?.filter(({ group_keys }) => groups.some((group) => group_keys.includes(group)))
+  return enders?.map(({ user }) => user.username).sort() ?? null
+}
 
 const countStopped = async (db: Queryable, resource_ids: readonly string[]): Promise<number> =>
   countOnResources(db, await listStarting(db), resource_ids)

@@ -73,8 +73,8 @@ export const createIntent = async (
 }
 
 /**
- * Limits an intent to the resources that its maker may know, for all its plans: it means the same whoever plans it, and
- * no refusal tells of others.
+ * Limits an intent to the resources that its maker may know: those that it names now, those that it selects in all its
+ * plans. So it means the same whoever plans it, and no refusal tells of others.
  */
 export const knownTo = <B extends object>(caller: Caller, body: B): B & Pick<TargetRequest, 'within'> => {
   const within = scopesFor(caller, 'catalog:read', 'intent:create')

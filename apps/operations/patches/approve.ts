@@ -41,6 +41,7 @@ import { groupsLeft, type People, refuseTainted, withPeople } from '../policies/
 import {
   checkBatch,
   evidenceOf,
+  faultsOf,
   onPatch,
   type PatchCommand,
   refuseBase,
@@ -178,7 +179,8 @@ const apply = async (
   if (blockers.length > 0) throw leaseHeld(blockers)
   // Its new steps begin on the current targets: they were reviewed and approved that way.
   await refuseDrifted(deps, tx, subject, [...outlook.patched.touched, ...outlook.patched.added])
-  const overtaken = await overtake(deps, tx, subject, plan_revision)
+  const [max_parallel, risk_level] = [revision.max_parallel.after, revision.risk_level.after]
+  const overtaken = await overtake(deps, tx, { ...subject, plan_revision, max_parallel, risk_level })
   const by = said(command, command_id)
   return {
     payload: { patch_id, plan_revision, generations, gates, closed: overtaken },
@@ -220,16 +222,16 @@ const leasesFor = ({ patched: { nodes, touched, added }, targets }: Outlook) => 
 }
 
 /** Ends other open patches, which were based on the old graph; proposes their changes on the new graph if sound. */
-const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject, plan_revision: number): Promise<string[]> => {
+const overtake = async (deps: PlanningDeps, tx: Tx, subject: Subject): Promise<string[]> => {
   const others = await listOpenPatches(tx, subject.operation_id)
   for (const other of others) {
     await liftHolds(tx, subject.operation_id, other.patch_id)
     const outlook = await lookAhead(deps, tx, subject, other.changes as PatchChange[])
-    const sound = outlook.patched.violations.length === 0 && !refuseTouched(outlook) && !refuseBound(subject, outlook)
+    const sound = faultsOf(outlook).length === 0 && !refuseTouched(outlook) && !refuseBound(subject, outlook)
     await movePatch(tx, subject.operation_id, other.patch_id, 'awaiting_approval', {
       status: 'not_applicable',
       status_reason: 'base_revision_moved',
-      rebase: sound ? { base_revision: plan_revision, changes: other.changes } : null,
+      rebase: sound ? { base_revision: subject.plan_revision, changes: other.changes } : null,
     })
   }
   return others.map(({ patch_id }) => patch_id)

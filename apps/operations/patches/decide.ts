@@ -18,7 +18,7 @@ import { runCommand } from '../command/run.ts'
 import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { inRankOrder } from '../graph/graph.ts'
 import { refuseOn } from '../operations/control.ts'
-import { resultHash } from '../planner/patch.diff.ts'
+import { isEmpty, resultHash } from '../planner/patch.diff.ts'
 import { secretViolations } from '../planner/plan.ts'
 import { lookAhead, notApplicable, type Outlook, refuseBound, refuseTouched, requirePatch } from '../plans/ahead.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -56,17 +56,25 @@ export const soundOutlook = async (
 /** Without an effect, a patch would only hold nodes and ask people in vain. */
 const UNCHANGED: Violation = { pointer: '/changes', code: 'nothing_changes', message: 'leave the graph as it is' }
 
-const refuseUnsound = ({ running, patched, result_hash }: Outlook): void => {
-  const isSame = result_hash === resultHash({ ...running, nodes: inRankOrder(running.nodes), gates: bare(running) })
-  const violations = isSame ? [...patched.violations, UNCHANGED] : patched.violations
+const refuseUnsound = (outlook: Outlook): void => {
+  const violations = faultsOf(outlook)
   const [first] = violations
   if (!first) return
+  const more = violations.length > 1 ? `, and ${violations.length - 1} more` : ''
   throw new AppError(
     'patch_not_applicable',
     'unsound',
-    `The resulting graph is not valid: ${first.pointer} ${first.message}${violations.length > 1 ? `, and ${violations.length - 1} more` : ''}.`,
+    first === UNCHANGED
+      ? 'The changes leave the graph as it is.'
+      : `The resulting graph is not valid: ${first.pointer} ${first.message}${more}.`,
     { violations: violations.slice(0, SHOWN_VIOLATIONS) },
   )
+}
+
+/** Every reason why the resulting graph could not be proposed. Only a graph that shows no change is compared by hash. */
+export const faultsOf = ({ running, patched, result_hash, diff_graph }: Outlook): Violation[] => {
+  const before = () => resultHash({ ...running, nodes: inRankOrder(running.nodes), gates: bare(running) })
+  return isEmpty(diff_graph) && result_hash === before() ? [...patched.violations, UNCHANGED] : patched.violations
 }
 
 const bare = ({ gates }: Outlook['running']) => gates.map(({ status: _, ...gate }) => gate)

@@ -26,6 +26,11 @@ export const diffGraph = (running: Running, patched: Patched): DiffGraph => {
   }
 }
 
+/** Whether it shows no change of the graph itself. A gate's guards are not shown, and its risk is no part of it. */
+export const isEmpty = ({ changed, max_parallel, ...diff }: DiffGraph): boolean =>
+  max_parallel === null &&
+  [changed, diff.added, diff.removed, diff.added_gates, diff.removed_gates].every(({ length }) => length === 0)
+
 const riskMove = ({ risk_level: before }: Running, { weight }: Patched): DiffGraph['risk'] => {
   const after = weight?.risk.level ?? before
   return after === before ? null : { before, after }

@@ -110,10 +110,10 @@ const bindBrought = (
   return bound.map((gate) => ({ ...gate, ...kept.get(gate.gate_id), guards: gate.guards }))
 }
 
-/** Rules for inputs may be newer than a node that has begun: it refuses only a retry that replaces its inputs. */
+/** Rules for inputs may be newer than a node that has begun: they bind only the inputs that a retry replaces. */
 const isPast = ({ code, pointer }: Violation, begun: ReadonlySet<string>, touched: ReadonlySet<string>): boolean => {
-  const id = pointer.split('/')[2] ?? ''
-  return code === 'inputs_invalid' && begun.has(id) && !touched.has(id)
+  const [, , id = '', part] = pointer.split('/')
+  return code === 'inputs_invalid' && begun.has(id) && !(touched.has(id) && part === 'with')
 }
 
 /** An undo needs a removed node. The fault is the compensation's, because the succeeded node can no longer change. */

@@ -28,7 +28,7 @@ import { specDigest } from '../graph/hashes.ts'
 import { gateSubject } from '../graph/subject.ts'
 import type { PlannedIntent, Target } from '../graph/types.ts'
 import { refuseCeiling } from '../planner/bind.ts'
-import { diffGraph, resultHash } from '../planner/patch.diff.ts'
+import { type DiffGraph, diffGraph, resultHash } from '../planner/patch.diff.ts'
 import type { Running } from '../planner/patch.edit.ts'
 import { applyPatch, type Patched } from '../planner/patch.ts'
 import type { RiskLevel } from '../planner/risk.ts'
@@ -47,7 +47,7 @@ export type Outlook = {
   targets: Target[]
   patched: Patched
   result_hash: string
-  diff_graph: Record<string, unknown>
+  diff_graph: DiffGraph
   /** Gates with the nodes that they would release. */
   gates: (PlanGate & { subject: GateSubject; digest: string })[]
   /** Gates that would ask again. */

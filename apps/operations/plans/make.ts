@@ -89,7 +89,11 @@ export const askAffected = async (
 }
 
 /** A mistyped id would change the very target that it should spare. */
-const refuseExcluded = ({ graph }: TargetRequest, targets: readonly string[], exclude: readonly string[]): void => {
+const refuseExcluded = (
+  { graph, runbook }: TargetRequest,
+  targets: readonly string[],
+  exclude: readonly string[],
+): void => {
   const used = new Map(graph?.nodes.map(({ node_id, target_id }) => [target_id, node_id]))
   for (const [i, id] of exclude.entries()) {
     if (!targets.includes(id))
@@ -103,7 +107,8 @@ const refuseExcluded = ({ graph }: TargetRequest, targets: readonly string[], ex
         hint: 'Leave the node out of the graph.',
       })
   }
-  if (targets.length > 0 && exclude.length === targets.length)
+  // A runbook may need no target; the planner refuses one that does.
+  if (!runbook && targets.length > 0 && exclude.length === targets.length)
     throw wrongAt('/exclude_targets', 'leaves no target', { code: 'no_targets', status: 422 })
 }
 
@@ -116,7 +121,7 @@ const loadInput = async (
 ): Promise<PlannerInput> => {
   const request = intent.request as unknown as IntentBody & TargetRequest
   const { config, mayResolve } = deps
-  const resolved = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS)
+  const resolved = await resolveTargets(db, { ...request, is_made: true }, config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
   const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
   await refuseHeld(db, pluck(targets, 'resource_id'))

@@ -103,7 +103,8 @@ const affectedAhead = async (deps: Uses<'config' | 'db' | 'trust'>, intent_id: s
   const intent = await getIntent(deps.db, intent_id)
   if (!intent) return { affected: null }
   try {
-    return { affected: await askAffected(deps, intent.request as unknown as IntentBody & TargetRequest, exclude) }
+    const request = { ...(intent.request as unknown as IntentBody & TargetRequest), is_made: true }
+    return { affected: await askAffected(deps, request, exclude) }
   } catch (error) {
     return { error }
   }

@@ -18,25 +18,38 @@ const PAGE = 500
 /** Who holds gate:decide somewhere: shown to readers, never used to decide. Cached briefly; empty without identity. */
 export const createApprovers = (source: ApproverSource, monotonic: () => number = () => performance.now()) => {
   let known: Principal[] = []
+  let is_whole = false
   let read_at = Number.NEGATIVE_INFINITY
   let running: Promise<Principal[]> | undefined
 
   const load = async (): Promise<Principal[]> => {
-    const { principals } = await source.listPrincipals({ role: 'approver', pageSize: PAGE, pageToken: '' })
+    const asked = { role: 'approver', pageSize: PAGE, pageToken: '' }
+    const { principals, nextPageToken } = await source.listPrincipals(asked)
+    is_whole = nextPageToken === ''
     known = principals.map(principalOf).filter(({ user }) => user.status === 'ACTIVE')
     return known
   }
 
+  const list = (): Promise<Principal[]> => {
+    if (monotonic() - read_at < FRESH_MS) return Promise.resolve(known)
+    running ??= load()
+      .catch(() => {
+        is_whole = false
+        return known
+      })
+      .finally(() => {
+        read_at = monotonic()
+        running = undefined
+      })
+    return running
+  }
+
   return {
-    list: (): Promise<Principal[]> => {
-      if (monotonic() - read_at < FRESH_MS) return Promise.resolve(known)
-      running ??= load()
-        .catch(() => known)
-        .finally(() => {
-          read_at = monotonic()
-          running = undefined
-        })
-      return running
+    list,
+    /** `undefined` while identity is away, or if there are more than one page. */
+    listAll: async (): Promise<Principal[] | undefined> => {
+      const all = await list()
+      return is_whole ? all : undefined
     },
     drop: () => {
       read_at = Number.NEGATIVE_INFINITY

@@ -8,15 +8,18 @@ import {
   type Schedule,
 } from '../../../db/operations/plans/schedules.ts'
 import { type Caller, callerBy } from '../../shared/auth/caller.ts'
+import type { Principal } from '../../shared/auth/principals.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
 import { knownTo } from '../intents/create.ts'
-import { resolveTargets, SelectorTooSlow, type Unjudged } from '../targets/resolve.ts'
+import { isKnownIn, loadTargets, resolveTargets, SelectorTooSlow, type Unjudged } from '../targets/resolve.ts'
 
 type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 
 /** A busy machine must not pause what people rely on. */
 const IN_VAIN = 'The condition could not be judged in time. It is tried again each minute.'
+const UNREADABLE = 'Its owner may read no resource now. It is tried again each minute.'
 
 /**
  * Begins a run for resources that newly meet a schedule's condition; one that stops and begins again counts again. Each
@@ -24,10 +27,14 @@ const IN_VAIN = 'The condition could not be judged in time. It is tried again ea
  */
 export const watchConditions = async (deps: Deps): Promise<void> => {
   const seen = await readChangeMark(deps.db)
-  for (const schedule of await listWatching(deps.db, seen, IN_VAIN))
-    await look(deps, schedule, seen).catch((error: unknown) =>
-      deps.telemetry.log.warn({ err: error, schedule_id: schedule.schedule_id }, 'a condition could not be judged'),
-    )
+  const outages: AppError[] = []
+  for (const schedule of await listWatching(deps.db, seen, [IN_VAIN, UNREADABLE]))
+    await look(deps, schedule, seen).catch((error: unknown) => {
+      if (error instanceof AppError) outages.push(error)
+      else deps.telemetry.log.warn({ err: error, schedule_id: schedule.schedule_id }, 'a condition could not be judged')
+    })
+  const [err] = outages
+  if (err) deps.telemetry.log.warn({ err, schedules: outages.length }, 'the rights of owners could not be read')
 }
 
 const look = async (deps: Deps, schedule: Schedule, seen: number): Promise<void> => {
@@ -37,14 +44,14 @@ const look = async (deps: Deps, schedule: Schedule, seen: number): Promise<void>
   await deps.db.transaction(async (tx) => {
     // It was paused meanwhile, or another process was faster.
     if (!(await lockUnchanged(tx, schedule))) return
-    if (!('now' in judged)) return void (await moveSchedule(tx, schedule_id, judged))
-    const { now, status_reason } = judged
+    if (judged.now === undefined) return void (await moveSchedule(tx, schedule_id, judged))
+    const { now, beyond, status_reason } = judged
     const fresh = now.filter((id) => !matched.includes(id))
     if (fresh.length > 0 && !(await joinWaiting(tx, schedule_id, fresh)))
       await beginRun(tx, schedule_id, deps.clock.now().toISOString(), { targets: fresh })
     await moveSchedule(tx, schedule_id, {
       seen,
-      ...((fresh.length > 0 || now.length < matched.length) && { matched: now }),
+      ...((fresh.length > 0 || now.length + beyond.length < matched.length) && { matched: [...now, ...beyond] }),
       ...(status_reason !== before && { status_reason }),
     })
   })
@@ -52,14 +59,22 @@ const look = async (deps: Deps, schedule: Schedule, seen: number): Promise<void>
 
 type Condition = Extract<Schedule['when'], { on: unknown }>['on']
 
-/** Only resources that its owner may know now can meet a condition or be named. */
+/**
+ * Only resources that its owner may know now can meet a condition or be named. `beyond`: those that met it and that the
+ * owner may no longer know. They stay as they are, or a right that comes back would begin a run for all of them.
+ */
 const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
-  const { config, db } = deps
+  const { config, db, trust } = deps
   const unjudged: Unjudged = []
   try {
-    const request = knownTo(await callerFor(deps, schedule), { targets: [{ selector: on }] })
+    const caller = callerOf(schedule, await trust.principals.get(schedule.owner.id))
+    const request = knownTo(caller, { targets: [{ selector: on }] })
+    if (request.within?.length === 0) return { status_reason: UNREADABLE }
     const found = await resolveTargets(db, request, config.OPERATIONS__LIMITS__TARGETS, unjudged)
-    return { now: found.map((one) => one.resource_id), status_reason: reasonOf(unjudged) }
+    const now = pluck(found, 'resource_id')
+    const gone = schedule.matched.filter((id) => !now.includes(id))
+    const beyond = (await loadTargets(db, gone)).filter((target) => !isKnownIn(request.within, target))
+    return { now, beyond: pluck(beyond, 'resource_id'), status_reason: reasonOf(unjudged) }
   } catch (error) {
     if (error instanceof SelectorTooSlow) return { status_reason: IN_VAIN }
     if (!(error instanceof AppError) || error.status >= 500) throw error
@@ -68,8 +83,10 @@ const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
 }
 
 /** Returns the owner with current rights: a right lost since then is lost here too. */
-export const callerFor = async ({ trust }: Uses<'trust'>, { owner }: Schedule): Promise<Caller> => {
-  const principal = await trust.principals.ask(owner.id)
+export const callerFor = async ({ trust }: Uses<'trust'>, schedule: Schedule): Promise<Caller> =>
+  callerOf(schedule, await trust.principals.ask(schedule.owner.id))
+
+const callerOf = ({ owner }: Schedule, principal: Principal | undefined): Caller => {
   if (principal?.user.status !== 'ACTIVE')
     throw new AppError('policy_denied', 'account_disabled', `The account of ${owner.name} is no longer active.`)
   return callerBy(principal)

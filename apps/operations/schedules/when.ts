@@ -29,7 +29,7 @@ const runAfter = (cron: Cron, from: number): number | undefined => {
   try {
     return cron.nextRun(new Date(from))?.getTime()
   } catch (error) {
-    if (error instanceof RangeError) return undefined
+    if (error instanceof RangeError && error.message.startsWith('Maximum call stack')) return undefined
     throw error
   }
 }

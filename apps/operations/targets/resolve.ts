@@ -14,8 +14,14 @@ import { CelError, type CelProgram, compileCondition } from '../../shared/expres
 import { byText, PLACE } from '../graph/graph.ts'
 import type { Resource, Scope, Target } from '../graph/types.ts'
 
-/** `within`: where the maker of the request may know resources. Elsewhere none exists for it; without, all do. */
-export type TargetRequest = Pick<IntentBody, 'targets' | 'graph'> & { within?: readonly Reach[] }
+/**
+ * `within`: where the maker of the request may know resources. Elsewhere none exists for it; without, all do. `is_made`:
+ * the targets that it names were known when it was made, and may have moved since.
+ */
+export type TargetRequest = Pick<IntentBody, 'targets' | 'graph' | 'runbook'> & {
+  within?: readonly Reach[]
+  is_made?: boolean
+}
 
 const refuse = (code: CodeOf<'validation_error'>, detail: string, violations: Violation[] = []) =>
   new AppError('validation_error', code, detail, { status: 422, violations })
@@ -74,14 +80,14 @@ export const resolveTargets = async (
     if (node.target_id !== undefined)
       named.push({ resource_id: node.target_id, pointer: `/graph/nodes/${i}/target_id` })
   for (const resource of await loadTargets(db, [...new Set(named.map(({ resource_id }) => resource_id))]))
-    if (isKnownIn(request.within, resource)) found.set(resource.resource_id, resource)
+    if (request.is_made || isKnownIn(request.within, resource)) found.set(resource.resource_id, resource)
   const missing = named.filter(({ resource_id }) => !found.has(resource_id))
   if (missing.length > 0) throw new TargetsMissing(missing)
   if (found.size > most) throw refuse('too_many_targets', `${found.size} targets; at most ${most} are allowed.`)
   return [...found.values()].sort((a, b) => byText(a.resource_id, b.resource_id))
 }
 
-const isKnownIn = (within: TargetRequest['within'], { scope, type_key }: Target): boolean =>
+export const isKnownIn = (within: TargetRequest['within'], { scope, type_key }: Target): boolean =>
   isWithin(within, { ...scope, type_key })
 
 /** Returns targets by id, as far as the projection holds them. */

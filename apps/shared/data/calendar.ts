@@ -84,11 +84,11 @@ export const closureOf = (
   return window && { ...window, until: Math.min(window.until, at + LOOK_AGAIN_MS) }
 }
 
-/** Whether a freeze is in force at `at`. */
 /** The ends of the freezes that hold an operation, by id, as its evidence states them. */
 export const freezeEnds = (calendar: OperationCalendar | null): Record<string, string> =>
   Object.fromEntries(Object.entries(calendar?.freezes ?? {}).map(([id, { to }]) => [id, to]))
 
+/** Whether a freeze is in force at `at`. */
 export const isFrozen = (freeze: FrozenSpan, at: number): boolean => thawOf([freeze], at) > at
 
 const until = (kind: Closure['kind'], id: string, time: number): Closure => ({ kind, id, until: time })

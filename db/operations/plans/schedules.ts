@@ -78,10 +78,10 @@ export const lockDue = (tx: Tx, now: string, limit: number) =>
     .for('update', { skipLocked: true })
 
 /**
- * Active conditional schedules that have not seen the projection at this mark. One with this reason was judged in vain:
+ * Active conditional schedules that have not seen the projection at this mark. One with such a reason was judged in vain:
  * it is tried again after a minute.
  */
-export const listWatching = (db: Queryable, mark: number, in_vain: string) =>
+export const listWatching = (db: Queryable, mark: number, in_vain: readonly string[]) =>
   db
     .select(columns)
     .from(schedules)
@@ -90,7 +90,7 @@ export const listWatching = (db: Queryable, mark: number, in_vain: string) =>
         eq(schedules.status, 'active'),
         ne(schedules.seen, mark),
         sql`${schedules.when} ? 'on'`,
-        sql`(${schedules.status_reason} is distinct from ${in_vain} or ${schedules.updated_at} < clock_timestamp() - interval '1 min')`,
+        sql`(coalesce(${schedules.status_reason} <> all(${textArray(in_vain)}), true) or ${schedules.updated_at} < clock_timestamp() - interval '1 min')`,
       ),
     )
 

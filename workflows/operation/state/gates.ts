@@ -118,8 +118,8 @@ export const gateRecorded = (
   const was = gate.status
   gate.asked = false
   setGate(s, g, status, round, at)
-  // The report of this batch still says that the gate waits, and no other fact may follow.
-  if (was === 'waiting' && isRefused(gate.status) && !s.expires_unsaid) s.urgent = true
+  // The report of this batch still says that the gate waits, and no other fact may follow, such as by another gate.
+  if (was === 'waiting' && gate.status !== 'waiting' && !s.expires_unsaid) s.urgent = true
   if (gate.status !== 'waiting') return
   setDeadline(s, g, soon(deadline_at))
   gate.escalation = soon(escalates_at)

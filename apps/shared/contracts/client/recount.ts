@@ -190,8 +190,8 @@ const faultOf = (chain: Chain, record: Entry): string | undefined => {
  * freezes, so its word is taken.
  */
 const isThawed = ({ freezes }: Chain, { freeze_id }: GateRules, { at, subject }: Entry): boolean => {
-  const to = freezes?.[freeze_id ?? String(subject.freeze_id)]
-  return to === undefined || Date.parse(String(to)) <= Date.parse(String(at))
+  const id = freeze_id ?? String(subject.freeze_id)
+  return freezes === null || !Object.hasOwn(freezes, id) || Date.parse(String(freezes[id])) <= Date.parse(String(at))
 }
 
 /** For a patch's changes, a used gate is passed only by that patch's votes, each for the group that it fills. */
