@@ -64,7 +64,9 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
   })
 
   it('counts a merge patch as one document', async () => {
-    const labels = [1, 2].map((part) => Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`m${part}${at}`, 1])))
+    const labels = [1, 2].map((part) =>
+      Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`m${part}${at}`, 1])),
+    )
     const reply = await c.as('olga').patch('/v1/resources/any?expected_version=1', { labels })
     expect(reply).toMatchObject({ status: 400, body: { detail: 'The document has more than 1000 members.' } })
   })

@@ -239,7 +239,10 @@ aws_none: { type_key: infra.endpoint }
     ['azurerm_cosmosdb_account', { primary_key: 'hunter2', secondary_readonly_key: 'hunter2' }],
     ['helm_release', { set_sensitive: [{ value: 'hunter2' }] }],
     ['helm_release', { set: [{ name: 'auth.password', value: 'hunter2' }] }],
-    ['google_cloud_run_v2_service', { template: [{ containers: [{ env: [{ name: 'DB_PASSWORD', value: 'hunter2' }] }] }] }],
+    [
+      'google_cloud_run_v2_service',
+      { template: [{ containers: [{ env: [{ name: 'DB_PASSWORD', value: 'hunter2' }] }] }] },
+    ],
     ['aws_appconfig', { settings: [{ key: 'api-key', value: 'hunter2' }] }],
     ['datadog_api_key', { key: 'hunter2' }],
     ['circleci_context_environment_variable', { value: 'hunter2' }],
@@ -349,7 +352,12 @@ it('the status of an object joins what its rule observes', () => {
   expect(withRest(noted, { site: 'b', rack: '7', row: '1' }, { ...rest, open: false }).annotations).toEqual({
     ...{ 'x/site': 'a', 'x/rack': '7', 'x/row': '1' },
   })
-  expect(ledger.fields().filter(({ fate }) => fate === 'lost').map(({ field }) => field)).toEqual(['ready', 'site'])
+  expect(
+    ledger
+      .fields()
+      .filter(({ fate }) => fate === 'lost')
+      .map(({ field }) => field),
+  ).toEqual(['ready', 'site'])
 })
 
 describe('a part of a file', () => {
@@ -465,7 +473,10 @@ it('a cluster keeps whole manifests, without the values of secrets', () => {
   })
   expect(byId.get('src/Pod/default/alone')).toMatchObject({ type_key: 'k8s.pod' })
   expect(JSON.stringify(found.items)).not.toContain('hunter2')
-  expect(fate(found, 'withheld')).toEqual(['ConfigMap data.api_key', 'Deployment spec.template.spec.containers.env.DB_PASSWORD'])
+  expect(fate(found, 'withheld')).toEqual([
+    'ConfigMap data.api_key',
+    'Deployment spec.template.spec.containers.env.DB_PASSWORD',
+  ])
   expect(fate(found, 'lost')).toEqual([])
   expect(left(found)).toEqual({ Pod: 1 })
 })
