@@ -310,7 +310,7 @@ aws_none: { type_key: infra.endpoint }
   })
 })
 
-it('the name of a field tells a secret from what only names one', () => {
+it('the name of a field tells a secret from a reference to one', () => {
   const [secret, harmless] = [
     `password root_pass admin_pass DB_PASS api_key api-key apiKey api.key private-key private_key_pem clientKey
      primary_key secondary_readonly_key primary-master-key access_keys encryption_key instrumentation_key
