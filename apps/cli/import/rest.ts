@@ -111,8 +111,8 @@ const lose = ({ external_id }: ImportItem, name: string, reason: string, { ledge
   ledger.field('lost', kind, name, reason.replace(/\d+ bytes/, 'bytes'), external_id)
 
 /**
- * The value without members whose names suggest secrets, at any depth, without the contents of Kubernetes Secrets and
- * without the values of variables and settings that are named like a secret.
+ * The value without members whose names suggest secrets, at any depth, and without the contents of Kubernetes Secrets.
+ * A variable or setting that is named like a secret loses its value.
  */
 const withoutSecrets = (value: unknown, path: string, item: ImportItem, rest: Rest): unknown => {
   if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, path, item, rest))
