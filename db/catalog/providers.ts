@@ -132,16 +132,21 @@ export const listOffers = async (
 
 const USES = sql`(select id from catalog.relationship_type where type_key = 'uses_capability')`
 
-/** The current offers of these resources and withdrawn ones that are still claimed, with the claims on them. */
+/**
+ * The current offers of these resources and withdrawn ones that are still claimed, with the claims on them. Two reads:
+ * only the current ones are in `provider_open`, and many offers may have been withdrawn.
+ */
 export const heldOffersOf = (db: Queryable, rids: readonly string[]): Promise<(HeldOffer & Claims)[]> =>
   rowsOf(
     db,
     sql`select ${kept}, withdrawn_at, swept, u.reserved, u.claims,
           (select capability_key from catalog.capability_def c where c.id = v.capability_id limit 1) as capability_key
-        from catalog.provider v cross join lateral ${claimsOf(USES, undefined)} u
-        where rid = any(${array(rids, 'bigint')}) and (withdrawn_at is null or provider_id in
-          (select o.properties->>'provider_id' from catalog.relationship o
-           where o.dst = any(${array(rids, 'bigint')}) and o.reltype_id = ${USES})) order by provider_id`,
+        from (select * from catalog.provider where rid = any(${array(rids, 'bigint')}) and withdrawn_at is null
+          union all
+          select * from catalog.provider where withdrawn_at is not null and rid = any(${array(rids, 'bigint')})
+            and provider_id in (select o.properties->>'provider_id' from catalog.relationship o
+              where o.dst = any(${array(rids, 'bigint')}) and o.reltype_id = ${USES})) v
+        cross join lateral ${claimsOf(USES, undefined)} u order by provider_id`,
   )
 
 export type DefinitionCount = { capability_id: number; status: string; region_id: string | null; n: number }

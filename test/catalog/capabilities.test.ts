@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { type SQL, sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import semver from 'semver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweepHealth, sweepProviders, sweepReservations } from '../../apps/catalog/expiry.ts'
 import { type Asker, mismatchOf, type Offer, type Wanted } from '../../apps/catalog/rules/matching.ts'
+import { heldOffersOf } from '../../db/catalog/providers.ts'
 import { addMany } from './support/many.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -330,6 +332,28 @@ describe('capabilities', () => {
     const fresh = await offered()
     expect(fresh).toMatchObject({ free: 1 })
     expect(fresh.provider_id).not.toBe(first.provider_id)
+    // An offer that is made again says what is already claimed.
+    const { items } = (await c.internally('GET', `/events?agg_type=capability&agg_id=${id}&after_version=0`)).body
+    type Told = { change: string; provider: { reserved?: number } }
+    const told: Told[] = items.flatMap(({ providers }: { providers: Told[] }) => providers)
+    const added = told.filter(({ change }) => change === 'added').map(({ provider }) => provider.reserved)
+    expect(added).toEqual([undefined, 1, 1, undefined])
+  })
+
+  it('are read before a change by indexes, however many were withdrawn', async () => {
+    const undo = new Error('undone')
+    const looked = c.deps.db.transaction(async (tx) => {
+      await tx.execute(sql`insert into catalog.provider
+          (provider_id, rid, capability_id, version, attributes, withdrawn_at)
+        select 'prv_gone' || n, n % 100, 1, '1.0.0', '{}', now() from generate_series(1, 20000) n`)
+      await tx.execute(sql`analyze catalog.provider`)
+      const explained = { execute: (query: SQL) => tx.execute(sql`explain (analyze, format json) ${query}`) }
+      const plan = JSON.stringify(await heldOffersOf(explained as unknown as typeof tx, ['1', '2']))
+      expect(plan).toContain('provider_open')
+      expect(plan).not.toMatch(/"Rows Removed by Filter":[1-9]\d{2}/)
+      throw undo
+    })
+    await expect(looked).rejects.toBe(undo)
   })
 
   it('are a graph of resources: what each provides and needs, by whom it is met, and what is missing', async () => {

@@ -157,6 +157,14 @@ describe('import', () => {
     expect((await send(from, [moved])).body.results).toMatchObject([{ outcome: 'updated' }])
     expect(outcomes(await send(from, [moved]))).toEqual(['unchanged'])
     expect((await c.as('vic').get(`/v1/resources/${first.resource_id}`)).body).toMatchObject({ parent_id })
+    // The place also decides who may create there, and which resource the item stands for.
+    c.people.rover.grants = [{ role: 'admin', scope: { regionId: 'eu1' } }]
+    const sendAs = (options = {}) =>
+      c.as('rover').post('/v1/resources:import', { source: source(), items: [web], options })
+    const web = { ...service('x'), relationships: [{ type_key: 'contained_in', target_id: 'eu1-a-web' }] }
+    expect(outcomes(await sendAs())).toEqual(['created'])
+    expect(outcomes(await sendAs())).toEqual(['conflict'])
+    expect(outcomes(await sendAs({ adopt: true }))).toEqual(['unchanged'])
     const both = { ...service('both', { parent_external_id: 'moves' }), parent_id: 'eu1-a-web' }
     expect(await send(from, [both])).toMatchObject({
       body: { results: [{ outcome: 'refused', problem: { violations: [{ pointer: '/parent_id' }] } }] },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import suite from 'json-patch-test-suite/tests.json' with { type: 'json' }
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { jsonPatch } from '../../apps/catalog/document/json-patch.ts'
 import { type Catalog, startCatalog } from './support/platform.ts'
 
 let c: Catalog
@@ -60,6 +61,31 @@ describe('JSON Patch over HTTP, to the letter of RFC 6902', () => {
     const members = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`m${at}`, 1]))
     expect(await patch(id, [add, { ...add, ...members }])).toMatchObject({ status: 400 })
     expect(await patch(id, many(1000))).toMatchObject({ status: 200, body: { version: 2, labels: { a: '1' } } })
+  })
+
+  it('counts a merge patch as one document', async () => {
+    const labels = [1, 2].map((part) =>
+      Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`m${part}${at}`, 1])),
+    )
+    const reply = await c.as('olga').patch('/v1/resources/any?expected_version=1', { labels })
+    expect(reply).toMatchObject({ status: 400, body: { detail: 'The document has more than 1000 members.' } })
+  })
+
+  it('changes a large document in place, and the given one never', () => {
+    const members = () => Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, { at }]))
+    const document = { a: members(), constructor: 1 }
+    const began = performance.now()
+    const moves = Array.from({ length: 1000 }, (_, at) => ({
+      ...{ op: 'move', from: at % 2 === 0 ? '/a' : '/b', path: at % 2 === 0 ? '/b' : '/a' },
+    }))
+    const adds = Array.from({ length: 1000 }, (_, at) => ({ op: 'add', path: `/a/n${at}`, value: { at } }))
+    const result = jsonPatch(document, [...moves, ...adds, { op: 'move', from: '/a/m1', path: '/constructor' }])
+    expect(performance.now() - began).toBeLessThan(2000)
+    const { m1: _, ...rest } = members()
+    const added = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`n${at}`, { at }]))
+    expect(result).toEqual({ a: { ...rest, ...added }, constructor: { at: 1 } })
+    expect(() => jsonPatch(document, [...adds, { op: 'remove', path: '/a/none' }])).toThrow('no value')
+    expect(document).toEqual({ a: members(), constructor: 1 })
   })
 
   it('ignores members that an operation does not define', async () => {

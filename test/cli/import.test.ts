@@ -10,10 +10,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { choose } from '../../apps/cli/import/choose.ts'
 import { containersFirst, type Found, type Reader } from '../../apps/cli/import/items.ts'
 import { readKubernetes } from '../../apps/cli/import/kubernetes/read.ts'
-import { createLedger } from '../../apps/cli/import/loss.ts'
+import { createLedger, isSecretName } from '../../apps/cli/import/loss.ts'
 import { applyOverrides, readOverrides } from '../../apps/cli/import/map.ts'
 import { readNetbox } from '../../apps/cli/import/netbox/read.ts'
-import { withObserved } from '../../apps/cli/import/rest.ts'
+import { withObserved, withRest } from '../../apps/cli/import/rest.ts'
 import { sendItems } from '../../apps/cli/import/send.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
 import { csvRows, readRows } from '../../apps/cli/import/table/read.ts'
@@ -238,6 +238,15 @@ aws_none: { type_key: infra.endpoint }
     ['azurerm_storage_account', { primary_access_key: 'hunter2' }],
     ['azurerm_cosmosdb_account', { primary_key: 'hunter2', secondary_readonly_key: 'hunter2' }],
     ['helm_release', { set_sensitive: [{ value: 'hunter2' }] }],
+    ['helm_release', { set: [{ name: 'auth.password', value: 'hunter2' }] }],
+    [
+      'google_cloud_run_v2_service',
+      { template: [{ containers: [{ env: [{ name: 'DB_PASSWORD', value: 'hunter2' }] }] }] },
+    ],
+    ['aws_appconfig', { settings: [{ key: 'api-key', value: 'hunter2' }] }],
+    ['datadog_api_key', { key: 'hunter2' }],
+    ['circleci_context_environment_variable', { value: 'hunter2' }],
+    ['vercel_project_environment_variable', { value: 'hunter2' }],
   ])('no secret of %s is read, even if the state marks none', (type, values) => {
     const marked = instance(type, 's', { name: 'seen', ...values })
     for (const one of marked.instances) Object.assign(one, { sensitive_attributes: [] })
@@ -256,13 +265,20 @@ aws_none: { type_key: infra.endpoint }
       state([
         instance('aws_ssm_parameter', 'p', plain),
         instance('aws_kms_key', 'k', { description: 'of disks' }),
-        instance('vault_kv', 'v', { path: 'p' }),
+        instance('vault_kv', 'v', { path: 'p' }, { path: 'q' }),
+        instance('google_secret_manager_secret_iam_member', 'm', { role: 'reader', member: 'ann', secret_id: 's1' }),
+        instance('aws_secretsmanager_secret', 's', { description: 'of mail', kms_key_id: 'k1' }),
+        instance('aws_secretsmanager_secret_rotation', 'r', { rotation_rules: 'weekly', secret_id: 's2' }),
+        instance('vault_mount', 'v', { type: 'kv-v2' }),
+        instance('vault_policy', 'v', { policy: 'path a' }),
       ]),
     )
     expect(found.items.find(({ external_id }) => external_id === 'aws_ssm_parameter.p')?.desired_state).toMatchObject({
       attributes: plain,
     })
-    expect(JSON.stringify(found.items)).toContain('of disks')
+    for (const kept of ['of disks', 'reader', 'ann', 's1', 'of mail', 'k1', 'weekly', 's2', 'kv-v2', 'path a'])
+      expect(JSON.stringify(found.items)).toContain(`"${kept}"`)
+    expect(fate(found, 'withheld')).toEqual([])
     expect(found.notes).toEqual([expect.stringMatching(/^the state marks no sensitive values of vault_kv/)])
   })
 
@@ -276,18 +292,36 @@ aws_none: { type_key: infra.endpoint }
         machine('google_compute_instance', 'c', { zone: 'europe-west4-b' }),
         machine('azurerm_linux_virtual_machine', 'd', { zone: '3' }),
         machine('openstack_compute_instance_v2', 'e', { region: 'RegionOne', availability_zone: 'nova' }),
+        machine('scaleway_instance_server', 'f', { zone: 'fr-par-1' }),
+        machine('aws_instance', 'g', { availability_zone: 'us-east-1-wl1-bos-wlz-1' }),
       ]),
     )
     const placeOf = new Map(found.items.map(({ external_id, parent_external_id }) => [external_id, parent_external_id]))
-    expect([...placeOf].filter(([id]) => /^\w+\.[a-e]$/.test(id)).map(([, at]) => at)).toEqual([
+    expect([...placeOf].filter(([id]) => /^\w+\.[a-g]$/.test(id)).map(([, at]) => at)).toEqual([
       'zone/westeurope/westeurope-3',
       'zone/eu-west-1/eu-west-1a',
       'zone/europe-west4/europe-west4-b',
       undefined,
       'zone/RegionOne/nova',
+      'zone/fr-par-1/fr-par-1',
+      'zone/us-east-1-wl1-bos-wlz-1/us-east-1-wl1-bos-wlz-1',
     ])
     expect(found.items.find(({ external_id }) => external_id.endsWith('.d'))?.parent_id).toBe('eu1-a')
   })
+})
+
+it('the name of a field tells a secret from a reference to one', () => {
+  const [secret, harmless] = [
+    `password root_pass admin_pass DB_PASS api_key api-key apiKey api.key private-key private_key_pem clientKey
+     primary_key secondary_readonly_key primary-master-key access_keys encryption_key instrumentation_key
+     connection-string ConnectionString kube-config auth-token user-data user_data user_data_base64 userDataBase64
+     custom.data startup-script metadata_startup_script pre-shared-key cert.p12`.split(/\s+/),
+    `name compass bypass pass_through kms_master_key_id customer_master_key_spec primary_keyspace signing_key_id
+     client_keys_enabled shared_access_key_enabled custom_database user_dataset master_key_arn accessKeyId
+     encryption-key-name key keyring`.split(/\s+/),
+  ]
+  expect([...secret, 'API Key', 'Private Key', 'Connection String'].filter((name) => !isSecretName(name))).toEqual([])
+  expect([...harmless, 'Access Key ID', 'Key Ring'].filter(isSecretName)).toEqual([])
 })
 
 it('the rest of a row joins the attributes that the mapping sets itself', () => {
@@ -305,6 +339,7 @@ it('the rest of a row joins the attributes that the mapping sets itself', () => 
   }
   const found = readRows(csvRows('id,gb,size,colour\na,3,9,red\n', mapping), mapping, { into: undefined })
   expect(found.items[0]?.desired_state).toEqual({ provider: 'x', attributes: { size: '3', colour: 'red' } })
+  expect(fate(found, 'lost')).toEqual(['infra.generic size'])
 })
 
 it('the status of an object joins what its rule observes', () => {
@@ -312,6 +347,17 @@ it('the status of an object joins what its rule observes', () => {
   const item = { external_id: 'a', type_key: 'k8s.pod', name: 'a', observed_state: { ready: 1 } }
   const rest = { ledger, kind: 'Pod', prefix: 'x/', open: true }
   expect(withObserved(item, { status: 'up', ready: 2 }, rest).observed_state).toEqual({ ready: 1, status: 'up' })
+  expect(ledger.fields().map(({ fate, field }) => [fate, field])).toContainEqual(['lost', 'ready'])
+  const noted = { ...item, annotations: { 'x/site': 'a', 'x/rack': '7' } }
+  expect(withRest(noted, { site: 'b', rack: '7', row: '1' }, { ...rest, open: false }).annotations).toEqual({
+    ...{ 'x/site': 'a', 'x/rack': '7', 'x/row': '1' },
+  })
+  expect(
+    ledger
+      .fields()
+      .filter(({ fate }) => fate === 'lost')
+      .map(({ field }) => field),
+  ).toEqual(['ready', 'site'])
 })
 
 describe('a part of a file', () => {
@@ -427,7 +473,10 @@ it('a cluster keeps whole manifests, without the values of secrets', () => {
   })
   expect(byId.get('src/Pod/default/alone')).toMatchObject({ type_key: 'k8s.pod' })
   expect(JSON.stringify(found.items)).not.toContain('hunter2')
-  expect(fate(found, 'withheld')).toEqual(['ConfigMap data.api_key', 'Deployment env DB_PASSWORD'])
+  expect(fate(found, 'withheld')).toEqual([
+    'ConfigMap data.api_key',
+    'Deployment spec.template.spec.containers.env.DB_PASSWORD',
+  ])
   expect(fate(found, 'lost')).toEqual([])
   expect(left(found)).toEqual({ Pod: 1 })
 })

@@ -49,6 +49,7 @@ export const locateShell = (screen: Screen): Promise<string> =>
     SHELL,
     [
       source('CHROMIUM_SHELL_PATH', () => process.env.CHROMIUM_SHELL_PATH),
+      source('CHROMIUM_PATH', () => process.env.CHROMIUM_PATH),
       source(`${SHELL} on PATH`, () => which(SHELL)),
       ...(process.getuid?.() === 0 ? [systemPackage({ apt: SHELL }, [SHELL])] : []),
       { what: 'chromium', run: () => locateChromium(screen) },

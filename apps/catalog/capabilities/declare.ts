@@ -154,7 +154,8 @@ const add = (tx: Tx, { types, definition, rid }: Added, change: CapabilityChange
     valid_from: at,
   }
   offers.save(row)
-  return { row, event: { provider: toldOf(capability_key, row), change: 'added' as const } }
+  const reserved = claimed && pick(offers.claimed(row, usesCapability(types)), 'reserved')
+  return { row, event: { provider: { ...toldOf(capability_key, row), ...reserved }, change: 'added' as const } }
 }
 
 const revise = (tx: Tx, known: HeldOffer, change: CapabilityChange, { at, command_id }: When) => {

@@ -121,6 +121,7 @@ const kindOf = (
     const type = document && (types.version(type_id, document.type_version) ?? types.byId(type_id))
     return type !== undefined && isTerminal(type.lifecycle, document?.lifecycle_status ?? '')
   }
+  // Also one that was not there before: its end says more than its arrival.
   if (ended(after) && !ended(before)) return 'removed'
   if (before === undefined) return 'added'
   if (was_in !== is_in) return is_in ? 'moved_in' : 'moved_out'

@@ -1,6 +1,6 @@
 import { equalJson } from '../../shared/data/pointer.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
-import { isObject, type Json, parsePointer } from './pointers.ts'
+import { isObject, type Json, type JsonObject, parsePointer } from './pointers.ts'
 
 /** Only `copy` and `move` read `from`: members that an operation does not define are ignored. */
 export type PatchOperation = { op: string; path: string; from?: unknown; value?: Json }
@@ -12,12 +12,10 @@ const refuse = (index: number, message: string) =>
     as: 'json_patch',
   })
 
-type Container = Json[] | Map<string, Json>
-
 /** A patch that copies its own copies doubles the document each time, so the size of all copies stays below this. */
 const MAX_COPIED = 1_048_576
 
-/** RFC 6902 on a copy, all or none. A failing `test`: 409 `test_failed`; an unfit operation: 422 with its number. */
+/** RFC 6902 on one copy, changed in place: all or none. A failing `test`: 409 `test_failed`; an unfit operation: 422 with its number. */
 export const jsonPatch = (document: Json, operations: readonly PatchOperation[]): Json => {
   let root: Json = structuredClone(document)
   let copied = 0
@@ -34,7 +32,7 @@ export const jsonPatch = (document: Json, operations: readonly PatchOperation[])
       root = put(root, path, structuredClone(operation.value), index, op === 'add')
     } else if (op === 'remove') {
       get(root, path, index)
-      root = drop(root, path, index)
+      drop(root, path, index)
     } else if (op === 'copy' || op === 'move') {
       const from = pointerOf(operation.from, index)
       if (op === 'move' && path.length > from.length && from.every((token, at) => token === path[at])) {
@@ -43,9 +41,8 @@ export const jsonPatch = (document: Json, operations: readonly PatchOperation[])
       const found = get(root, from, index)
       if (op === 'copy') copied += JSON.stringify(found).length
       if (copied > MAX_COPIED) throw refuse(index, `the patch copies more than ${MAX_COPIED} characters.`)
-      const value = structuredClone(found)
-      if (op === 'move') root = drop(root, from, index)
-      root = put(root, path, value, index, true)
+      if (op === 'move') drop(root, from, index)
+      root = put(root, path, op === 'move' ? found : structuredClone(found), index, true)
     } else throw refuse(index, `"${String(op)}" is not an operation.`)
   })
   return root
@@ -89,40 +86,26 @@ const get = (root: Json, path: readonly string[], index: number): Json => {
   return value
 }
 
-/** Rebuilds the path from the root to the changed place, so that no member name can reach a prototype. */
-const change = (value: Json, path: readonly string[], index: number, act: (at: Container, token: string) => void) => {
-  const [token, ...rest] = path
+/** The list or object that holds a place, and the last token of its path. */
+const holderOf = (root: Json, path: readonly string[], index: number): [Json[] | JsonObject, string] => {
+  const token = path.at(-1)
   if (token === undefined) throw refuse(index, 'the whole document cannot be removed.')
-  if (Array.isArray(value)) {
-    const list = [...value]
-    if (rest.length === 0) act(list, token)
-    else {
-      const at = arrayIndex(list, token, index, false)
-      list[at] = change(list[at] as Json, rest, index, act)
-    }
-    return list
-  }
-  if (!isObject(value)) throw refuse(index, `"${token}" does not exist, because its parent is not an object or array.`)
-  const members = new Map(Object.entries(value))
-  if (rest.length === 0) act(members, token)
-  else {
-    const inner = members.get(token)
-    if (inner === undefined) throw refuse(index, `there is no value at "${token}".`)
-    members.set(token, change(inner, rest, index, act))
-  }
-  return Object.fromEntries(members)
+  const holder = get(root, path.slice(0, -1), index)
+  if (Array.isArray(holder) || isObject(holder)) return [holder, token]
+  throw refuse(index, `"${token}" does not exist, because its parent is not an object or array.`)
 }
 
-const put = (root: Json, path: readonly string[], value: Json, index: number, insert: boolean): Json =>
-  path.length === 0
-    ? value
-    : change(root, path, index, (at, token) => {
-        if (Array.isArray(at)) at.splice(arrayIndex(at, token, index, insert), insert ? 0 : 1, value)
-        else at.set(token, value)
-      })
+const put = (root: Json, path: readonly string[], value: Json, index: number, insert: boolean): Json => {
+  if (path.length === 0) return value
+  const [at, token] = holderOf(root, path, index)
+  if (Array.isArray(at)) at.splice(arrayIndex(at, token, index, insert), insert ? 0 : 1, value)
+  // An assignment could reach a setter of the prototype.
+  else Object.defineProperty(at, token, { value, writable: true, enumerable: true, configurable: true })
+  return root
+}
 
-const drop = (root: Json, path: readonly string[], index: number): Json =>
-  change(root, path, index, (at, token) => {
-    if (Array.isArray(at)) at.splice(arrayIndex(at, token, index, false), 1)
-    else at.delete(token)
-  })
+const drop = (root: Json, path: readonly string[], index: number): void => {
+  const [at, token] = holderOf(root, path, index)
+  if (Array.isArray(at)) at.splice(arrayIndex(at, token, index, false), 1)
+  else delete at[token]
+}

@@ -14,7 +14,7 @@ import type { JsonObject } from '../document/pointers.ts'
 import { visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
 import { statedBy } from '../relationships/edges.ts'
-import { insertNew, refuseForeignPlace, twinExists, twinOf } from '../resources/create.ts'
+import { insertNew, isInto, refuseForeignPlace, twinExists, twinOf } from '../resources/create.ts'
 import { lockResource, lockToWrite } from '../resources/lock.ts'
 import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
@@ -57,14 +57,12 @@ export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<
 const settleOpen = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
   const { known } = taking
   const { found, missing } = edgesOf(item, known)
-  const { types } = taking.deps.registry
-  const isPlace = ({ type_key, direction }: RelationshipChange) =>
-    direction !== 'in' && types.relationship(type_key)?.containment === true
   const parent_id = parentOf(item, known)
+  const place = parent_id ?? found.find((edge) => isInto(taking.deps.registry.types, edge))?.target_id
   const mine = known.get(item.external_id)
-  const resource_id = mine ?? (await adoptable(tx, taking, item, parent_id))
+  const resource_id = mine ?? (await adoptable(tx, taking, item, place))
   if (resource_id === undefined) return { ...(await create(tx, taking, item, parent_id, found)), missing }
-  const move = await moved(tx, resource_id, parent_id ?? found.find(isPlace)?.target_id)
+  const move = await moved(tx, resource_id, place)
   const edges = [
     // A place that the item states as an edge is already among its edges.
     ...(parent_id === undefined ? move.filter(({ op }) => op === 'remove') : move),
@@ -310,7 +308,9 @@ const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): C
       ? { display_name: item.display_name }
       : item.name !== row.name.normalize('NFC')
         ? { display_name: item.name }
-        : complete && owns(row.field_owners, '/display_name', manager) && { display_name: row.name }),
+        : complete &&
+          owns(row.field_owners, '/display_name', manager) &&
+          row.display_name.normalize('NFC') !== item.name && { display_name: row.name }),
   }
   checkNotes(notes)
   return {

@@ -13,6 +13,7 @@ import { runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import { refusedAs } from '../document/names.ts'
+import { isInto } from '../resources/create.ts'
 import { composed } from '../rules/notes.ts'
 import { edgesOf, managerOf, readsEdges, settle, type Taking } from './item.ts'
 import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from './results.ts'
@@ -136,12 +137,14 @@ const wishOf = ({ deps, request, known, ended, ids }: Taking, item: ImportItem):
   const resource_id = ids.get(external_id) ?? external_id
   if (ended.has(external_id)) return { resource_id, edges: [], lifecycle_status }
   const parent_id = parent_external_id === undefined ? item.parent_id : named.get(parent_external_id)
-  const { create } = createWish(deps.registry.types, { ...item, relationships: [], resource_id, parent_id })
+  const { types } = deps.registry
+  const place = parent_id ?? edges.find((edge) => isInto(types, edge))?.target_id
+  const { create } = createWish(types, { ...item, relationships: [], resource_id, parent_id: place })
   return {
     resource_id,
     edges,
     around: readsEdges(request),
-    ...(parent_id !== undefined && { also: [parent_id] }),
+    ...(place !== undefined && { also: [place] }),
     ...(known.has(external_id) ? { lifecycle_status } : { create }),
   }
 }

@@ -161,8 +161,10 @@ const lockForCreate = async (tx: Tx, { registry }: CatalogDeps, body: Wanted, ma
 }
 
 /** Whether an edge of a new resource names its parent. */
-const isInto = (types: Types, { type_key, direction }: { type_key: string; direction?: 'in' | 'out' }): boolean =>
-  direction !== 'in' && types.relationship(type_key)?.containment === true
+export const isInto = (
+  types: Types,
+  { type_key, direction }: { type_key: string; direction?: 'in' | 'out' },
+): boolean => direction !== 'in' && types.relationship(type_key)?.containment === true
 
 const refuseTwin = async (
   tx: Tx,

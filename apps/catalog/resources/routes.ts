@@ -150,7 +150,7 @@ export const resourceWrites = routes<CatalogDeps>('catalog', (app, { deps }) => 
     body: ResourcePatch,
     consumes: [MERGE_PATCH, JSON_PATCH],
     response: { 200: Type.Union([ResourceView, Validated]), 202: Accepted },
-    config: { json_limits: { ...JSON_LIMITS, each: PATCH_OPERATIONS } },
+    config: { json_limits: { ...JSON_LIMITS, each: PATCH_OPERATIONS, bare: true } },
     onRequest: [exactType(MERGE_PATCH, JSON_PATCH), needRecordPermission(deps)],
     preHandler: guard,
     handler: async (req, reply) => {

@@ -12,7 +12,7 @@ export const collect = () => {
   const items = new Map<string, ImportItem>()
   const ledger = createLedger()
   const generic = new Map<string, number>()
-  const notes: string[] = []
+  const notes = new Set<string>()
   const origins: Found['origins'] = new Map()
   let origin: { kind: string; fields: Fields } | undefined
   return {
@@ -47,8 +47,8 @@ export const collect = () => {
       generic.set(kind, (generic.get(kind) ?? 0) + 1)
       return { type_key: 'infra.generic', desired_state: { provider: provider.slice(0, 63), kind: kind.slice(0, 128) } }
     },
-    note: (text: string): void => void notes.push(text),
-    done: (): Found => ({ items: unique([...items.values()]), generic, origins, ledger, notes }),
+    note: (text: string): void => void notes.add(text),
+    done: (): Found => ({ items: unique([...items.values()]), generic, origins, ledger, notes: [...notes] }),
   }
 }
 export type Collected = ReturnType<typeof collect>

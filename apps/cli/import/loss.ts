@@ -32,13 +32,18 @@ export const createLedger = (before?: { fields: FieldFate[]; left_out: LeftOut[]
 }
 export type Ledger = ReturnType<typeof createLedger>
 
+/** A `_` stands for any separator or none: `api_key` is also `apiKey`, `api-key` and `API Key`. */
 const SECRET = new RegExp(
   [
-    'pass(word|phrase|wd)|secret|token|psk|preshared|credential|bcrypt|plaintext|ciphertext|set_sensitive|sensitive_content',
-    '(private|api|access|auth|shared|account|client|signing|raw|master|primary|secondary)_?(read_?only_?)?(master_?)?key',
-    'key_pem|kube_?(admin_?)?config|connection_string|auth_?string|additional_headers',
-    '(user|custom)_?data|data_json|startup_script|pkcs12|_p12|pfx',
-  ].join('|'),
+    'pass(word|phrase|wd)|(^|[^a-z0-9])pass$|secret|token|psk|pre_shared|credential|bcrypt|plaintext|ciphertext',
+    'set_sensitive|sensitive_content',
+    '(private|api|access|auth|shared|account|client|signing|raw|master|primary|secondary|encryption|instrumentation)_' +
+      '(read_only_)?(master_)?key(?!s?_(id|arn|spec|name|source|space|ring|type|algorithm|enabled)s?(?![a-z]))',
+    'key_pem|kube_(admin_)?config|connection_string|auth_string|additional_headers',
+    '(user|custom)_data(?!base(?!64)|set)|data_json|startup_script|pkcs12|(^|[^a-z0-9])p12|pfx',
+  ]
+    .join('|')
+    .replaceAll('_', '[-_ .]?'),
   'i',
 )
 /** Whether a field's name suggests that it holds a secret. */

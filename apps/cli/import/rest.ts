@@ -1,6 +1,7 @@
 import type { ImportItem } from '../../shared/contracts/imports/imports.ts'
 import { isStorable } from '../../shared/data/json.ts'
-import { type Fields, fieldsOf, isEmpty, isFields, isLabelKey } from './items.ts'
+import { equalJson } from '../../shared/data/pointer.ts'
+import { type Fields, fieldsOf, isEmpty, isFields, isLabelKey, textOf } from './items.ts'
 import { isSecretName, type Ledger } from './loss.ts'
 
 /** Where the remaining fields of an item go: `attributes` of its type, or annotations with a prefix. */
@@ -29,19 +30,28 @@ const MAX_PARTS = 800
 export const withRest = (item: ImportItem, fields: Fields, rest: Rest): ImportItem => {
   const kept = readable(item, fields, rest)
   if (!rest.open) return withNotes(item, kept, rest)
-  const attributes = stateOf(item, kept, rest, 'kept in attributes')
-  if (Object.keys(attributes).length === 0) return item
-  // What a rule or mapping has set itself stays.
   const own = fieldsOf(item.desired_state?.attributes)
+  const attributes = stateOf(item, besides(own, item, kept, rest), rest, 'kept in attributes')
+  if (Object.keys(attributes).length === 0) return item
   return { ...item, desired_state: { ...item.desired_state, attributes: { ...attributes, ...own } } }
 }
 
 /** Like `withRest`, for fields that the source observes: they become members of observed_state. */
 export const withObserved = (item: ImportItem, fields: Fields, rest: Rest): ImportItem => {
-  const observed_state = stateOf(item, readable(item, fields, rest), rest, 'kept in observed_state')
+  const kept = besides(fieldsOf(item.observed_state), item, readable(item, fields, rest), rest)
+  const observed_state = stateOf(item, kept, rest, 'kept in observed_state')
   if (Object.keys(observed_state).length === 0) return item
   return { ...item, observed_state: { ...observed_state, ...item.observed_state } }
 }
+
+/** The fields that no rule or mapping has set itself: its value stays, and another one is lost. */
+const besides = (own: Fields, item: ImportItem, fields: [string, unknown][], rest: Rest) =>
+  fields.filter(([name, value]) => {
+    if (!Object.hasOwn(own, name)) return true
+    if (!equalJson(own[name], value)) lose(item, name, TAKEN, rest)
+    return false
+  })
+const TAKEN = 'a rule sets this member to another value'
 
 /** The fields that have a value and no secret. */
 const readable = (item: ImportItem, fields: Fields, rest: Rest): [string, unknown][] =>
@@ -82,7 +92,10 @@ const withNotes = (item: ImportItem, fields: [string, unknown][], rest: Rest): I
     const key = `${rest.prefix}${name}`
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     const size = bytes(key) + bytes(text)
-    if (!isLabelKey(key)) lose(item, name, 'its name cannot be an annotation key', rest)
+    const taken = annotations[key]
+    if (taken === text) continue
+    if (taken !== undefined) lose(item, name, TAKEN, rest)
+    else if (!isLabelKey(key)) lose(item, name, 'its name cannot be an annotation key', rest)
     else if (size > room) lose(item, name, `annotations have no room for its ${size} bytes`, rest)
     else {
       room -= size
@@ -97,16 +110,26 @@ const bytes = (text: string): number => Buffer.byteLength(text)
 const lose = ({ external_id }: ImportItem, name: string, reason: string, { ledger, kind }: Rest): void =>
   ledger.field('lost', kind, name, reason.replace(/\d+ bytes/, 'bytes'), external_id)
 
-/** The value without members whose names suggest secrets, at any depth, and without the contents of Kubernetes Secrets. */
+/**
+ * The value without members whose names suggest secrets, at any depth, and without the contents of Kubernetes Secrets.
+ * A variable or setting that is named like a secret loses its value.
+ */
 const withoutSecrets = (value: unknown, path: string, item: ImportItem, rest: Rest): unknown => {
   if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, path, item, rest))
   if (!isFields(value)) return value
+  const called = textOf(value.name) ?? textOf(value.key)
+  const withhold = (name: string) =>
+    rest.ledger.field('withheld', rest.kind, `${path}${name}`, 'secret values are never read', item.external_id)
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, inner]) => {
       if (isEmpty(inner)) return inner === null ? [] : [[name, inner]]
       const held = value.kind === 'Secret' && /^((string|binary)?data|metadata)$/i.test(name)
       if (held || (isSecretName(name) && !rest.plain?.test(name) && !isFields(inner))) {
-        rest.ledger.field('withheld', rest.kind, `${path}${name}`, 'secret values are never read', item.external_id)
+        withhold(name)
+        return []
+      }
+      if (name === 'value' && called !== undefined && isSecretName(called)) {
+        withhold(called)
         return []
       }
       return [[name, withoutSecrets(inner, `${path}${name}.`, item, rest)]]

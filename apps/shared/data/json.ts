@@ -9,6 +9,8 @@ export type JsonLimits = {
   string_bytes: number
   /** For a list of documents (`{items: […]}` or `[…]`): how many. The other bounds then apply to each one. */
   each?: number
+  /** Only `[…]` is such a list: an object is one document. */
+  bare?: true
 }
 export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, string_bytes: 65_536 }
 
@@ -50,7 +52,7 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
     } else if (char === 0x7d || char === 0x5d) {
       members.pop()
       expectKey = false
-    } else if (char === 0x2c && limits.each !== undefined && isList(members)) {
+    } else if (char === 0x2c && limits.each !== undefined && isList(members, limits.bare)) {
       each += 1
       keys = 0
       items = 0
@@ -65,8 +67,8 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
 }
 
 /** Whether the list of documents is the innermost open part: the document itself or one of its members. */
-const isList = ([first, second, ...deeper]: readonly (Set<string> | null)[]): boolean =>
-  deeper.length === 0 && (second === undefined ? first === null : first !== null && second === null)
+const isList = ([first, second, ...deeper]: readonly (Set<string> | null)[], bare = false): boolean =>
+  deeper.length === 0 && (second === undefined ? first === null : !bare && first !== null && second === null)
 
 /** Returns an error that names the text that is too long, as far as the document can be read. */
 const tooLong = (text: string, most: number): AppError => {

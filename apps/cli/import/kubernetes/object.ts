@@ -1,7 +1,6 @@
 import type { ImportItem } from '../../../shared/contracts/imports/imports.ts'
 import type { Collected } from '../collect.ts'
-import { type Container, type Fields, fieldsOf, isFields, labelOf, marksOf, some, textOf } from '../items.ts'
-import { isSecretName } from '../loss.ts'
+import { type Container, type Fields, fieldsOf, labelOf, marksOf, some, textOf } from '../items.ts'
 import type { Manifest } from '../manifest.ts'
 import { withObserved, withRest } from '../rest.ts'
 
@@ -53,31 +52,15 @@ export const addWith = (item: ImportItem, manifest: Manifest, { found }: Place):
   }
   const typed = item.type_key.startsWith('k8s.')
   const open = typed || item.type_key === 'infra.generic'
-  const withhold = (field: string) =>
-    found.ledger.field('withheld', kind, field, 'secret values are never read', item.external_id)
   const fields: Fields = {
     ...(!typed && { 'api-version': apiVersion }),
     metadata: meta,
-    ...Object.fromEntries(Object.entries(members).map(([key, value]) => [key, withoutValues(value, withhold)])),
+    ...members,
     ...(!typed && { status }),
   }
   const rest = { ledger: found.ledger, kind, prefix: PREFIX, open, plain: NAMES_SECRET }
   const stated = typed ? withObserved(item, { status }, rest) : item
   found.add(withRest(stated, fields, rest))
-}
-
-/** Removes the values of variables whose names suggest secrets. */
-const withoutValues = (value: unknown, withhold: (field: string) => void): unknown => {
-  if (Array.isArray(value)) return value.map((one) => withoutValues(one, withhold))
-  if (!isFields(value)) return value
-  const { name } = value
-  const secret = typeof name === 'string' && isSecretName(name) && typeof value.value === 'string' && value.value !== ''
-  if (secret) withhold(`env ${name}`)
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([key]) => !(secret && key === 'value'))
-      .map(([key, inner]) => [key, withoutValues(inner, withhold)]),
-  )
 }
 
 /** Types of the pack `k8s`, by kind; all other kinds are generic. */

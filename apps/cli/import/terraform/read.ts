@@ -15,7 +15,7 @@ import { placeOf } from '../places.ts'
 import { withRest } from '../rest.ts'
 import { SourceError } from '../source.ts'
 import { cloudOf, type Mapped, RULES } from './rules.ts'
-import { withoutSecrets } from './secrets.ts'
+import { plainNames, withoutSecrets } from './secrets.ts'
 
 /** One instance of a managed resource, from a state file or from `terraform show -json`. */
 type Instance = { address: string; type: string; values: Fields; depends_on: string[] }
@@ -53,7 +53,9 @@ export const readTerraform: Reader = (documents, options) => {
   for (const { instance, item } of mapped) {
     found.from(instance.type, instance.values)
     const { marks, values } = marked(instance.values)
-    const rest = { ledger: found.ledger, kind: instance.type, prefix: PREFIX, open: hasAttributes(item.type_key) }
+    const { type } = instance
+    const open = hasAttributes(item.type_key)
+    const rest = { ledger: found.ledger, kind: type, prefix: PREFIX, open, ...plainNames(type) }
     found.add(withRest(itemOf(instance, item, marks, place), values, rest))
   }
   for (const [name] of Object.entries(fieldsOf(state.outputs)))
@@ -118,13 +120,17 @@ const IN_DATACENTER = /^infra\.(virtual_machine|cluster|database|volume|certific
 /** Zones named by a letter after their region: `eu-west-1a`, `europe-west4-b`. */
 const REGION_OF = /^(.*\d|.+(?=-))-?[a-z]$/
 
+/** Zones of other forms that end in a number, such as `fr-par-1`, have no region but themselves. */
+const regionOf = (zone = ''): string | undefined =>
+  REGION_OF.exec(zone)?.[1] ?? (/^[a-z].*\d$/.test(zone) ? zone : undefined)
+
 /** Its subnet if that is also imported, otherwise the data center of its zone, otherwise below --into. */
 const containerOf = ({ values }: Instance, type_key: string, edges: string[], place: Place) => {
   const { found, options, segments } = place
   const segment = [values.subnet_id, ...edges].map((id) => segments.get(String(id))).find((id) => id !== undefined)
   if (segment && options.into !== undefined && IN_SEGMENT.test(type_key)) return { parent_external_id: segment }
   const named = textOf(values.availability_zone) ?? textOf(values.zone)
-  const region = textOf(values.region) ?? textOf(values.location) ?? REGION_OF.exec(named ?? '')?.[1]
+  const region = textOf(values.region) ?? textOf(values.location) ?? regionOf(named)
   // Azure numbers the zones of each region.
   const zone = /^\d+$/.test(named ?? '') ? `${region}-${named}` : named
   const at = IN_DATACENTER.test(type_key) ? placeOf(found, region, zone) : undefined

@@ -3,13 +3,19 @@ import { type Fields, isEmpty } from '../items.ts'
 
 /** Resource types that exist to hold a secret, whatever the provider calls the attribute. */
 const SECRET_TYPES =
-  /^(random_(password|string|bytes)|(vault|onepassword|bitwarden|doppler|sops|infisical|akeyless)_.*|cloudinit_config|template_cloudinit_config|.*_secrets?(_.*)?|.*_sensitive_.*|.*_password|.*_key_vault_certificate|(gitlab|github|tfe|bitbucket)_.*variable)$/
+  /^(random_(password|string|bytes)|(vault|onepassword|bitwarden|doppler|sops|infisical|akeyless)_.*|cloudinit_config|template_cloudinit_config|.*_secrets?(_.*)?|.*_sensitive_.*|.*_password|.*_key_vault_certificate|(gitlab|github|tfe|bitbucket)_.*variable|.*_api_key|.*_(environment|context|project)_variable)$/
+/** Types whose names sound like it, but which only name secrets and say who may read them. */
+const NAMES_SECRETS =
+  /^(aws_secretsmanager_secret|google_secret_manager_(regional_)?secret|vault_(policy|mount)|.*_(iam_(member|binding|policy)|secret_policy|secret_rotation))$/
+/** Members of these types that name a secret. */
+export const plainNames = (type: string): { plain?: RegExp } =>
+  NAMES_SECRETS.test(type) ? { plain: /^secret_(id|arn)$/ } : {}
 /** These show the generated value as their id too. */
 const GENERATED = /^random_/
 const KEPT = /^(id|name|arn|path|region|location|project|namespace|key_vault_id|tags|tags_all|labels|effective_labels)$/
 
 const isSecret = (type: string, values: Fields): boolean =>
-  SECRET_TYPES.test(type) ||
+  (SECRET_TYPES.test(type) && !NAMES_SECRETS.test(type)) ||
   (type === 'aws_ssm_parameter' && values.type === 'SecureString') ||
   (type === 'kubectl_manifest' && values.kind === 'Secret')
 
