@@ -213,6 +213,16 @@ export const untilFound = (words: string, count: number) => {
   return until(async () => (await found()) === count, { what: `search to hold ${count}`, timeout_ms: 60_000 })
 }
 
+/** Goes to a page by its pair of keys. A busy machine may bring the second one too late: then both are pressed again. */
+export const goByKeys = (page: Page, key: string, path: string) => {
+  const isThere = async () => {
+    if (page.url().includes(path)) return true
+    for (const one of ['g', key]) await page.keyboard.press(one)
+    return page.url().includes(path)
+  }
+  return until(isThere, { what: `g ${key} to open ${path}`, every_ms: 1000 })
+}
+
 export const dialogOf = (page: Page) => page.getByRole('dialog')
 export const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 export const confirm = (page: Page, name: string) => dialogOf(page).getByRole('button', { name, exact: true }).click()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
-import { confirm, dialogOf, PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
+import { confirm, dialogOf, goByKeys, PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
 
 type Calendar = { freezes: { title: string; put_by: string; applies: string }[] }
 const freezes = async () => (await people.eva.get<Calendar>('/v1/calendar')).freezes
@@ -44,8 +44,7 @@ describe('a freeze', () => {
       const hers = await tabOf('eva')
       await hers.goto(`${stack.gateway_url}/inbox`)
       await hers.getByRole('heading', { level: 1 }).waitFor()
-      await hers.keyboard.press('g')
-      await hers.keyboard.press('f')
+      await goByKeys(hers, 'f', '/admin/freezes')
       await hers.getByRole('button', { name: 'End: Stock-taking in eu1' }).click()
       await dialogOf(hers).getByText('Nodes that it held start by themselves.').waitFor()
       expect(await accessibilityOf(hers)).toEqual([])

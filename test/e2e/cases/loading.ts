@@ -5,7 +5,7 @@ import { approveGate } from '../../../apps/platform/demo/operations.ts'
 import type { Gate } from '../../../apps/shared/contracts/operations/gates.ts'
 import { watchFirstRow } from '../../support/first-row.ts'
 import { until } from '../../support/until.ts'
-import { isHeld, letGo, nodesOf, PATIENCE_MS, people, sitDown, start } from '../desk.ts'
+import { goByKeys, isHeld, letGo, nodesOf, PATIENCE_MS, people, sitDown, start } from '../desk.ts'
 
 /** console.md 10. A busy machine may draw the first row only after the live stream has asked once more. */
 const RELOADS = 5
@@ -48,15 +48,8 @@ it(
     let held: Route[] | undefined = []
     // All but the code of the keys themselves.
     await page.route(CODE, (route) => (held === undefined ? route.continue() : void held.push(route)))
-    // A busy machine may bring the second key too late.
-    const opened = async () => {
-      if (!page.url().includes('/operations')) {
-        await page.keyboard.press('g')
-        await page.keyboard.press('o')
-      }
-      return held?.length && page.url().includes('/operations')
-    }
-    await until(opened, { what: 'a request for the code', every_ms: 1000 })
+    await goByKeys(page, 'o', '/operations')
+    await until(() => held?.length, { what: 'a request for the code' })
     const code = held
     held = undefined
     for (const route of code) await route.continue()

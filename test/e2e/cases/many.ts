@@ -24,7 +24,7 @@ describe('an operation of 10,000 nodes', () => {
   let operation_id: string
   beforeAll(async () => {
     operation_id = await startMany(people, MOST_HOSTS)
-  }, 300_000)
+  }, 600_000)
   const url = (path: string) => `${stack.gateway_url}/operations/${operation_id}/${path}`
   type Nodes = { nodes: { name: string; state: string }[] }
 
@@ -253,7 +253,7 @@ describe('an operation of 2,000 nodes', () => {
   let operation_id: string
   beforeAll(async () => {
     operation_id = await startMany(people, 500)
-  }, 240_000)
+  }, 600_000)
   const url = (path: string) => `${stack.gateway_url}/operations/${operation_id}/${path}`
 
   it(
