@@ -67,8 +67,9 @@ export const startMany = async (people: { ada: Person; olga: Person; eva: Person
     targets: [{ selector: { type_key: 'infra.generic', when, limit: hosts } }],
     constraints: { max_parallel: 50 },
   }
-  const { intent_id } = (await people.olga.post<{ intent_id: string }>('/v1/intents', intent)).body
   // Operations receives the hosts a little later than the catalog.
+  const post = () => people.olga.post<{ intent_id: string }>('/v1/intents', intent)
+  const { intent_id } = (await until(post, { what: 'the first of the hosts' })).body
   const all = async () => {
     const { body } = await people.olga.post<PlanView>(`/v1/intents/${intent_id}/plan-preview`, {})
     return body.counts.nodes === hosts * STEPS.length ? body : undefined
