@@ -297,20 +297,13 @@ const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): C
   const gone = complete ? unstated(row.field_owners, manager, before, stated) : {}
   const kept = asObject(mergePatch(before, gone))
   const { [MISSING_LABEL]: _, ...labels } = { ...asObject(kept.labels), ...item.labels } as Record<string, string>
+  /** Whether the source has set this field before and no longer names it. */
+  const resets = (field: 'owner' | 'display_name') => complete && owns(row.field_owners, `/${field}`, manager)
   const notes: Partial<Notes> = {
     labels,
     annotations: { ...asObject(kept.annotations), ...item.annotations } as Record<string, string>,
-    ...(item.owner !== undefined
-      ? { owner: item.owner }
-      : complete && owns(row.field_owners, '/owner', manager) && { owner: null }),
-    // A name is permanent (catalog.md 1): a new one in the source becomes the display name.
-    ...(item.display_name !== undefined
-      ? { display_name: item.display_name }
-      : item.name !== row.name.normalize('NFC')
-        ? { display_name: item.name }
-        : complete &&
-          owns(row.field_owners, '/display_name', manager) &&
-          row.display_name.normalize('NFC') !== item.name && { display_name: row.name }),
+    ...(item.owner !== undefined ? { owner: item.owner } : resets('owner') && { owner: null }),
+    ...displayed(row, item, resets('display_name')),
   }
   checkNotes(notes)
   return {
@@ -322,4 +315,11 @@ const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): C
     ...(item.lifecycle_status !== undefined && { lifecycle_status: item.lifecycle_status }),
     ...(item.provided_capabilities && { capability_changes: item.provided_capabilities }),
   }
+}
+
+/** A name is permanent (catalog.md 1): a new one in the source becomes the display name, until the old one is back. */
+const displayed = (row: ResourceRow, { name, display_name }: ImportItem, resets: boolean): Partial<Notes> => {
+  if (display_name !== undefined) return { display_name }
+  if (name !== row.name.normalize('NFC')) return { display_name: name }
+  return resets && row.display_name.normalize('NFC') !== name ? { display_name: row.name } : {}
 }

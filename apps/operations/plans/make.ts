@@ -119,13 +119,12 @@ const loadInput = async (
   exclude: readonly string[],
   at: string,
 ): Promise<PlannerInput> => {
-  const request = intent.request as unknown as IntentBody & TargetRequest
   const { config, mayResolve } = deps
-  const resolved = await resolveTargets(db, { ...request, is_made: true }, config.OPERATIONS__LIMITS__TARGETS)
+  const resolved = await resolveTargets(db, storedRequest(intent), config.OPERATIONS__LIMITS__TARGETS)
   const left_out = new Set(exclude)
   const targets = resolved.filter(({ resource_id }) => !left_out.has(resource_id))
   await refuseHeld(db, pluck(targets, 'resource_id'))
-  return { intent: requestOf(intent, request), mayResolve, ...(await loadWorld(db, deps, targets, at)) }
+  return { intent: requestOf(intent), mayResolve, ...(await loadWorld(db, deps, targets, at)) }
 }
 
 /** Loads the basis for plans of any intent on these targets: the catalog's projection and this installation's rules. */
@@ -167,15 +166,23 @@ export const loadWorld = async (
   }
 }
 
-const requestOf = (intent: Plannable, { change, action, runbook, graph }: IntentBody): PlannedIntent =>
-  ({
+/** What an intent asked for when it was made: the targets that it names were known then. */
+export const storedRequest = ({ request }: Pick<Intent, 'request'>): IntentBody & TargetRequest => ({
+  ...(request as unknown as IntentBody & TargetRequest),
+  is_made: true,
+})
+
+const requestOf = (intent: Plannable): PlannedIntent => {
+  const { change, action, runbook, graph } = storedRequest(intent)
+  return {
     ...pick(intent, 'intent_id', 'requester_id', 'labels', 'constraints'),
     kind: intent.kind as PlannedIntent['kind'],
     ...(change && { change }),
     ...(action && { action }),
     ...(runbook && { runbook }),
     ...(graph && { graph }),
-  }) as PlannedIntent
+  } as PlannedIntent
+}
 
 export type Measured = Pick<Made, 'diff' | 'procedure_risk'> & Pick<Made['impact'], 'affected'>
 
@@ -201,7 +208,7 @@ export const bindAgain = async (
   const { diff, procedure_risk, affected } = measuredOf(report)
   const ids = document.catalog_pins.map(({ resource_id }) => resource_id)
   const input = {
-    intent: requestOf(intent, intent.request as unknown as IntentBody),
+    intent: requestOf(intent),
     targets: await loadTargets(db, ids),
     relationships: await loadRelationships(db, ids, ['depends_on'], IMPACT_DEPTH),
     judge: planPolicies.judge,

@@ -14,7 +14,7 @@ import {
   saveRehearsal,
 } from '../../../db/operations/plans/rows.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
-import type { IntentBody, PreviewBody } from '../../shared/contracts/operations/intents.ts'
+import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
@@ -35,9 +35,8 @@ import {
 import { refuseHard } from '../policies/plans.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
 import { rehearseApart } from '../rehearsal/thread.ts'
-import type { TargetRequest } from '../targets/resolve.ts'
 import { listConflicts } from './conflicts.ts'
-import { askAffected, PlanOutdated, planIntent } from './make.ts'
+import { askAffected, PlanOutdated, planIntent, storedRequest } from './make.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
 import type { PlanReport } from './types.ts'
 
@@ -103,8 +102,7 @@ const affectedAhead = async (deps: Uses<'config' | 'db' | 'trust'>, intent_id: s
   const intent = await getIntent(deps.db, intent_id)
   if (!intent) return { affected: null }
   try {
-    const request = { ...(intent.request as unknown as IntentBody & TargetRequest), is_made: true }
-    return { affected: await askAffected(deps, request, exclude) }
+    return { affected: await askAffected(deps, storedRequest(intent), exclude) }
   } catch (error) {
     return { error }
   }
