@@ -106,17 +106,17 @@ export const queueNotices = async (
     .values(notices.map((notice) => ({ ...notice, destination_id, delivery_id })))
     .onConflictDoNothing()
     .returning(pick(notify_notices, 'object'))
-  if (added.length === 0 || open) return added.length
+  if (added.length === 0) return 0
   const last = sql`(select max(coalesce(ended_at, created_at)) from operations.notify_deliveries
-    where destination_id = ${destination_id} and purpose = 'notices' and state <> 'obsolete')`
+    where destination_id = ${destination_id} and delivery_id <> ${delivery_id} and purpose = 'notices' and state <> 'obsolete')`
+  const next_at = sql`greatest(${inSeconds(gather_s)}, ${last} + make_interval(secs => ${digest_s}))`
   await tx
     .insert(notify_deliveries)
-    .values({
-      delivery_id,
-      destination_id,
-      owner,
-      purpose: 'notices',
-      next_at: sql`greatest(${inSeconds(gather_s)}, ${last} + make_interval(secs => ${digest_s}))`,
+    .values({ delivery_id, destination_id, owner, purpose: 'notices', next_at })
+    .onConflictDoUpdate({
+      target: notify_deliveries.delivery_id,
+      // The open one may be put off until quiet hours end, and these notices not wait for that.
+      set: { next_at: sql`least(${notify_deliveries.next_at}, excluded.next_at)` },
     })
   return added.length
 }
