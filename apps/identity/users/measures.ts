@@ -53,7 +53,7 @@ const lockEnrollable = async ({ deps, tx, requester }: Cause, user_id: string) =
     })
   const closed = user.provider === null ? refuseClosedLogin(deps.config.break_glass, user.username) : undefined
   if (!closed) return user
-  // Its person signs in as that of a provider's account does, and nothing else could let them in.
+  // Its person signs in through that provider alone, as to an account that it created.
   const linked = (await identitiesOf(tx, user.id)).find((one) => deps.providers.get(one.provider))
   if (!linked) throw closed
   return { ...user, provider: linked.provider }

@@ -48,7 +48,7 @@ const ofAccount = (row: Row): Told[] => {
   return [{ user_id: row.object.slice('user:'.length), fact: { event, ...from, ...about } }, ...all]
 }
 
-/** Every administrator hears of the use of an emergency account, of guessed passwords, and of what waits for one. */
+/** Every administrator hears of the use of an emergency account, of guessed passwords, and of changes that wait. */
 const ofInstallation = ({ action, body }: Row): Pick<SecurityFact, 'event' | 'about'>[] => {
   const { break_glass, network, subject } = (body.details ?? {}) as Record<string, string | undefined>
   if (action === 'login' && body.outcome === 'done' && break_glass)
