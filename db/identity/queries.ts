@@ -46,12 +46,14 @@ export const preparedGetLinked = (db: Queryable) => {
     .prepare('get_linked_user')
   return (id: string, provider: string) => query.execute({ id, provider }).then((rows) => rows[0]?.user)
 }
-/** This person's identity at a provider, and how many seconds ago the provider last signed them in. */
-export const lastProof = (db: Queryable, user_id: string, provider: string) => {
-  const { subject, proved_at, created_at } = external_identities
+/** This person's identities at providers, and how many seconds ago each provider last signed them in. */
+export const lastProofs = (db: Queryable, user_id: string) => {
+  const { provider, subject, proved_at, created_at } = external_identities
   const age_s = sql<number>`extract(epoch from clock_timestamp() - coalesce(${proved_at}, ${created_at}))::float8`
-  const own = and(eq(external_identities.user_id, user_id), eq(external_identities.provider, provider))
-  return db.select({ subject, age_s }).from(external_identities).where(own).then(first)
+  return db
+    .select({ provider, subject, age_s })
+    .from(external_identities)
+    .where(equals(external_identities, { user_id }))
 }
 export const usersByIds = async (db: Queryable, ids: readonly string[]): Promise<UserRow[]> =>
   ids.length === 0
