@@ -1,6 +1,6 @@
 import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
 import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
-import { sessionPhase } from '../session/token.ts'
+import { onPhase, sessionPhase } from '../session/token.ts'
 import { createGather, isAbout } from './gather.ts'
 import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
 import type { Gate, Graph, Me, NodeRow, Operation, OperationRow, Page, PatchDetail } from './types.ts'
@@ -34,6 +34,9 @@ export const applyLive = (client: QueryClient): void => {
       recent.splice(0, recent.length - KEPT)
     })
   }
+  onPhase(() => {
+    if (sessionPhase().name === 'signed_out') recent.length = waiting.length = 0
+  })
   onServed((topics) => refetchTopics(client, topics))
   client.getQueryCache().subscribe((event) => {
     if (event.type !== 'updated') return

@@ -1,7 +1,13 @@
+import { onPhase, sessionPhase } from '../session/token.ts'
+
 type Opened = { title: string; href: string; pathname: string }
 const MAX = 8
 
 let opened: readonly Opened[] = []
+// The next person at this tab may have no right to see them.
+onPhase(() => {
+  if (sessionPhase().name === 'signed_out') opened = []
+})
 
 /** Remembers a page that this tab has opened, in memory only. */
 export const noteOpened = (title: string, { href, pathname }: { href: string; pathname: string }): void => {
