@@ -176,11 +176,11 @@ function patchGraphNode(
   const at = graph.nodes.findIndex((node) => node.node_id === change.node_id)
   const node = graph.nodes[at]
   if (node === undefined) return { read: true }
-  const { state = node.state, attempt = node.attempt, generation = node.generation } = change as Partial<typeof node>
+  const { state, attempt, generation, exception } = { ...node, ...(change as Partial<typeof node>) }
   const { started_at, ended_at } = change as Partial<NodeRow>
   const ran_ms = started_at && ended_at ? Date.parse(ended_at) - Date.parse(started_at) : null
   const nodes = [...graph.nodes]
-  nodes[at] = { ...node, state, attempt, generation, ran_ms }
+  nodes[at] = { ...node, state, attempt, generation, exception, ran_ms }
   return { data: { ...graph, nodes }, read: false }
 }
 
