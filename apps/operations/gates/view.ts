@@ -191,7 +191,7 @@ export const readGate = async (
   const [{ subject, context: read }, approvers, conflicts, brief, lost] = await Promise.all([
     getGateContext(deps.db, operation_id, gate_id),
     deps.trust.approvers.list(),
-    for_voter ? conflictsOf(deps, operation_id) : [],
+    for_voter ? conflictsOf(deps, caller, operation_id) : [],
     for_voter ? readBrief(deps, caller, row.gate) : null,
     for_voter ? lostAuthorOf(deps, row) : undefined,
   ])
@@ -206,9 +206,9 @@ export const readGate = async (
   return { view, operation_status: operationFactsOf(row).status, row }
 }
 
-const conflictsOf = async (deps: Uses<'clock' | 'db' | 'library'>, operation_id: string) => {
+const conflictsOf = async (deps: Uses<'clock' | 'db' | 'library'>, caller: Caller, operation_id: string) => {
   const reach = await getReachOf(deps.db, operation_id)
-  return reach ? listConflicts(deps.db, deps, reach, operation_id) : []
+  return reach ? listConflicts(deps.db, deps, caller, reach, operation_id) : []
 }
 
 /** Returns why a gate must be decided alone; null if it may be decided together with others (console.md 5.2). */
