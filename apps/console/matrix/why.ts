@@ -31,7 +31,7 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
   return chain
 }
 
-/** A failure that the plan passes over: no person has to mend it before the rest goes on. */
+/** A failure that the plan passes over: no person has to mend it first. */
 const isPassedOver = ({ state, exception }: GraphNode): boolean =>
   state === 'failed' && PASSED_OVER.has(exception ?? '')
 

@@ -114,7 +114,7 @@ const usePeople = (actor: string): { named: Names; reading: boolean } => {
   const hits = useQuery({ ...namesQuery(typed), enabled: typed !== '' && first.data?.whole === false })
   const [known, found] = [first.data?.names ?? NOBODY, hits.data?.names ?? NOBODY]
   const named = useMemo(() => new Map([...found, ...known]), [found, known])
-  // A name that is not known yet would find nothing.
+  // A name that is not known yet would find no row.
   return { named, reading: typed !== '' && (first.isLoading || hits.isLoading) }
 }
 

@@ -57,8 +57,8 @@ export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: 
     .limit(SHOWN)
 
 /**
- * Nodes whose failure holds up their operation, by the rules of the engine: a target that is not as planned holds
- * whatever the plan says, and failures that the plan passes over hold once they are more than its budget.
+ * Nodes whose failure holds up their operation, by the rules of the engine. A target that is not as planned always
+ * does. Failures that the plan passes over do once they are more than its budget.
  */
 const HOLDING = sql`${nodes.operation_id} = ${operations.operation_id} and not ${nodes.removed}
   and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed'
