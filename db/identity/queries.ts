@@ -3,6 +3,7 @@ import { union } from 'drizzle-orm/pg-core'
 import { type AuditFilter, auditMatches } from '../audit.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
+import { builtOnce } from '../rows.ts'
 import {
   dual_control,
   external_identities,
@@ -19,7 +20,8 @@ import {
   users,
 } from './tables.ts'
 
-export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
+export const getUser = (db: Queryable, id: string): Promise<UserRow | undefined> => userById(db, { id }).then(first)
+const userById = builtOnce(['id'], (db, { id }) => db.select().from(users).where(eq(users.id, id)))
 /** `getUser` as a prepared query, because every refresh of every user runs it. */
 export const preparedGetUser = (db: Queryable) => {
   const query = db
@@ -93,13 +95,14 @@ export const heldGrants = async (db: Queryable, user_ids: string[]): Promise<Hel
 
 /** The groups of these users, by key. */
 export const membershipsOf = async (db: Queryable, user_ids: string[]) =>
-  user_ids.length === 0
-    ? []
-    : db
-        .select()
-        .from(group_members)
-        .where(inArray(group_members.user_id, user_ids))
-        .orderBy(asc(group_members.group_key))
+  user_ids.length === 0 ? [] : membershipsByIds(db, { user_ids })
+const membershipsByIds = builtOnce(['user_ids'], (db, { user_ids }) =>
+  db
+    .select()
+    .from(group_members)
+    .where(sql`${group_members.user_id} = any(${user_ids}::uuid[])`)
+    .orderBy(asc(group_members.group_key)),
+)
 export type MembershipRow = Awaited<ReturnType<typeof membershipsOf>>[number]
 
 export type UserFilter = {
@@ -164,10 +167,8 @@ export const provenAdmins = async (db: Queryable): Promise<string[]> =>
 
 /** Since when two administrators check each other; `undefined` while one suffices. */
 export const dualSince = (db: Queryable): Promise<string | undefined> =>
-  db
-    .select({ since: dual_control.since })
-    .from(dual_control)
-    .then((rows) => rows[0]?.since)
+  dualControl(db, {}).then((rows) => rows[0]?.since)
+const dualControl = builtOnce([], (db) => db.select({ since: dual_control.since }).from(dual_control))
 
 /** Active accounts whose credential one administrator may know. */
 export const shownUsers = (db: Queryable): Promise<string[]> =>
