@@ -16,7 +16,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { outcomeOf } from '../../apps/cli/agent/jobs/ansible.ts'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
+import { movedFrom } from '../../apps/cli/agent/kubernetes/check.ts'
+import { objectsOf } from '../../apps/cli/agent/kubernetes/render.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { pictureOf } from '../../apps/cli/agent/tools/picture.ts'
@@ -189,6 +192,52 @@ it('output of the tool that is no JSON ends the job with the reason', () => {
         verdict: expect.objectContaining({ class: 'tool_failed', message: expect.stringContaining('one JSON object') }),
       }),
     )
+})
+
+it('an update whose difference is lost in rounding is still shown, and says why it has no fields', () => {
+  const text = (n: string) => `{"n": ${n}}`
+  const of = (n: string) => JSON.parse(text(n))
+  const before = of('12345678901234567890')
+  const [change] = changesOf(planOf({ before, after: of('12345678901234567891') }), plain).changes
+  expect(change).toMatchObject({ action: 'update', fields: [], note: expect.stringContaining('very large number') })
+  expect(changesOf(planOf({ before: { n: 1 }, after: { n: 2 } }), plain).changes[0]?.note).toBeUndefined()
+})
+
+it('a playbook of ten thousand hosts tells of the failed and the changed ones, and the sums of all', () => {
+  const none = { ok: 3, changed: 0, failed: 0, unreachable: 0, skipped: 0 }
+  const hosts = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, i) => [
+      `host-${i}.example.com`,
+      { ...none, ...(i === 9_998 && { changed: 1 }), ...(i === 9_999 && { failed: 1 }) },
+    ]),
+  )
+  const made = outcomeOf(hosts)
+  expect(JSON.stringify(made).length).toBeLessThan(200_000)
+  expect(Object.keys(made.hosts).slice(0, 2)).toEqual(['host-9999.example.com', 'host-9998.example.com'])
+  expect(made).toMatchObject({ hosts_count: 10_000, sums: { ok: 30_000, changed: 1, failed: 1 } })
+  expect(outcomeOf({ a: none }).hosts).toEqual({ a: none })
+})
+
+it('refuses an integer of a manifest that would reach the cluster rounded, and no other number', () => {
+  const manifest = (value: string) => `apiVersion: v1\nkind: X\nmetadata: { name: x }\nspec: { n: ${value} }`
+  for (const value of ['9007199254740993', '1152921504606846976', '-9007199254740993', '0x20000000000001'])
+    expect(() => objectsOf(manifest(value), 'x.yaml')).toThrow(
+      expect.objectContaining({ verdict: expect.objectContaining({ message: expect.stringContaining(value) }) }),
+    )
+  for (const value of ['9007199254740991', '1e30', '0644', '"9007199254740993"', '18446744073709551616.5'])
+    expect(objectsOf(manifest(value), 'x.yaml')).toHaveLength(1)
+})
+
+it('an object that somebody else created after the preview has moved, and one of an earlier try has not', () => {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' }, data: { a: '1' } }
+  const fields = [{ path: '/data/a', after: '1' }]
+  const item = { object, manager: 'signalbox-web', action: 'create' as const, taken: [], fields }
+  const by = (manager: string) => {
+    const managedFields = [{ manager, operation: 'Apply', fieldsV1: { 'f:data': { 'f:a': {} } } }]
+    const live = { ...object, metadata: { name: 'x', managedFields } }
+    return movedFrom(item, { action: 'none', fields: [], taken: [], live, after: live }, [])
+  }
+  expect([by('kubectl'), by('signalbox-web')]).toEqual(['it exists now', undefined])
 })
 
 it('marks values known after apply at their paths, in lists too', () => {

@@ -119,6 +119,21 @@ it('if an object changed after the approval, no object is written, and the retry
   expect((await k.kube.get(at('configmaps', 'second'))).data).toEqual({ a: '2' })
 }, 200_000)
 
+it('an object that somebody else created after the preview is theirs: it is not taken over, so no undo deletes it', async () => {
+  const theirs = configMap('theirs', { a: '1' })
+  k.write('web/theirs/all.yaml', [theirs])
+  const path = await k.lab.startGraph(k.change('web/theirs'))
+  await k.lab.waiting(path)
+  await k.kube.ok(
+    'PATCH',
+    `${at('configmaps', 'theirs')}?fieldManager=somebody`,
+    theirs,
+    'application/apply-patch+yaml',
+  )
+  await k.lab.approve(path)
+  await refused(k.lab, path, 'apply', 'preview_stale', /ConfigMap web\/theirs.*it exists now.*No change was made/)
+}, 200_000)
+
 it('objects with a digest other than the approved one are refused', async () => {
   k.write('web/forged/all.yaml', [configMap('forged', { a: '1' })])
   const graph = k.change('web/forged')

@@ -78,11 +78,18 @@ const checkArguments = ({ args }: Record<string, unknown>): Fault[] => {
   return [{ pointer: `/args/${shown}`, message }]
 }
 
+/** A message to agents has at most 1 MB; outputs that fill in a preview have at most 256 KiB of it. */
+const MAX_INPUTS = 750_000
+
 /** A preview that is put together in the plan would be carried out without a gate that shows the whole of it. */
 const checkExternal = ({ job, inputs }: Record<string, unknown>): Fault[] => {
   if (!isObject(inputs)) return []
   const faults = isForm(inputs) ? [] : faultsInJob(job, inputs, isForm)
   if (faults.length > 0) return faults.map(({ pointer, message }) => ({ pointer: `/inputs${pointer}`, message }))
+  if (Buffer.byteLength(JSON.stringify(inputs)) > MAX_INPUTS)
+    return [
+      { pointer: '/inputs', message: `are longer than ${MAX_INPUTS} bytes: with its preview, the work would not fit` },
+    ]
   if (sourceOf(inputs)?.startsWith('params/')) return []
   if (isForm(inputs))
     return [{ pointer: '/inputs', message: 'must name each input, or come from "params/…": one may be a preview' }]
