@@ -25,7 +25,7 @@ export const checked = (executor: Executor): Executor => ({
   run: async (context) => {
     const [fault] = context.resume ? [] : faultsInStep(executor.name, context.with)
     return fault
-      ? failed('refused', `The inputs of the step do not fit: ${fault.pointer} ${fault.message}. Nothing was done.`)
+      ? failed('refused', `The inputs of the step do not fit: ${fault.pointer} ${fault.message}. No work has begun.`)
       : executor.run(context)
   },
 })

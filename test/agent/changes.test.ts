@@ -228,7 +228,7 @@ it('refuses an integer of a manifest that would reach the cluster rounded, and n
     expect(objectsOf(manifest(value), 'x.yaml')).toHaveLength(1)
 })
 
-it('an object that somebody else created after the preview has moved, and one of an earlier try has not', () => {
+it('an object that someone else created after the preview has moved, and one of an earlier try has not', () => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' }, data: { a: '1' } }
   const fields = [{ path: '/data/a', after: '1' }]
   const item = { object, manager: 'signalbox-web', action: 'create' as const, taken: [], fields }

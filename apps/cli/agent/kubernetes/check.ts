@@ -108,7 +108,7 @@ export const movedFrom = (
   if (previewed.action === 'unseen') return now.action === 'update' ? 'it exists now, and differs' : undefined
   if (now.action === 'unseen') return 'the server can no longer check it'
   if (previewed.action !== 'create' && now.action === 'create') return 'it is gone'
-  // The undo deletes what the set created: it must not be what somebody else has created meanwhile.
+  // The undo deletes what the set created: it must not be what someone else has created meanwhile.
   if (previewed.action === 'create' && now.live && ownedBy(now.live, previewed.manager) === undefined)
     return 'it exists now'
   const other = now.taken.find((one) => !previewed.taken.includes(one))
