@@ -7,7 +7,7 @@ export const MAX_FIELDS = 100
 export const MAX_TEXT = 400
 /** Of a longer text this much is shown; the rest of MAX_TEXT says what is left out. */
 const SHOWN = 320
-/** How much of what both sides have in common is shown around their differences. */
+/** How much text that both sides share is shown around their differences. */
 const AROUND = 60
 /** The outputs of an attempt are limited to 256 KiB. */
 const MAX_SHOWN = 150_000
