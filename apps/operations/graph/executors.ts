@@ -38,7 +38,7 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
     'http',
     {
       max_run_s: 86_400,
-      check: (values) => [...faultsInStep('http', values, isForm), ...checkSigning(values)],
+      check: (values) => [...checkSigning(values), ...faultsInStep('http', values, isForm)],
       reads: (values) => SAFE.has(methodOf(values)),
       idempotent: (values) => REPEATABLE.has(methodOf(values)),
     },
