@@ -222,7 +222,7 @@ export const settings = {
     Type.String({
       minLength: 43,
       secret: true,
-      description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of at most two keys, of which the first seals.`,
+      description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of keys, of which the first seals.`,
     }),
   integer: (fallback: number, minimum = 0, maximum = Number.MAX_SAFE_INTEGER) =>
     Type.Integer({ default: fallback, minimum, maximum }),
