@@ -108,6 +108,13 @@ it('has no secret of a production installation, wherever the secret is kept and 
   const lines = [...forms, ...written, docker].map((msg) => JSON.stringify({ time, msg }))
   file('logs/gateway.log', `${lines.join('\n')}\n${JSON.stringify({ time, msg: 'the last line' })}\n${pem}`)
 
+  // A log that is longer than its part in the archive, which begins within a secret.
+  const whole = random(30)
+  const rest = `${plant('the end of a secret at the cut', whole.slice(20))}"}\n`
+  const filler = `${JSON.stringify({ time, msg: '' })}\n`
+  const long = JSON.stringify({ time, msg: 'y'.repeat(5_000_000 - rest.length - filler.length) })
+  file('logs/catalog.log', `{"time":"${time}","msg":"Bearer ${whole.slice(0, 20)}${rest}${long}\n`)
+
   const to = join(home, 'bundle.tgz')
   const { status, text } = await verb('ops', 'support-bundle', '--env', out, '--logs', logs, '--to', to)
   expect([text, status]).toEqual([expect.stringContaining('without their secrets'), 0])
