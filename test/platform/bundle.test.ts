@@ -57,6 +57,10 @@ it('has no secret of a production installation, wherever the secret is kept and 
     session: {
       AUTH__PROVIDERS__FILE: file('sso/providers.yaml', 'providers: []\n'),
       SIGNALBOX__TELEMETRY__OTLP_URL: `http://u:${plant('the password of the collector')}@c.example:4318`,
+      SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE: file(
+        'otlp',
+        JSON.stringify({ 'x-key': plant('a header for the store') }),
+      ),
       SIGNALBOX__REDIS__SENTINEL_PASSWORD_FILE: file('sentinel', plant('the password of the Sentinels')),
     },
     worker: { WORKER__EXECUTORS__SECRETS_DIR: join(home, 'executors') },
