@@ -34,7 +34,7 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
     [() => pruneEnrolmentTokens(db), () => pruneEndedSetups(db), () => pruneOutbox(db, outbox), reseal],
     onFailure,
   )
-  // After a rotation, and the reason may be that the old key leaked.
+  // At once: the old key may have leaked.
   reseal().catch(onFailure)
   const slots = createSlots({
     concurrency: Math.min(config.CREDENTIAL__HASH__CONCURRENCY, MOST_GENERAL),

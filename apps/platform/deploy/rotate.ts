@@ -65,8 +65,8 @@ const STEPS: Record<Rotation, (out: string, has_next: boolean) => string | Chang
 const read = (out: string, name: string): string => readFileSync(join(out, name), 'utf8')
 
 /**
- * Old keys stay in each list: audit rows and the addresses of notifications depend on them, and so does what a key
- * encryption key sealed, in rows that no app has sealed anew yet and in backups.
+ * Old keys stay in each list: audit rows and the addresses of notifications depend on them. An old key encryption key
+ * opens rows that no app has sealed anew yet, and those of a backup.
  */
 const turnLists = (out: string, step: 'next' | 'use'): Changes => {
   // A setting of two apps must get the same key in both.
