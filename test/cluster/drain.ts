@@ -1,7 +1,6 @@
 import { Connection } from '@temporalio/client'
 import { loadLinks, temporalOptions } from '../../apps/shared/links.ts'
 import { until } from '../support/until.ts'
-import type { Fault } from './faults.ts'
 import type { Cluster } from './site.ts'
 
 /** Operations must end before their build is drained, which takes minutes on a busy machine. */
@@ -9,7 +8,7 @@ const PATIENT = { timeout_ms: 600_000 }
 const DRAINED = 2
 
 /** Workers of another build take the place of those that run, as in the guide "Upgrade". */
-export const drains = (cluster: Cluster): Fault => ({
+export const drains = (cluster: Cluster) => ({
   name: 'drain a build of the worker',
   act: async () => {
     if (cluster.build.worker === undefined) await replaceWorkers(cluster, 'a')

@@ -5,13 +5,15 @@ import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { ImportItem, ImportRequest } from '../../shared/contracts/imports/imports.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
-import { readAccess } from '../command/request.ts'
+import { readAccess, type Write } from '../command/request.ts'
+import type { CatalogDeps } from '../deps.ts'
 import { visibleOf } from '../read/access.ts'
 import { statedBy } from '../relationships/edges.ts'
 import { managerOf } from './fields.ts'
-import type { Taking } from './item.ts'
 
 /** The container and the edges that an item names, and what its source no longer states. */
+
+type Stating = { deps: CatalogDeps; request: ImportRequest; write: Write; known: ReadonlyMap<string, string> }
 
 export const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: ReadonlyMap<string, string>) => {
   if (parent_external_id === undefined) return parent_id
@@ -64,7 +66,7 @@ export const moved = async (
  */
 export const superfluous = async (
   tx: Tx,
-  { deps, request, write, known }: Taking,
+  { deps, request, write, known }: Stating,
   resource_id: string,
   { relationships = [] }: ImportItem,
 ): Promise<RelationshipChange[]> => {
