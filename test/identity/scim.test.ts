@@ -355,6 +355,12 @@ describe('Okta', () => {
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
     expect(await scim('GET', `/Groups/${id}`)).toMatchObject(failed(404))
   })
+
+  it('shows all of its name: rights are granted by the exact text', async () => {
+    for (const text of ['no\u202ec', 'n\u200boc', '  ', 'a\nb'])
+      for (const body of [{ displayName: text }, { displayName: `g-${nameless()}`, externalId: text }])
+        expect(await scim('POST', '/Groups', body), JSON.stringify(body)).toMatchObject(failed(400, 'invalidValue'))
+  })
 })
 
 /** Why an approval by this person does not count, by the rule and with the answer that operations gets. */

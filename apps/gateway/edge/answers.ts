@@ -141,7 +141,8 @@ export const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): v
   const begun = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent
   if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
   const [status, code, text, detail] = MALFORMED[error.code ?? ''] ?? NOT_HTTP
-  const refusal = new AppError('validation_error', code, detail, { status })
+  const hint = code === 'bad_path' ? { hint: 'Send one well-formed request, with one length and a known method.' } : {}
+  const refusal = new AppError('validation_error', code, detail, { status, ...hint })
   const body = JSON.stringify(problemOf(refusal, requestId(), '/'))
   socket.end(
     `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +
