@@ -33,8 +33,11 @@ export const factLines = (change: Change): string[] =>
   factsOf(change).map(({ name, part, value }) => `${[name, part].filter(Boolean).join(' ')}: ${value || 'no limit'}`)
 
 /** A grant without a place holds everywhere, and without an end for ever. */
-const grantOf = (value: object): object => ('role' in value ? { ...value, ...unset(value) } : value)
-const unset = ({ scope = {}, expires_at = '' }: { scope?: object; expires_at?: string }) => ({ scope, expires_at })
+const grantOf = (value: object): object => {
+  if (!('role' in value)) return value
+  const { scope = {}, expires_at = '' } = value as { scope?: object; expires_at?: string }
+  return { ...value, scope, expires_at }
+}
 
 const listed = (name: string, values: readonly unknown[]): Fact[] =>
   values.length > 0 || LIMITS.has(name) ? [{ name, value: shown(values.join(', ')) }] : []
