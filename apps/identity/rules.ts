@@ -172,7 +172,7 @@ export const refuseClosedLogin = (names: ReadonlySet<string> | undefined, userna
     : denied(
         'local_login_closed',
         `AUTH__LOCAL__USERS does not name ${username}, whose password signs no one in.`,
-        'Sign the person in through a provider, which creates the account, or name this one in AUTH__LOCAL__USERS.',
+        'A new person signs in through a provider, which creates the account. Or name this one in AUTH__LOCAL__USERS.',
       )
 
 /** If-Match is the version in quotes; without it the change always applies. */

@@ -151,7 +151,7 @@ it('loses no message, repeats few, and keeps steps, quiet hours and dead letters
   await begin()
   const open_now = async () => {
     await p.query(
-      `update operations.notify_deliveries set created_at = created_at - interval '25 h' where state = 'queued' and destination_id = $1 and state = 'queued'`,
+      `update operations.notify_deliveries set tried_since = tried_since - interval '25 h' where state = 'queued' and destination_id = $1 and state = 'queued'`,
       [ids[3]],
     )
     return p.query(`select 1 from operations.notify_deliveries where state = 'queued'

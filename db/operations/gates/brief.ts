@@ -24,7 +24,7 @@ export type BriefTarget = {
   started_at: string | null
   retries: number
 }
-type Brief = {
+export type Brief = {
   requester: Actor
   title: string
   reason: string
