@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { ONE_ACT } from '../../db/client.ts'
 import { isRole, ROLES } from '../shared/auth/permissions.ts'
-import { factLines } from '../shared/contracts/client/change-facts.ts'
+import { factLines } from '../shared/contracts/identity/change-facts.ts'
 import { AppError } from '../shared/errors.ts'
 import { loadIdentityConfig } from './config.ts'
 import { confirmHere } from './control/changes.ts'

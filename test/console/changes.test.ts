@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { tAdmin } from '../../apps/console/words/admin.ts'
-import { factsOf } from '../../apps/shared/contracts/client/change-facts.ts'
 import { lookOf } from '../../apps/shared/contracts/client/status.ts'
+import { factsOf } from '../../apps/shared/contracts/identity/change-facts.ts'
 import { ChangeState, type ChangeView } from '../../apps/shared/contracts/identity/changes.ts'
 
 const subject = { gives: ['operator'], members: ['a', 'b'] }
@@ -65,7 +65,7 @@ describe('what a change would do', () => {
     expect(named.filter((name) => words[name] === undefined)).toEqual([])
   })
 
-  it('says where nothing limits it, and the roles that its subject has', () => {
+  it('says where no limit is set, and the roles that its subject has', () => {
     expect(factsOf({ request: { kind: 'key', scope: {}, networks: [], jwk: null }, subject })).toEqual([
       { name: 'gives', value: 'operator' },
       { name: 'members', value: '2' },

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { factLines } from '../../shared/contracts/client/change-facts.ts'
+import { factLines } from '../../shared/contracts/identity/change-facts.ts'
 import type {
   ChangeView,
   DecidedChange,

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { factsOf } from '../../shared/contracts/client/change-facts.ts'
+import { factsOf } from '../../shared/contracts/identity/change-facts.ts'
 import type { ChangeRow } from '../api/types.ts'
 import { changesQuery } from '../queries/admin.ts'
 import { currentUser } from '../session/token.ts'

@@ -95,9 +95,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
           .removeTotp(request, withRequestId(String(req.id)))
           .catch(throwFromRpc('credential'))
         if (!gone.removed)
-          throw new AppError('not_found', 'not_found', 'You have no authenticator app.', {
-            hint: 'There is nothing to remove.',
-          })
+          throw new AppError('not_found', 'not_found', 'You have no authenticator app.', { hint: 'Set one up first.' })
         await note(deps, req, 'remove_totp')
         return { status: 204, body: undefined }
       }
