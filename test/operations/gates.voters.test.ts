@@ -104,6 +104,31 @@ describe('the vote that would complete a quorum', () => {
     expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
   })
 
+  it('is told to later voters until that person votes again, or two rounds have passed', async () => {
+    const { operation_id, path, approve } = await waiting(alone({ quorum: 3 }))
+    must(await approve('eva'), 200, 202)
+    must(await approve('both'), 200, 202)
+    lose('eva', { roles: ['viewer'] })
+    must(await approve('ada'), 200, 202)
+    const names = async () => {
+      const { brief } = must(await p.as('vic').get(path), 200).body
+      return brief.void_votes.map(({ name }: { name: string }) => name)
+    }
+    const reach = (round: number) =>
+      p.query(`update operations.gates set round = $2 where operation_id = $1`, [operation_id, round])
+    for (const [round, said] of [
+      [2, ['eva']],
+      [3, []],
+      [1, ['eva']],
+    ] as const) {
+      await reach(round)
+      expect(await names()).toEqual(said)
+    }
+    restore()
+    expect(must(await approve('eva'), 200, 202).body.status).toBe('approved')
+    expect(await names()).toEqual([])
+  })
+
   it('is refused while identity cannot confirm the other voters, and changes nothing', async () => {
     const { operation_id, approve } = await waiting(alone({ quorum: 2 }))
     must(await approve('eva'), 200, 202)

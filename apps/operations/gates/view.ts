@@ -198,7 +198,7 @@ export const readGate = async (
     for_voter ? lostAuthorOf(deps, row) : undefined,
   ])
   const [conflicts, brief] = await Promise.all([
-    reach ? listConflicts(deps.db, deps, reach, operation_id) : [],
+    reach ? listConflicts(deps.db, deps, caller, reach, operation_id) : [],
     found ? briefFor(deps, caller, row.gate, found) : null,
   ])
   const { impact, ...context } = read

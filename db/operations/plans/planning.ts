@@ -186,10 +186,16 @@ export const loadVersions = async (db: Queryable, resource_ids: readonly string[
 }
 
 /** Other plans that can be started on the same resources. */
-export const listRivalPlans = async (db: Queryable, intent_id: string, resource_ids: readonly string[]) => {
+/** Other plans that are ready for some of these resources; `seen` by `visible`, the condition on their intents. */
+export const listRivalPlans = async (
+  db: Queryable,
+  intent_id: string,
+  resource_ids: readonly string[],
+  visible: SQL | undefined,
+) => {
   if (resource_ids.length === 0) return []
   return db
-    .select({ plan_id: plans.plan_id, title: intents.title })
+    .select({ plan_id: plans.plan_id, title: intents.title, seen: sql<boolean>`${visible ?? true}` })
     .from(plans)
     .innerJoin(intents, eq(intents.intent_id, plans.intent_id))
     .where(
