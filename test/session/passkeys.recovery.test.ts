@@ -341,7 +341,7 @@ describe('a renewed account', () => {
     const long = `Aa1-${Array.from(randomBytes(124), (byte) => ['ä', 'ß', 'ø', 'Ω', 'ж', '日', '🦊', '€'][byte % 8]).join('')}`
     expect([...long]).toHaveLength(128)
     expect((await enrol(await linkOf(id), `${long}x`)).status).toBe(400)
-    expect(await enrol(await linkOf(id), long)).toMatchObject({ status: 204 })
+    expect((await enrol(await linkOf(id), long)).status).toBe(204)
     expect(await signIn(eva.username)).toMatchObject(NOBODY)
     expect(await signIn(eva.username, long)).toMatchObject({ status: 403, body: { code: 'second_factor_required' } })
     expect((await byPasskey(eva.key)).status).toBe(200)
