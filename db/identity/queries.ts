@@ -208,7 +208,7 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .where(eq(group_members.group_key, group_key))
     .then((rows) => rows.map((row) => row.user_id))
 
-/** One event; all about a user's status, with the ends of credentials whose owner left; or one credential's end. */
+/** One event; all about a user's status or recovery, with the ends of credentials whose owner left; or one credential's end. */
 export type Cause = { event_id: string } | { user_id: string } | { credential_id: string }
 /** Whether the relay has yet to end the sessions, which it does before it publishes the event. */
 export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> => {
@@ -216,11 +216,18 @@ export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> =>
     'event_id' in of
       ? eq(outbox.event_id, of.event_id)
       : 'user_id' in of
-        ? or(and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id)), endsOwned(of.user_id))
+        ? or(
+            and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id)),
+            isRecovery(of.user_id),
+            endsOwned(of.user_id),
+          )
         : sql`${outbox.payload} ->> 'credential_id' = ${of.credential_id}`
   const waiting = and(these, isNull(outbox.published_at), isNull(outbox.js_seq))
   return (await db.select({ id: outbox.event_id }).from(outbox).where(waiting)).length > 0
 }
+
+const isRecovery = (user_id: string): SQL =>
+  sql`${outbox.type} = 'auth.user.recovery_started.v1' and ${outbox.payload} ->> 'user_id' = ${user_id}`
 
 /** Whether an event ends a credential of a machine that this person owns. */
 const endsOwned = (user_id: string): SQL =>

@@ -316,7 +316,7 @@ describe('an enrolment link', () => {
     const asked = await a.post('/v1/admin/users', { username: 'mia', grants: [{ role: 'operator' }] })
     expect(JSON.stringify(asked.body)).not.toContain('e1.')
     const id = idOf(asked)
-    expect((await a.post(`/v1/admin/changes/${id}/half`)).body.code).toBe('change_closed')
+    expect((await a.post(`/v1/admin/changes/${id}/half`)).body.code).toBe('change_pending')
     const confirmed = await p.confirm(b, id)
     expect(JSON.stringify(confirmed.body)).not.toMatch(/[eh][12]\./)
     const halves = []

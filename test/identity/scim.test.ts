@@ -153,6 +153,15 @@ describe('the door', () => {
     for (const path of ['/Schemas/x', '/ResourceTypes/x', '/x'])
       expect(await scim('GET', path)).toMatchObject(failed(404))
     expect(await scim('POST', '/.search', { filter: 'userName pr' })).toMatchObject(failed(501))
+    // The gateway refuses these itself, in the same form.
+    const refused = await scim('DELETE', '/Users')
+    expect(refused).toMatchObject(failed(405))
+    expect(refused.headers['content-type']).toBe('application/scim+json; charset=utf-8')
+    for (const [path, status] of [
+      ['', 404],
+      ['/Users/a%2fb', 400],
+    ] as const)
+      expect(await scim('GET', path), path).toMatchObject(failed(status))
   })
 
   it('accepts the key of the machine that the file names, with the permission, and no other', async () => {
@@ -218,7 +227,9 @@ describe('the door', () => {
       expect(await scim('POST', '/Users', entraUser('x'), { 'content-type': type })).toMatchObject(failed(415))
     expect(await scim('POST', '/Users', '{"userName":')).toMatchObject(failed(400))
     expect(await scim('POST', '/Users', [])).toMatchObject(failed(400, 'invalidSyntax'))
-    expect((await scim('POST', '/Users', { ...entraUser('big'), title: 'x'.repeat(1_048_576) })).status).toBe(413)
+    expect(await scim('POST', '/Users', { ...entraUser('big'), title: 'x'.repeat(1_048_576) })).toMatchObject(
+      failed(413),
+    )
     const elsewhere = await send(`${sso.gateway.url}/api/v1/admin/groups`, {
       body: { group_key: 'scim', name: 'x' },
       headers: { ...ada.headers, 'content-type': 'application/scim+json', 'idempotency-key': randomUUID() },
@@ -355,6 +366,12 @@ describe('Okta', () => {
     expect(await scim('PUT', `/Groups/${id}`, put)).toMatchObject({ status: 200, body: { members: [{ value: tom }] } })
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
     expect(await scim('GET', `/Groups/${id}`)).toMatchObject(failed(404))
+  })
+
+  it('shows all of its name: rights are granted by the exact text', async () => {
+    for (const text of ['no\u202ec', 'n\u200boc', '  ', 'a\nb'])
+      for (const body of [{ displayName: text }, { displayName: `g-${nameless()}`, externalId: text }])
+        expect(await scim('POST', '/Groups', body), JSON.stringify(body)).toMatchObject(failed(400, 'invalidValue'))
   })
 })
 
