@@ -110,7 +110,8 @@ it('loses no message, repeats few, and keeps steps, quiet hours and dead letters
   const add = async (kind: string, address: string) =>
     must(await by.post(`${NOTIFY}/destinations`, { kind, name: kind, address }), 201).body.destination_id as string
   const paths = ['/slow', '/refuse', '/lose', '/dead', '/later']
-  const ids = await Promise.all(paths.map((path) => add('webhook', `${hooks.url}${path}`)))
+  const ids: string[] = []
+  for (const path of paths) ids.push(await add('webhook', `${hooks.url}${path}`))
   ids.push(await add('email', 'eva@example.org'))
   await p.query(`update operations.notify_destinations set status = 'active'`)
   await p.query(`delete from operations.notify_deliveries`)
