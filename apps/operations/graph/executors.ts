@@ -1,3 +1,4 @@
+import { CARRY_OUT } from '../../shared/contracts/engine/jobs.ts'
 import { isObject, pointerOf } from '../../shared/data/pointer.ts'
 import { faultsInJob } from '../../shared/expressions/job-inputs.ts'
 import { isConnectionHeader } from '../../shared/web/headers.ts'
@@ -103,8 +104,18 @@ export const EXECUTORS: ReadonlyMap<string, ExecutorFacts> = new Map([
   ],
 ])
 
+/** Agents state their labels as texts. */
+const checkExternal = (values: Record<string, unknown>): Fault[] => {
+  const labels = isObject(values.labels) && !isOpen(values.labels) ? Object.entries(values.labels) : []
+  const odd = labels.filter(([, value]) => typeof value !== 'string' && !isOpen(value))
+  return [
+    ...odd.map(([name]) => ({ pointer: `/labels${pointerOf(name)}`, message: 'must be a string' })),
+    ...checkInputs(values),
+  ]
+}
+
 /** A preview that is put together in the plan would be carried out without a gate that shows the whole of it. */
-const checkExternal = ({ job, inputs }: Record<string, unknown>): Fault[] => {
+const checkInputs = ({ job, inputs = {} }: Record<string, unknown>): Fault[] => {
   if (!isObject(inputs)) return []
   const faults = isOpen(inputs) ? [] : faultsInJob(job, inputs, isOpen)
   if (faults.length > 0) return faults.map(({ pointer, message }) => ({ pointer: `/inputs${pointer}`, message }))
@@ -112,6 +123,8 @@ const checkExternal = ({ job, inputs }: Record<string, unknown>): Fault[] => {
   if (isOpen(inputs))
     return [{ pointer: '/inputs', message: 'must name each input, or come from "params/…": one may be a preview' }]
   const { preview } = inputs
+  if ((preview ?? null) === null && CARRY_OUT.has(String(job)))
+    return [{ pointer: '/inputs/preview', message: `is required: ${job} only carries out a preview` }]
   const made = isObject(preview) || Array.isArray(preview)
   if (!made || sourceOf(preview) !== undefined) return []
   return [{ pointer: '/inputs/preview', message: 'must be one {"$from": "nodes/<node>/outputs/<output>"}' }]
