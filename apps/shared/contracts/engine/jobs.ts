@@ -66,7 +66,7 @@ const INPUTS: Record<string, Record<string, TSchema>> = {
 
 /** The jobs that do nothing without a preview. */
 export const CARRY_OUT: ReadonlySet<string> = new Set([
-  ...['opentofu.apply', 'git.push', 'ansible.run', 'kubernetes.apply', 'kubernetes.undo'],
+  ...['opentofu.apply', 'git.push', 'kubernetes.apply', 'kubernetes.undo'],
 ])
 
 /** A job that carries out a preview takes the inputs of that one too, so that both may be one anchor of a file. */
