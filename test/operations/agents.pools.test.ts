@@ -54,6 +54,7 @@ beforeAll(async () => {
     lab: pool,
     idle: pool,
     rested: pool,
+    labelled: pool,
     web: http(web.url),
     deaf: http(`http://127.0.0.1:${(deaf.address() as AddressInfo).port}`),
   }
@@ -161,9 +162,9 @@ it('agents that read the stream or listen at an endpoint are listed by the names
 }, 90_000)
 
 it('work that no agent has begun for half a minute says so, with the labels that it asks for', async () => {
-  const leave = announce(nc, `${p.prefix}.agents.idle`, { labels: { region: 'eu1' }, agent: { name: 'eu' } })
+  const leave = announce(nc, `${p.prefix}.agents.labelled`, { labels: { region: 'eu1' }, agent: { name: 'eu' } })
   const asks = (node_id: string, labels: object) =>
-    external(node_id, { pool: 'idle', with: { job: 'greet', inputs: {}, labels } })
+    external(node_id, { pool: 'labelled', with: { job: 'greet', inputs: {}, labels } })
   const { operation_id, path } = await start(asks('eu', { region: 'eu1' }), asks('us', { region: 'us1' }))
   const blocked = async (): Promise<{ kind: string; message: string }[]> =>
     (await p.as('vic').get(path)).body.blocked_on
@@ -177,10 +178,10 @@ it('work that no agent has begun for half a minute says so, with the labels that
   )
   const inputs = 'select from operations.node_attempts where operation_id = $1 and inputs is not null'
   await until(async () => (await p.query(inputs, [operation_id])).length === 2, { what: 'both note their inputs' })
-  const of = (message: unknown) => ({ kind: 'executor', id: 'idle', since: expect.any(String), message })
+  const of = (message: unknown) => ({ kind: 'executor', id: 'labelled', since: expect.any(String), message })
   const words = [
-    of('No agent of the pool "idle" with region=us1 has begun us; last seen: never.'),
-    of(expect.stringMatching(/^No agent of the pool "idle" with region=eu1 has begun eu; last seen: \d{4}-.*Z\.$/)),
+    of('No agent of the pool "labelled" with region=us1 has begun us; last seen: never.'),
+    of(expect.stringMatching(/^No agent of the pool "labelled" with region=eu1 has begun eu; last seen: \d{4}-.*Z\.$/)),
   ]
   expect(await blocked()).toEqual(words)
   const { items } = (await p.as('vic').get('/v1/operations')).body

@@ -28,7 +28,7 @@ const workFor = (node_id: string, region: string): Work => ({
 })
 
 const TRIES = 6
-/** In step, nothing else happens before an agent asks anew. */
+/** Pieces in step stay so until an agent asks anew. */
 const WAIT_MS = 20_000
 
 it('an idle agent gets the work with its labels, though other work and another agent take turns with it', async () => {
