@@ -54,6 +54,7 @@ beforeAll(async () => {
     lab: pool,
     idle: pool,
     rested: pool,
+    labelled: pool,
     web: http(web.url),
     deaf: http(`http://127.0.0.1:${(deaf.address() as AddressInfo).port}`),
   }
@@ -158,6 +159,37 @@ it('agents that read the stream or listen at an endpoint are listed by the names
   leave()
   await until(async () => !(await listed())['pool:lab/one'], { what: 'it left' })
   expect((await listed())['pool:web/two']).toMatchObject({ status: 'idle', works: 0 })
+}, 90_000)
+
+it('work that no agent has begun for half a minute says so, with the labels that it asks for', async () => {
+  const leave = announce(nc, `${p.prefix}.agents.labelled`, { labels: { region: 'eu1' }, agent: { name: 'eu' } })
+  const asks = (node_id: string, labels: object) =>
+    external(node_id, { pool: 'labelled', with: { job: 'greet', inputs: {}, labels } })
+  const { operation_id, path } = await start(asks('eu', { region: 'eu1' }), asks('us', { region: 'us1' }))
+  const blocked = async (): Promise<{ kind: string; message: string }[]> =>
+    (await p.as('vic').get(path)).body.blocked_on
+  const handed = () => p.query('select from operations.executions where operation_id = $1', [operation_id])
+  await until(async () => (await handed()).length === 2, { what: 'both handed over' })
+  expect(await blocked()).toEqual([])
+  await p.query(
+    `update operations.executions set created_at = created_at - case node_id when 'eu' then interval '31 s' else interval '32 s' end
+     where operation_id = $1`,
+    [operation_id],
+  )
+  const inputs = 'select from operations.node_attempts where operation_id = $1 and inputs is not null'
+  await until(async () => (await p.query(inputs, [operation_id])).length === 2, { what: 'both note their inputs' })
+  const of = (message: unknown) => ({ kind: 'executor', id: 'labelled', since: expect.any(String), message })
+  const words = [
+    of('No agent of the pool "labelled" with region=us1 has begun us; last seen: never.'),
+    of(expect.stringMatching(/^No agent of the pool "labelled" with region=eu1 has begun eu; last seen: \d{4}-.*Z\.$/)),
+  ]
+  expect(await blocked()).toEqual(words)
+  const { items } = (await p.as('vic').get('/v1/operations')).body
+  expect(items.find((row: { operation_id: string }) => row.operation_id === operation_id).blocked_on).toEqual(words)
+  await p.as('olga').post(`${path}/cancel`, { reason })
+  await reaches(operation_id, 'cancelled')
+  expect(await blocked()).toEqual([])
+  leave()
 }, 90_000)
 
 it('work that no agent takes in time fails definitely, and a late agent is refused', async () => {

@@ -1151,6 +1151,10 @@ describe('bad input', () => {
     const eva = p.as('eva')
     const big = JSON.stringify({ reason: 'x', padding: 'y'.repeat(5_000_000) })
     const unknown = `/v1/operations/${randomUUID()}`
+    const bare = { type: 'mark_compensated', node_id: 'before', payload: {}, reason }
+    expect((await olga.post(`${path}/interventions`, bare)).body.detail).toBe(
+      'mark_compensated: /payload/note is required.',
+    )
     const cases: [string, Promise<Reply>, number, string, string?][] = [
       ['unknown field', olga.post(`${path}/pause`, { reason, more: 1 }), 400, 'validation_error', 'schema_violation'],
       ['wrong type', olga.post(`${path}/pause`, { reason: 7 }), 400, 'validation_error', 'schema_violation'],
@@ -1162,6 +1166,7 @@ describe('bad input', () => {
         'schema_violation',
       ],
       ['missing reason', olga.post(`${path}/cancel`, {}), 400, 'validation_error', 'schema_violation'],
+      ['unseen reason', olga.post(`${path}/pause`, { reason: '\u200b' }), 400, 'validation_error', 'schema_violation'],
       [
         'unknown mode',
         olga.post(`${path}/cancel`, { reason, mode: 'gently' }),

@@ -9,6 +9,7 @@ import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
 import { pruneAnswers } from '../../db/operations/agents/results.ts'
+import { isDescribed } from './support/described.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
@@ -473,19 +474,21 @@ const atWork = async () => {
     [operation_id, sha(token)],
   )
   let sequence = Date.now()
-  const call = async (method: string, path: string, body: string, content_type: string, bearer = token) => {
+  const call = async (method: 'post' | 'put', path: string, body: string, content_type: string, bearer = token) => {
     const headers = { authorization: `Bearer ${bearer}`, 'content-type': content_type }
     const response = await fetch(`${p.running[0]?.internal_url}/internal/v1/${path}`, { method, headers, body })
+    const described = path.replace(/^(artifacts)\/.*/, '$1/{sha256}')
+    expect(isDescribed(method, `/api/v1/${described}`, response.status), `${response.status} of ${path}`).toBe(true)
     return { status: response.status, body: await response.json() }
   }
   const says = (artifacts: unknown[], lines: unknown[] = [], more: Record<string, unknown> = {}) => {
     const ids = { result_id: randomUUID(), operation_id, node_id: 'behind', attempt: 1, generation: 1, fence: 7 }
     sequence += 1
     const message = { ...ids, sequence, phase: 'progress', artifacts, lines, ...more }
-    return call('POST', 'execution-results', JSON.stringify(message), 'application/json')
+    return call('post', 'execution-results', JSON.stringify(message), 'application/json')
   }
   const brings = (sha256: string, bytes: string, bearer?: string) =>
-    call('PUT', `artifacts/${sha256}`, bytes, 'application/octet-stream', bearer)
+    call('put', `artifacts/${sha256}`, bytes, 'application/octet-stream', bearer)
   const listed = async () =>
     (await p.as('vic').get(`/v1/operations/${operation_id}/artifacts`)).body.items as Record<string, string>[]
   const content = (id = '') => p.as('vic').get(`/v1/operations/${operation_id}/artifacts/${id}/content`)

@@ -100,6 +100,30 @@ describe('a graph is refused with the code of its fault', () => {
       ['inputs_invalid /nodes/a/with/inputs/workspce'],
     ],
     [
+      'inputs_invalid: labels that no agent can have',
+      'schema_violation',
+      [{ node_id: 'a', executor: 'external', with: { job: 'x', labels: { region: 1, zone: 'a' } } }],
+      ['inputs_invalid /nodes/a/with/labels/region'],
+    ],
+    [
+      'inputs_invalid: a job that carries out a preview, without one',
+      'schema_violation',
+      [{ node_id: 'a', executor: 'external', with: { job: 'opentofu.apply', inputs: { source: 'net' } } }],
+      ['inputs_invalid /nodes/a/with/inputs/preview'],
+    ],
+    ...[-1, 1.5, 99_999].map((lock_wait_s): [string, string, GraphNode[], string[]] => [
+      `inputs_invalid: a lock that is waited for ${lock_wait_s} s`,
+      'schema_violation',
+      [{ node_id: 'a', executor: 'external', with: { job: 'opentofu.apply', inputs: { lock_wait_s } } }],
+      ['inputs_invalid /nodes/a/with/inputs/lock_wait_s'],
+    ]),
+    [
+      'inputs_invalid: a header with a line break',
+      'schema_violation',
+      [call('a', { ...get('http://h/'), headers: { 'x-a': 'b\r\nc: d' } })],
+      ['inputs_invalid /nodes/a/with/headers'],
+    ],
+    [
       'inputs_invalid: a wait for nothing',
       'schema_violation',
       [{ node_id: 'a', kind: 'wait', with: {} }],

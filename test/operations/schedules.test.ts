@@ -401,6 +401,9 @@ describe('a schedule', () => {
     expect(await runsOf(schedule_id)).toMatchObject([{ state: 'planned' }])
     expect(must(await act(schedule_id, 'end'), 200).body.status).toBe('ended')
     expect(problem(await act(schedule_id, 'resume'))).toBe('409 invalid_state_transition/schedule_ended')
+    expect(problem(await p.as('olga').post(`/v1/schedules/${schedule_id}/secret`, {}))).toBe(
+      '409 invalid_state_transition/no_webhook',
+    )
     const listed = must(await p.as('olga').get('/v1/schedules?status=ended'), 200).body
     expect(listed.items.map((row: { schedule_id: string }) => row.schedule_id)).toContain(schedule_id)
   })
@@ -875,7 +878,7 @@ describe('a schedule that waits for a webhook', () => {
     must(await act(schedule_id, 'resume'), 200)
     expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('accepted')
     for (let n = 0; n < 60; n++) await deliver(schedule_id, '{}', standard(third.secret, '{}'))
-    expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('503 internal_error/overloaded')
+    expect(await deliver(schedule_id, '{}', standard(third.secret, '{}'))).toBe('429 internal_error/overloaded')
   })
 
   it('forgets an old delivery only when it can no longer count', async () => {

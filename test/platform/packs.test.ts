@@ -69,6 +69,9 @@ describe('a new pack', () => {
     const below = await signalbox('pack', 'init', join(file, 'network'), '--kind', 'ssh')
     expect(below.code).toBe(1)
     expect(below.err).toMatch(/network cannot be created: ENOTDIR.*Choose a folder that you may write\.\n$/)
+    // A file system that answers ENOENT for a new folder.
+    const nowhere = await signalbox('pack', 'init', '/proc/network', '--kind', 'ssh')
+    expect([nowhere.code, nowhere.err]).toEqual([1, expect.stringContaining('network cannot be created: ENOENT')])
     expect(refuseFolder(join(scratch, 'My Pack'))).toContain('"My Pack" is not a valid name')
   })
 

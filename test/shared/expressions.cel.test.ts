@@ -59,6 +59,8 @@ describe('limits', () => {
     ['text that is no expression', 'target ==', /EOF/],
   ])('%s', (_, source, message) => {
     expect(refusal(source, { target: [] })).toMatch(message)
+    // The refusals that contain it end the sentence.
+    expect(refusal(source, { target: [] })).not.toMatch(/\.$/)
   })
 })
 

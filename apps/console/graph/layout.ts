@@ -134,9 +134,13 @@ async function layout(graph: Graph, folded: ReadonlySet<string>, compared: boole
 export const warmUp = (): void => void loadEngine().catch(() => undefined)
 
 async function loadEngine(): Promise<ELK> {
-  engine ??= Promise.all([import('elkjs/lib/elk-api.js'), import('elkjs/lib/elk-worker.min.js?url')]).then(
-    ([{ default: Elk }, { default: url }]) => new Elk({ workerFactory: () => new Worker(workerUrl(url)) }),
-  )
+  engine ??= Promise.all([import('elkjs/lib/elk-api.js'), import('elkjs/lib/elk-worker.min.js?url')])
+    .then(([{ default: Elk }, { default: url }]) => new Elk({ workerFactory: () => new Worker(workerUrl(url)) }))
+    .catch((cause: unknown) => {
+      // Offline for a moment: the next drawing loads it again.
+      engine = undefined
+      throw cause
+    })
   return engine
 }
 

@@ -41,6 +41,7 @@ export const artifactsRoutes = routes<Deps, { base: AgentBase }>('agents', (app,
       'Sent as application/octet-stream by the bearer of the execution token whose attempt announced the artifact; on the internal listener also by a service with the scope artifacts:write. Stored only if digest and size match the announcement.',
     params: ArtifactParams,
     response: { 200: ArtifactTaken },
+    'x-errors': [422],
     handler: async (req) => {
       return takeArtifact(deps, bringers.get(req) as Bringer, req.params.sha256, Bytes.of(req.body), String(req.id))
     },

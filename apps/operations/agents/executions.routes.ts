@@ -42,6 +42,7 @@ export const executionsRoutes = routes<Deps, { base: AgentBase }>('agents', (app
       'Reports started, heartbeat, progress, succeeded or failed, authorized by the execution token that came with the work. The message that ended the attempt gets the same answer again; any other repeat is answered as of now. A late or stale message is refused without effect.',
     body: ExecutionResult,
     response: { 200: ExecutionReply },
+    'x-errors': [409, 422],
     handler: async (req) => {
       try {
         const reply = await takeResult(deps, tokenOf(req), req.body, String(req.id))

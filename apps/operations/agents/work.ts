@@ -10,8 +10,10 @@ import type { Uses } from '../deps.ts'
 type Asked = { labels: Record<string, string>; wait_ms: number }
 type WorkDeps = Uses<'config' | 'nats'>
 
-/** How long before work is offered again that did not fit this agent's labels and went back for others. */
+/** How long at most before work is offered again that did not fit this agent's labels and went back for others. */
 const OTHERS_MS = 500
+/** New work soon comes round to all agents that wait. */
+const OTHERS_FIRST_MS = 30
 const LEAST_WAIT_MS = 1000
 /** Clocks differ by less than this. */
 const OVERDUE_MS = 60_000
@@ -82,7 +84,7 @@ export const takeWork = async (
       continue
     }
     const fits = Object.entries((work.labels ?? {}) as object).every(([name, value]) => labels[name] === value)
-    if (!fits || gone()) message.nak(fits ? 0 : OTHERS_MS)
+    if (!fits || gone()) message.nak(fits ? 0 : othersMs(message.info.redeliveryCount))
     else {
       await giving(work)
       if (await message.ackAck()) return work
@@ -91,6 +93,10 @@ export const takeWork = async (
   }
   return undefined
 }
+
+/** By chance: several pieces that came back in step would each go to the same wrong agent again and again. */
+const othersMs = (times: number): number =>
+  Math.round(Math.min(OTHERS_MS, OTHERS_FIRST_MS * times) * (0.5 + Math.random() / 2))
 
 const check = compileSchema(Work)
 

@@ -71,7 +71,7 @@ const splicesOf = (
 const spliceStep = (chain: Chain, nodeOf: (step: string) => string | undefined): Splice[] => {
   const [step, ...rest] = chain.path
   const id = step === undefined ? undefined : nodeOf(step)
-  if (id === undefined) throw new CelError(`There is no step "${step ?? ''}" in this procedure.`)
+  if (id === undefined) throw new CelError(`There is no step "${step ?? ''}" in this procedure`)
   const path = [id, ...rest].map((token) => `[${JSON.stringify(token)}]`).join('')
   return [{ start: chain.node.range.start, end: chain.node.range.end, text: `nodes${path}` }]
 }

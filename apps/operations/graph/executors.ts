@@ -1,4 +1,5 @@
-import { isObject } from '../../shared/data/pointer.ts'
+import { CARRY_OUT } from '../../shared/contracts/engine/jobs.ts'
+import { isObject, pointerOf } from '../../shared/data/pointer.ts'
 import { faultsInJob } from '../../shared/expressions/job-inputs.ts'
 import { faultsInStep } from '../../shared/steps/inputs.ts'
 import { type Fault, isForm } from '../../shared/steps/shape.ts'
@@ -81,8 +82,18 @@ const checkArguments = ({ args }: Record<string, unknown>): Fault[] => {
 /** A message to agents has at most 1 MB; outputs that fill in a preview have at most 256 KiB of it. */
 const MAX_INPUTS = 750_000
 
+/** Agents state their labels as texts. */
+const checkExternal = (values: Record<string, unknown>): Fault[] => {
+  const labels = isObject(values.labels) && !isForm(values.labels) ? Object.entries(values.labels) : []
+  const odd = labels.filter(([, value]) => typeof value !== 'string' && !isForm(value))
+  return [
+    ...odd.map(([name]) => ({ pointer: `/labels${pointerOf(name)}`, message: 'must be a string' })),
+    ...checkInputs(values),
+  ]
+}
+
 /** A preview that is put together in the plan would be carried out without a gate that shows the whole of it. */
-const checkExternal = ({ job, inputs }: Record<string, unknown>): Fault[] => {
+const checkInputs = ({ job, inputs = {} }: Record<string, unknown>): Fault[] => {
   if (!isObject(inputs)) return []
   const faults = isForm(inputs) ? [] : faultsInJob(job, inputs, isForm)
   if (faults.length > 0) return faults.map(({ pointer, message }) => ({ pointer: `/inputs${pointer}`, message }))
@@ -94,6 +105,8 @@ const checkExternal = ({ job, inputs }: Record<string, unknown>): Fault[] => {
   if (isForm(inputs))
     return [{ pointer: '/inputs', message: 'must name each input, or come from "params/…": one may be a preview' }]
   const { preview } = inputs
+  if ((preview ?? null) === null && CARRY_OUT.has(String(job)))
+    return [{ pointer: '/inputs/preview', message: `is required: ${job} only carries out a preview` }]
   const made = isObject(preview) || Array.isArray(preview)
   if (!made || sourceOf(preview) !== undefined) return []
   return [{ pointer: '/inputs/preview', message: 'must be one {"$from": "nodes/<node>/outputs/<output>"}' }]

@@ -86,8 +86,9 @@ const checkMembers = ({ type, node_id, payload }: InterventionBody): void => {
     ...(isOnNode(type) && node_id === undefined ? [fault('/node_id', 'required')] : []),
     ...(!isOnNode(type) && node_id !== undefined ? [fault('/node_id', 'unknown')] : []),
   ]
-  if (violations.length > 0)
-    throw new AppError('validation_error', 'schema_violation', `The request does not match the intervention ${type}.`, {
+  const [first] = violations
+  if (first)
+    throw new AppError('validation_error', 'schema_violation', `${type}: ${first.pointer} ${first.message}.`, {
       violations,
     })
 }

@@ -245,8 +245,8 @@ const hookOf = async (db: Queryable, { schedule_id, secret_number, previous_unti
 export const refuseSecret = (caller: Caller, { requester_id, when, status }: Schedule): RefusalCode | undefined => {
   if (requester_id !== caller.user_id)
     return refusal('policy_denied', 'not_your_schedule', 'Only its owner may read its secret.')
-  if (!('webhook' in when) || status === 'ended')
-    return refusal('invalid_state_transition', 'schedule_ended', 'It has no webhook.')
+  if (!('webhook' in when)) return refusal('invalid_state_transition', 'no_webhook', 'The schedule has no webhook.')
+  if (status === 'ended') return refusal('invalid_state_transition', 'schedule_ended', 'The schedule has ended.')
   return undefined
 }
 

@@ -9,7 +9,7 @@ import {
   saveDelivery,
 } from '../../../db/operations/plans/schedules.ts'
 import type { HookDeliveryView } from '../../shared/contracts/operations/schedules.ts'
-import { AppError, notFound, overloaded } from '../../shared/errors.ts'
+import { AppError, notFound } from '../../shared/errors.ts'
 import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { storableText } from '../../shared/run/storable.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
@@ -65,7 +65,11 @@ export const takeDelivery = async (deps: Deps, schedule_id: string, delivery: De
     const detail = unmet === undefined ? null : storableText(unmet.slice(0, MAX_DETAIL))
     const { is_new, lately } = await saveDelivery(tx, { schedule_id, ...proof, status, detail })
     if (!is_new) return { status: 'duplicate', detail: 'It was delivered before.' }
-    if (lately > A_MINUTE) throw overloaded('internal_error')
+    if (lately > A_MINUTE)
+      throw new AppError('internal_error', 'overloaded', `The schedule takes ${A_MINUTE} deliveries a minute.`, {
+        ...{ status: 429, retryable: true, retry_after_ms: 60_000 },
+        hint: 'Deliver it again after the time in Retry-After.',
+      })
     if (status === 'accepted' && !(await joinWaiting(tx, schedule_id)))
       await beginRun(tx, schedule_id, deps.clock.now().toISOString())
     return { status, detail }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { FORMS, type Form, schemaText } from './schemas.ts'
 import { SHIPPED } from './shipped.ts'
@@ -29,6 +29,13 @@ const named = (text: string, dir: string): string => {
   return text.replace(/\/srv\/my-pack|my[-_]pack/g, (found) => words[found] ?? found)
 }
 
+/** Node's `recursive` never returns where a file system answers ENOENT for a new folder, as /proc does. */
+const makeFolder = (dir: string): void => {
+  if (existsSync(dir)) return
+  makeFolder(dirname(dir))
+  mkdirSync(dir)
+}
+
 /** Writes a pack of this kind with a test, a runnable source, and the schemas for an editor. Returns the files. */
 export const initPack = (given: string, kind: string): string[] => {
   const dir = resolve(given)
@@ -36,7 +43,7 @@ export const initPack = (given: string, kind: string): string[] => {
   const files = readdirSync(from, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const used = new Set<string>()
   const write = (path: string, text: string) => {
-    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    makeFolder(dirname(join(dir, path)))
     writeFileSync(join(dir, path), text, { flag: 'wx' })
     return path
   }

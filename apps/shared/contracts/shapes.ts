@@ -18,7 +18,9 @@ export const OptionalInteger = (options: TNumberOptions) => Type.Optional(Type.I
  * those that are no characters, such as U+FFFE.
  */
 export const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}\\p{NChar}'
-const START = `^[\\p{Zs}]*[^\\s${HIDDEN}]`
+/** At least one character that shows. */
+export const VISIBLE = `[^\\s${HIDDEN}]`
+const START = `^[\\p{Zs}]*${VISIBLE}`
 /** A name that tells things apart: one line that shows, and two that look alike are alike. Takes linear time. */
 export const NAME = `${START}[^${HIDDEN}]*$`
 /** One line that is only read: it may contain joiners of letters and emoji. */

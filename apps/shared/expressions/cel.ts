@@ -45,7 +45,7 @@ export const compileCel = (source: string, variables: readonly string[]): CelPro
   const known = programs.get(key)
   if (known) return known
   if (Buffer.byteLength(source) > CEL_LIMITS.bytes)
-    throw new CelError(`The expression is longer than ${CEL_LIMITS.bytes} bytes.`)
+    throw new CelError(`The expression is longer than ${CEL_LIMITS.bytes} bytes`)
   let parsed: ParseResult
   try {
     parsed = environmentOf(variables).parse(source)
@@ -65,7 +65,7 @@ export const compileCel = (source: string, variables: readonly string[]): CelPro
 export const compileCondition = (source: string, variables: readonly string[]): CelProgram => {
   const program = compileCel(source, variables)
   if (program.type === 'bool' || program.type === 'dyn') return program
-  throw new CelError(`"${source}" has a value of type ${program.type}, not true or false.`)
+  throw new CelError(`"${source}" has a value of type ${program.type}, not true or false`)
 }
 
 const environmentOf = (variables: readonly string[]): Environment => {
@@ -95,7 +95,7 @@ const programOf = (source: string, parsed: ParseResult, power: number, type: str
       if (power === 0) return run()
       const most = Math.floor(CEL_LIMITS.steps ** (1 / power))
       const size = sizeOf(context, most)
-      if (size > most) throw new CelError(`The loops of the expression iterate over more than ${most} values.`)
+      if (size > most) throw new CelError(`The loops of the expression iterate over more than ${most} values`)
       return size <= SMALL ? run() : inTime(run)
     } catch (error) {
       throw error instanceof CelError ? error : new CelError(lineOf(error), { cause: error })
@@ -104,7 +104,7 @@ const programOf = (source: string, parsed: ParseResult, power: number, type: str
   const test = (context: Record<string, unknown>): boolean => {
     const value = evaluate(context)
     if (typeof value !== 'boolean')
-      throw new CelError(`"${source}" returns a value of type ${typeof value}, not true or false.`)
+      throw new CelError(`"${source}" returns a value of type ${typeof value}, not true or false`)
     return value
   }
   return { source, ast: parsed.ast, type, evaluate, test }
@@ -147,7 +147,7 @@ const inTime = <T>(run: () => T): T => {
     return call.runInContext(sandbox, { timeout: CEL_LIMITS.ms }) as T
   } catch (error) {
     if ((error as { code?: string }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
-      throw new CelError(`The expression takes longer than ${CEL_LIMITS.ms} ms.`)
+      throw new CelError(`The expression takes longer than ${CEL_LIMITS.ms} ms`)
     throw error
   } finally {
     sandbox.run = undefined
@@ -157,23 +157,22 @@ const inTime = <T>(run: () => T): T => {
 /** Refuses forbidden expressions. Returns the power of input it costs: nested loops, plus one if one joins lists. */
 const checkShape = (node: ASTNode, variables: ReadonlySet<string>, macros: number): number => {
   if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches')
-    throw new CelError('"matches" is not available: compare with ==, startsWith, endsWith or contains.')
+    throw new CelError('"matches" is not available: compare with ==, startsWith, endsWith or contains')
   const bound = boundBy(node)
   for (const name of bound)
-    if (variables.has(name)) throw new CelError(`"${name}" is already the name of a value; bind another name.`)
+    if (variables.has(name)) throw new CelError(`"${name}" is already the name of a value; bind another name`)
   const nested = bound.length > 0 ? macros + 1 : macros
-  if (nested > CEL_LIMITS.nested_macros)
-    throw new CelError(`Macros are nested deeper than ${CEL_LIMITS.nested_macros}.`)
+  if (nested > CEL_LIMITS.nested_macros) throw new CelError(`Macros are nested deeper than ${CEL_LIMITS.nested_macros}`)
   const own = nested + (nested > 0 && node.op === '+' ? 1 : 0)
   return Math.max(own, ...childrenOf(node).map((child) => checkShape(child, variables, nested)))
 }
 
 const toJson = (value: unknown, budget: { left: number }): unknown => {
   budget.left -= 1
-  if (budget.left < 0) throw new CelError(`The value has more than ${CEL_LIMITS.values} parts.`)
+  if (budget.left < 0) throw new CelError(`The value has more than ${CEL_LIMITS.values} parts`)
   if (typeof value === 'bigint') {
     const number = Number(value)
-    if (!Number.isSafeInteger(number)) throw new CelError(`${value} is beyond the integers that JSON carries exactly.`)
+    if (!Number.isSafeInteger(number)) throw new CelError(`${value} is beyond the integers that JSON carries exactly`)
     return number
   }
   if (value instanceof Optional) return value.hasValue() ? toJson(value.value(), budget) : null
@@ -183,12 +182,12 @@ const toJson = (value: unknown, budget: { left: number }): unknown => {
     return Object.fromEntries([...value].map(([key, item]) => [String(key), toJson(item, budget)]))
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new CelError('The value is not a finite number.')
+    if (!Number.isFinite(value)) throw new CelError('The value is not a finite number')
     return value
   }
   if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype)
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item, budget)]))
-  throw new CelError('The value cannot be written as JSON.')
+  throw new CelError('The value cannot be written as JSON')
 }
 
 const lineOf = (error: unknown): string => String((error as Error | undefined)?.message ?? error).split('\n')[0] ?? ''

@@ -7,6 +7,8 @@ type Fault = { pointer: string; message: string }
 type Shape = TSchema & {
   type?: string
   const?: unknown
+  minimum?: number
+  maximum?: number
   anyOf?: Shape[]
   items?: Shape
   properties?: Record<string, Shape>
@@ -65,8 +67,11 @@ function* faultsInMembers(
   }
 }
 
-const isOf = ({ type, const: only }: Shape, value: unknown): boolean =>
-  (type === undefined || type === kindOf(value)) && (only === undefined || only === value)
+const isOf = ({ type, const: only, minimum, maximum }: Shape, value: unknown): boolean =>
+  (type === 'integer' ? Number.isInteger(value) : type === undefined || type === kindOf(value)) &&
+  (only === undefined || only === value) &&
+  !(minimum !== undefined && Number(value) < minimum) &&
+  !(maximum !== undefined && Number(value) > maximum)
 
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 

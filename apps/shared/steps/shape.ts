@@ -10,6 +10,9 @@ export type Shape = Record<
   { kind: Kind; required?: boolean; min?: number; max?: number; shape?: Shape; one_of?: string[] }
 >
 
+/** RFC 9110 5.5, as Node checks it. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
 const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH', 'OPTIONS']
 
 /** The form of an HTTP call in a step. */
@@ -63,7 +66,9 @@ const faultOf = (value: unknown, rule: Shape[string]): string | undefined => {
   if (kind === 'headers') {
     if (!isObject(value)) return 'must be an object'
     const refused = Object.keys(value).find(isConnectionHeader)
-    return refused && connectionHeader(refused)
+    if (refused !== undefined) return connectionHeader(refused)
+    const broken = Object.entries(value).find(([, text]) => typeof text === 'string' && !HEADER_VALUE.test(text))
+    return broken && `has a value of ${broken[0]} that no header can have, such as one with a line break`
   }
   if (kind === 'list') return Array.isArray(value) ? undefined : 'must be a list'
   return undefined

@@ -27,8 +27,25 @@ export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: stri
 
 /** How long a command may be in transit before its operation is reported as waiting for the engine. */
 const ENGINE_LATE = sql`interval '5 s'`
-/** The engine's last report, plus the engine itself if it has not carried out later decisions. */
-const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || coalesce((
+/** How long handed-over work may wait before its operation is reported as waiting for an agent. */
+const AGENT_LATE = sql`interval '30 s'`
+/** As the worker states them to agents (executors/agents/external.ts). */
+const labelsAsked = sql`jsonb_strip_nulls(coalesce(a.inputs -> 'labels', '{}') || jsonb_build_object('seal_key', a.inputs #> '{inputs,preview,plan,key}'))`
+/** Work that no agent has begun, with the last sign of life of an agent that could. */
+const untaken = sql`coalesce((
+  select jsonb_agg(jsonb_build_object('kind', 'executor', 'id', w.pool, 'since', operations.iso(w.since), 'message',
+    format('No agent of the pool "%s"%s has begun %s; last seen: %s.', w.pool,
+      (select ' with ' || string_agg(key || '=' || value, ', ') from jsonb_each_text(w.labels)),
+      case when w.works = 1 then w.node_id else w.works || ' steps' end,
+      coalesce((select operations.iso(date_trunc('second', max(seen_at))) from operations.agents where w.pool = any(pools) and labels @> w.labels), 'never')))
+    order by w.since)
+  from (select e.pool, ${labelsAsked} as labels, min(e.created_at) as since, count(*) as works, min(e.node_id) as node_id
+    from operations.executions e join operations.node_attempts a using (operation_id, node_id, role, attempt)
+    where ${summary.ended_at} is null and e.operation_id = ${summary.operation_id} and e.closed_at is null and e.started_at is null
+      and e.created_at < clock_timestamp() - ${AGENT_LATE}
+    group by 1, 2 order by 3 limit 10) w), '[]'::jsonb)`
+/** The engine's last report, plus the engine and the agents that have not carried out later decisions. */
+const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || ${untaken} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.since)),
     'message', 'The workflow engine has not carried out every decision yet: it is away or busy.'))
   from (select operation_id, since from ${sql.raw(UNDELIVERED)} u

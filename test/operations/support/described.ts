@@ -20,3 +20,7 @@ const frames = new Map(items?.map((schema) => [schema.properties?.event?.const, 
 /** Returns how a frame of the live stream differs from the document. */
 export const faultsOfFrame = (frame: StreamFrame): string[] =>
   faultsOf(frames.get(frame.event) ?? { not: {} }, frame).map((fault) => `${frame.event}${fault}`)
+
+/** Whether the document lists an answer of this status. */
+export const isDescribed = (method: 'post' | 'put', path: string, status: number): boolean =>
+  document.paths[path]?.[method]?.responses[status] !== undefined

@@ -91,6 +91,7 @@ export const STATE = {
     changed_since: ['A target has changed since.', 'Roll back the later change first, or send anyway=true.'],
     target_gone: ['A target no longer exists.', 'Name the other targets in resource_id.'],
     schedule_ended: ['The schedule has ended.', 'Make a new one.'],
+    no_webhook: ['The schedule has no webhook.', 'Make one with when.webhook.'],
   },
   plan_locked: {
     already_started: ['This plan has already started.', 'Read its operation.'],

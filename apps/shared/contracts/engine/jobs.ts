@@ -7,6 +7,7 @@ import { Closed } from '../shapes.ts'
  */
 const Text = Type.String({ description: 'a string' })
 const Amount = Type.Number({ description: 'a number' })
+const Seconds = Type.Integer({ minimum: 0, maximum: 3600, description: 'a number of seconds from 0 to 3600' })
 const Flag = Type.Boolean({ description: 'true or false' })
 const Any = Type.Unknown()
 const Values = Type.Record(Type.String(), Any, { description: 'an object' })
@@ -49,7 +50,7 @@ const INPUTS: Record<string, Record<string, TSchema>> = {
   command: { ...COMMAND, preview: Any },
   ssh: { ...COMMAND, host: group(REACHED), exit_codes: Type.Array(Amount, { description: 'a list of numbers' }) },
   'opentofu.preview': MODULE,
-  'opentofu.apply': { ...MODULE, preview: Any, lock_wait_s: Amount },
+  'opentofu.apply': { ...MODULE, preview: Any, lock_wait_s: Seconds },
   'opentofu.drift': MODULE,
   'opentofu.lock': MODULE,
   'opentofu.unlock': { ...MODULE, preview: Any, lock_id: Text },
@@ -62,6 +63,11 @@ const INPUTS: Record<string, Record<string, TSchema>> = {
   'kubernetes.apply': { ...SET, ...APPLIED },
   'kubernetes.undo': { ...SET, ...APPLIED },
 }
+
+/** The jobs that do nothing without a preview. */
+export const CARRY_OUT: ReadonlySet<string> = new Set([
+  ...['opentofu.apply', 'git.push', 'kubernetes.apply', 'kubernetes.undo'],
+])
 
 /** A job that carries out a preview takes the inputs of that one too, so that both may be one anchor of a file. */
 export const JOB_INPUTS: ReadonlyMap<string, TSchema> = new Map(

@@ -1,5 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import { Closed, OptionalInteger, text } from '../shapes.ts'
+import { Closed, OptionalInteger, text, VISIBLE } from '../shapes.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from './graph.ts'
 
 /** Pieces that the replies of the operations API share. Static types of the same names serve console and command line. */
@@ -16,13 +16,13 @@ export const OperationId = text('0195f0c2-0000-7000-8000-000000000001', {
 export const NodeId = text('drain.eu1-web-01', { minLength: 1, maxLength: 96, pattern: '^[a-z0-9][a-z0-9._:-]{0,95}$' })
 export const GateId = text('go', { minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' })
 export const Digest = text(`sha256:${'0'.repeat(64)}`, { pattern: '^sha256:[0-9a-f]{64}$' })
-/** A person's words that the history keeps; blanks alone are refused. */
-const words = { minLength: 1, maxLength: 2000, pattern: '\\S' } as const
+/** A person's words that the history keeps; blanks and invisible characters alone are refused. */
+export const WORDS = { minLength: 1, maxLength: 2000, pattern: VISIBLE } as const
 export const Reason = text('Bring release 2.4.0 to these hosts', {
-  ...words,
+  ...WORDS,
   description: 'Why; kept in history and audit.',
 })
-export const Comment = text('The canary is healthy.', words)
+export const Comment = text('The canary is healthy.', WORDS)
 
 export const SHA256 = '^[0-9a-f]{64}$'
 export const PLAIN = '^[^\\x00-\\x1f\\x7f]+$'

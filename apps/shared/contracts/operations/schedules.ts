@@ -1,6 +1,16 @@
 import Type, { type Static } from 'typebox'
 import { Closed, OptionalInteger, text } from '../shapes.ts'
-import { ActorSchema, AllowedActionSchema, DryRun, ListOf, Nullable, NullableText, PageQuery, Time } from './common.ts'
+import {
+  ActorSchema,
+  AllowedActionSchema,
+  DryRun,
+  ListOf,
+  Nullable,
+  NullableText,
+  PageQuery,
+  Time,
+  WORDS,
+} from './common.ts'
 import { IntentBody } from './intents.ts'
 
 /** Schedules: intents that are created, planned and started at set times (operations.md 3.6). */
@@ -73,7 +83,7 @@ export const ScheduleParams = Type.Object({
   schedule_id: text('0195f0c2-0000-7000-8000-000000000001', { format: 'uuid' }),
 })
 export const ScheduleChange = Closed({
-  reason: Type.Optional(text('The release is held back', { minLength: 1, maxLength: 2000, pattern: '\\S' })),
+  reason: Type.Optional(text('The release is held back', WORDS)),
   dry_run: DryRun,
 })
 
