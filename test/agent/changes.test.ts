@@ -22,7 +22,7 @@ import { movedFrom } from '../../apps/cli/agent/kubernetes/check.ts'
 import { objectsOf } from '../../apps/cli/agent/kubernetes/render.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
-import { pictureOf } from '../../apps/cli/agent/tools/picture.ts'
+import { pictureOf, sidesOf } from '../../apps/cli/agent/tools/picture.ts'
 import { fetchSealed, keyWords, seal, sealedWith, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
 import { Ended, type Job, runTool } from '../../apps/cli/agent/tools/types.ts'
@@ -449,6 +449,50 @@ it('a cut divides no mask, and two texts that differ far behind what is kept say
   for (const line of ['@@ -1 +1 @@', `-${'x'.repeat(3_000_000)}a`, `+${'x'.repeat(3_000_000)}b`]) diff.read(line)
   const { before, after } = diff.change('f', 'update').fields[0] ?? {}
   expect([before === after, String(after).length < 400]).toEqual([false, true])
+})
+
+it('a value of bullets hides no other change: all are listed with a field, and kinds are of all', () => {
+  const bullets = '•'.repeat(60_000)
+  const [was, is] = ['a', 'b'].map((end) => bullets + end) as [string, string]
+  const { before, after } = sidesOf({ text: was }, { text: is }) as { before: string; after: string }
+  expect([before.endsWith('•a (60001 characters)'), after.endsWith('•b (60001 characters)')]).toEqual([true, true])
+  expect(Math.max(before.length, after.length)).toBeLessThan(400)
+  const of = (id: string, action: string, most = 6000) => {
+    const [before, after] = [was.slice(-most), is.slice(-most)]
+    return {
+      id,
+      action,
+      note: was.slice(-most),
+      fields: Array(30).fill({ path: `/${was.slice(-most)}`, before, after }),
+    }
+  }
+  const all = [...Array(250).keys()].map((i) =>
+    of(`aws_${i}.${'x'.repeat(2000)}`, i === 249 ? 'update' : 'replace', 1000),
+  )
+  const made = pictureOf(all)
+  expect(JSON.stringify(made).length).toBeLessThan(200_000)
+  expect(made.changes.length).toBeGreaterThan(20)
+  for (const { fields, fields_count } of made.changes) expect([fields.length > 0, fields_count]).toEqual([true, 30])
+  expect([made.changes_count, made.kinds.length, made.kinds.at(-1)]).toEqual([250, 250, 'update aws_249'])
+  const few = pictureOf([of('aws_db_instance.a', 'replace'), of('aws_db_instance.b', 'update')]).changes
+  expect(few.map(({ id }) => id)).toEqual(['aws_db_instance.a', 'aws_db_instance.b'])
+})
+
+it('two sides are never shown alike: where they differ is shown, or it is said that they do', () => {
+  const text = (at: string) => `${'x'.repeat(600_000)}${at}${'x'.repeat(100_000)}`
+  const diff = createDiff(maskerOf([SECRET, `${SECRET}-2`]))
+  const hunk = (was: string, is: string) => ['@@ -1 +1 @@', `-${was}`, `+${is}`]
+  const late = (end: string) => `${'y'.repeat(450)}${end}`
+  const hunks = [hunk(text('A'), text('B')), hunk(text('A'), text('B')), hunk(late('A'), late(`A${'z'.repeat(200)}`))]
+  for (const line of [...hunks.flat(), ...hunk(`p=${SECRET}`, `p=${SECRET}-2`)]) diff.read(line)
+  const [change] = pictureOf([diff.change('f', 'update')]).changes
+  for (const { before, after } of change?.fields.slice(0, 2) ?? [])
+    expect(String(after).replace(/, and differs after \d+$/, ' differs')).toBe(`${before} differs`)
+  expect(change?.fields[2]?.after).toMatch(/ \(651 characters\)/)
+  expect(change?.fields[3]).toMatchObject({ before: 'p=•••', after: 'p=•••, and differs in what is not shown' })
+  const values = { before: { a: SECRET, b: 1 }, after: { a: `${SECRET}-2`, b: '1' } }
+  const made = changesOf(planOf(values), maskerOf([SECRET, `${SECRET}-2`])).changes[0]
+  for (const { before, after } of made?.fields ?? []) expect(after).toBe(`${before}, and differs in what is not shown`)
 })
 
 it('masks a value that the line ends of one text break', () => {

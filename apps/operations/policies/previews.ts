@@ -2,24 +2,19 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { Value } from 'typebox/value'
 import { type Tx, updateRows } from '../../../db/client.ts'
 import { gates, operations } from '../../../db/operations/tables/index.ts'
-import { Preview } from '../../shared/contracts/client/preview.ts'
+import { kindOf, Preview } from '../../shared/contracts/client/preview.ts'
 import type { GatePolicy, GateSubject, NodeError } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { placesOf, spreadOf } from './authority.ts'
 import type { PreviewFacts } from './cedar.ts'
 import type { JudgedPlan, PlanPolicies } from './plans.ts'
 
-/** The key of a module may be any text, also one with brackets. */
-const OF_TOFU = /^(?:module\.[^.[]+(?:\["(?:[^"\\]|\\.)*"\]|\[[^"\]]*\])?\.)*(?:data\.)?([a-z0-9_]+)\.[^ ]/
-/** "module.a[0].aws_instance.web" is an aws_instance, "Deployment.apps web/api" a Deployment.apps. */
-const kindOf = (id: string): string => OF_TOFU.exec(id)?.[1] ?? id.split(/[ /]/)[0] ?? ''
-
-/** A preview as planning policies see it. Its list of changes is bounded, heaviest first; the counts are not. */
-const previewFacts = ({ changes, changes_count, counts, unknowns, binding }: Preview): PreviewFacts => {
+/** A preview as planning policies see it. Its list of changes is bounded, heaviest first; counts and kinds are of all. */
+const previewFacts = ({ changes, changes_count, kinds = [], counts, unknowns, binding }: Preview): PreviewFacts => {
   const { create = 0, update = 0, replace = 0, delete: deletes = 0 } = counts
   return {
     ...{ create, update, replace, delete: deletes, unknowns, binding },
-    kinds: [...new Set(changes.map(({ action, id }) => `${action} ${kindOf(id)}`))],
+    kinds: [...new Set([...kinds, ...changes.map(({ action, id }) => kindOf(action, id))])],
     resources: changes.map(({ action, id }) => `${action} ${id}`),
     complete: changes.length === changes_count,
   }

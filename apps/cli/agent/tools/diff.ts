@@ -13,7 +13,8 @@ type Kept = Side & { size: number }
  * values that the ends of lines break on one side.
  */
 export const createDiff = (mask: Masker) => {
-  const hunks: { path: string; before: Kept; after: Kept }[] = []
+  /** `most`: how much is kept of each side, the same for both, so that they can be compared. */
+  const hunks: { path: string; most: number; before: Kept; after: Kept }[] = []
   const hash = createHash('sha256')
   const masker = lineMaskerOf<{ stream: string }>(mask)
   let count = 0
@@ -26,7 +27,7 @@ export const createDiff = (mask: Masker) => {
       const side = about.stream === '-' ? last.before : last.after
       const more = `${side.size > 0 ? '\n' : ''}${text}`
       side.size += more.length
-      const kept = more.slice(0, Math.max(left, MAX_TEXT - side.text.length, 0))
+      const kept = more.slice(0, Math.max(last.most - side.text.length, 0))
       side.text += kept
       left -= kept.length
     }
@@ -39,7 +40,8 @@ export const createDiff = (mask: Masker) => {
       if (at === undefined) return
       put(masker.rest())
       count += 1
-      last = { path: `/line ${at}`, before: { text: '', size: 0 }, after: { text: '', size: 0 } }
+      const most = Math.max(Math.floor(left / 2), MAX_TEXT)
+      last = { path: `/line ${at}`, most, before: { text: '', size: 0 }, after: { text: '', size: 0 } }
       if (count <= MAX_FIELDS) hunks.push(last)
     },
     change: (id: string, action: string): PreviewChange => {

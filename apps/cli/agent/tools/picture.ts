@@ -1,6 +1,7 @@
 import { byActionWeight } from '../../../shared/contracts/action-weight.ts'
-import type { PreviewChange } from '../../../shared/contracts/client/preview.ts'
+import { kindOf, type PreviewChange } from '../../../shared/contracts/client/preview.ts'
 import { digest } from '../../../shared/data/digest.ts'
+import { MASK } from '../../../shared/data/mask.ts'
 
 const MAX_CHANGES = 200
 export const MAX_FIELDS = 100
@@ -11,6 +12,8 @@ const SHOWN = 320
 const AROUND = 60
 /** The outputs of an attempt are limited to 256 KiB. */
 const MAX_SHOWN = 150_000
+const MAX_KINDS = 30_000
+const MAX_ID = 1000
 
 /** The members of a preview that report its changes: bounded for display, but counted and digested in full. */
 export const pictureOf = (all: PreviewChange[]) => {
@@ -19,6 +22,8 @@ export const pictureOf = (all: PreviewChange[]) => {
   return {
     changes: picture(all),
     changes_count: all.length,
+    /** Of all changes, for policies. */
+    kinds: fitting([...new Set(all.map(({ id, action }) => kindOf(action, id)))], MAX_KINDS),
     /** Covers all changes, including those that are not shown. */
     digest: digest(all),
     counts,
@@ -31,41 +36,53 @@ export const pictureOf = (all: PreviewChange[]) => {
 export const fitting = <T>(items: T[], bytes: number): T[] => {
   let left = bytes
   const end = items.findIndex((item) => {
-    left -= Buffer.byteLength(JSON.stringify(item))
+    left -= sizeOf(item) + 1
     return left < 0
   })
   return end < 0 ? items : items.slice(0, end)
 }
 
-/** The heaviest changes, as many as fit. */
+/** The heaviest changes, as many as fit: each has its first field before any has more. */
 const picture = (all: PreviewChange[]): PreviewChange[] => {
-  let left = MAX_SHOWN
-  return all
-    .sort(byWeight)
-    .slice(0, MAX_CHANGES)
-    .map(bounded)
-    .filter((change) => {
-      left -= Buffer.byteLength(JSON.stringify(change))
-      return left > 0
-    })
+  const heaviest = all.sort(byWeight).slice(0, MAX_CHANGES).map(bounded)
+  const listed = fitting(
+    heaviest.map((change) => ({ ...change, fields: change.fields.slice(0, 1) })),
+    MAX_SHOWN,
+  )
+  let left = MAX_SHOWN - sizeOf(listed)
+  return listed.map((change, i) => {
+    const { fields, fields_count = fields.length } = heaviest[i] as PreviewChange
+    const rest = fitting(fields.slice(1), left)
+    left -= sizeOf(rest)
+    const shown = [...change.fields, ...rest]
+    return { ...change, fields: shown, ...(shown.length < fields_count && { fields_count }) }
+  })
 }
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
 const byWeight = (a: PreviewChange, b: PreviewChange) => byActionWeight(a.action, b.action) || (a.id < b.id ? -1 : 1)
 
 /** Bounds the display of a diff of any size. */
-const bounded = ({ fields, ...change }: PreviewChange): PreviewChange => ({
-  ...change,
+const bounded = ({ id, note, fields, ...change }: PreviewChange): PreviewChange => ({
+  ...{ id: brief(id, MAX_ID), ...change, ...(note !== undefined && { note: brief(note) }) },
   fields: fields
     .slice(0, MAX_FIELDS)
-    .map(({ before, after, ...field }) => ({ ...field, ...sidesOf(sideOf(before), sideOf(after)) })),
+    .map(({ path, before, after, ...field }) => ({
+      ...{ path: brief(path), ...field },
+      ...sidesOf(sideOf(before), sideOf(after)),
+    })),
   ...(fields.length > MAX_FIELDS && { fields_count: fields.length }),
 })
+
+const brief = (text: string, most = MAX_TEXT): string => (text.length <= most ? text : String(shown({ text }, 0, 0)))
 
 /** One side of a change as text; `size`: how long it is if not all of it was kept. */
 export type Side = { text: string; size?: number; value?: unknown }
 
-const sideOf = (value: unknown): Side | undefined =>
-  value === undefined ? undefined : { text: typeof value === 'string' ? value : JSON.stringify(value), value }
+const sideOf = (value: unknown): Side | undefined => (value === undefined ? undefined : { text: textOf(value), value })
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /**
  * Cuts long sides where they are equal, and in the middle of their differences: what is approved is the difference, and
@@ -78,14 +95,21 @@ export const sidesOf = (before: Side | undefined, after: Side | undefined) => {
   }
   const [a, b] = [before.text, after.text]
   const least = Math.min(a.length, b.length)
+  const shorter = a.length < b.length ? before : after
   let start = 0
   while (start < least && a[start] === b[start]) start += 1
+  // What follows was not kept of both: only where it begins can be said.
+  if (start === least && (shorter.size ?? least) > least) {
+    const [was, is] = [before, after].map(({ size, text }) =>
+      shown({ text: text.slice(0, least), size: size ?? text.length }, start, 0),
+    )
+    return { before: was, after: `${is}, and differs after ${least}` }
+  }
   let end = 0
   while (end < least - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1
   const [was, is] = [shown(before, start, end), shown(after, start, end)]
-  // Two huge texts may differ only behind what was kept of them.
-  const behind = a === b && Math.max(before.size ?? 0, after.size ?? 0) > a.length
-  return { before: was, after: behind ? `${is}, and differs after ${a.length}` : is }
+  // Such as two secrets, or a number that becomes a text.
+  return { before: was, after: a === b ? `${textOf(is)}, and differs in what is not shown` : is }
 }
 
 /** `start` and `end`: how much both sides have in common there. */
@@ -102,7 +126,9 @@ const shown = ({ text, size = text.length, value = text }: Side, start: number, 
 
 /** The place before a mask or a pair of surrogates that a cut would divide. */
 const edge = (text: string, at: number): number => {
-  let place = at
-  while (place > 0 && /^(?:••|[\ud800-\udbff][\udc00-\udfff])/.test(text.slice(place - 1, place + 1))) place -= 1
-  return place
+  if (/^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(Math.max(at - 1, 0), at + 1))) return at - 1
+  if (text[at] !== MASK[0]) return at
+  let run = at
+  while (text[run - 1] === MASK[0]) run -= 1
+  return at - ((at - run) % MASK.length)
 }

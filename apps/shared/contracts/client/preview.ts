@@ -38,6 +38,8 @@ export const Preview = Type.Object({
   ),
   changes: Type.Array(Change),
   changes_count: Type.Integer(),
+  /** Every action with its kind, also of changes that are not listed. Older agents bring none. */
+  kinds: Type.Optional(Type.Array(Type.String())),
   digest: Type.String(),
   counts: Type.Record(Type.String(), Type.Integer()),
   unknowns: Type.Integer(),
@@ -86,3 +88,9 @@ export type ObjectSet = Static<typeof ObjectSet>
 export type Preview = Static<typeof Preview> & Partial<SavedPlan & CommitPreview & CheckRun & ObjectSet>
 export type PreviewChange = Static<typeof Change>
 export type PreviewField = Static<typeof Field>
+
+/** The key of a module may be any text, also one with brackets. */
+const OF_TOFU = /^(?:module\.[^.[]+(?:\["(?:[^"\\]|\\.)*"\]|\[[^"\]]*\])?\.)*(?:data\.)?([a-z0-9_]+)\.[^ ]/
+/** "module.a[0].aws_instance.web" is an aws_instance, "Deployment.apps web/api" a Deployment.apps. */
+export const kindOf = (action: string, id: string): string =>
+  `${action} ${OF_TOFU.exec(id)?.[1] ?? id.split(/[ /]/)[0] ?? ''}`
