@@ -2,9 +2,9 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createPrincipals } from '../../apps/shared/auth/principals.ts'
+import { createPrincipals, principalOf } from '../../apps/shared/auth/principals.ts'
 import { isGranted, scopeCovers } from '../../apps/shared/auth/scope.ts'
-import { GetPrincipalResponseSchema, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { GetPrincipalResponseSchema, PrincipalSchema, UserStatus } from '../../apps/shared/contracts/gen/auth_pb.ts'
 
 const USER = '0195f0aa-0000-7000-8000-000000000001'
 let ms: number
@@ -45,6 +45,15 @@ beforeEach(() => {
 })
 
 describe('a principal', () => {
+  it('is active by its status alone, also while its account is recovered', () => {
+    const of = (status: UserStatus, recovering = false) => {
+      const { user, ...read } = principalOf(create(PrincipalSchema, { user: { id: USER, status }, recovering }))
+      return [user.status, read.recovering ?? false]
+    }
+    expect(of(UserStatus.ACTIVE, true)).toEqual(['ACTIVE', true])
+    expect(of(UserStatus.ACTIVE)).toEqual(['ACTIVE', false])
+    expect(of(UserStatus.UNSPECIFIED)).toEqual(['DISABLED', false])
+  })
   it('is fetched once in 5 s, by however many requests', async () => {
     const principals = build()
     await Promise.all(Array.from({ length: 20 }, () => principals.get(USER)))

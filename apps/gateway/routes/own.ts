@@ -29,7 +29,7 @@ export const createOwn = ({ checks, isDraining, redis, prefix, principals }: Own
   /** The last report of every process on its health (reliability.md 2.3). */
   const platformHealth = async (claims: AccessClaims | undefined): Promise<OwnAnswer> => {
     const principal = claims && (await principals.get(claims.sub))
-    if (principal?.user.status !== 'ACTIVE' || !principal.permissions.has('platform:read'))
+    if (principal?.user.status !== 'ACTIVE' || principal.recovering || !principal.permissions.has('platform:read'))
       throw permissionMissing(['platform:read'])
     const parts = await readParts(redis, `${prefix}ops:part:`).catch((error: unknown) => {
       throw unavailable('The health of the platform parts cannot be read.', error, 'unavailable')

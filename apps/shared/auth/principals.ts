@@ -20,7 +20,7 @@ export type Principal = {
   /** An administrator may know the credential, so the account must not decide or administer. */
   renewal_required: boolean
   /** Two administrators have ended its ways in: until its person enrols, it makes no request. */
-  recovering?: true
+  recovering?: boolean
   /** For a machine: the people who answer for it. Where four eyes are required, its acts count as theirs. */
   behind: readonly string[]
   roles: string[]
@@ -151,8 +151,6 @@ const withGrants = (principal: Omit<Principal, 'grants' | 'roles' | 'permissions
 
 const STATUS = {
   [UserStatus.ACTIVE]: 'ACTIVE',
-  // An account under recovery: its votes and schedules stay.
-  [UserStatus.UNSPECIFIED]: 'ACTIVE',
   [UserStatus.DISABLED]: 'DISABLED',
   [UserStatus.DELETED]: 'DELETED',
 } as const
@@ -166,6 +164,7 @@ export const principalOf = ({
   memberships,
   reset,
   renewalRequired,
+  recovering,
   behind,
 }: PrincipalMessage): Principal =>
   withGrants(
@@ -184,7 +183,7 @@ export const principalOf = ({
       })),
       reset: reset?.at ? { at: textOf(reset.at), by: reset.by } : null,
       renewal_required: renewalRequired,
-      ...(user?.status === UserStatus.UNSPECIFIED && { recovering: true }),
+      ...(recovering && { recovering }),
       behind,
       version: Number(version),
     },
