@@ -32,6 +32,18 @@ const whole: Required<ChangeView['request']> = {
 }
 
 describe('what a change would do', () => {
+  it.each(['\u034f', '\u3164', '\ufe0f', '\u180b', '\u{e0101}', '\u200b', '\u00a0', ' '])(
+    'shows each character that cannot be seen: %j at the end',
+    (hidden) => {
+      const [text, seen] = [`a${hidden}`, `a\\u{${hidden.codePointAt(0)?.toString(16)}}`]
+      const trust = { issuer: text, audience: text, claims: { [text]: text } }
+      const request = { name: text, permissions: [text, 'b'], trust } as never
+      const said = factsOf({ request, subject: { gives: [], members: [] } })
+      expect(said.map(({ value }) => value)).toEqual([seen, `${seen}, b`, seen, seen, seen])
+      expect(said.at(-1)?.part).toBe(seen)
+    },
+  )
+
   it('has every member of its request, each claim and each part of a key', () => {
     const said = factsOf({ request: whole, subject }).map(({ name, part, value }) => [name, part, value].join(' '))
     expect(said).toEqual([

@@ -1,6 +1,6 @@
 import { Value } from 'typebox/value'
+import { HIDDEN } from '../../shared/contracts/hidden.ts'
 import { ImportItem } from '../../shared/contracts/imports/imports.ts'
-import { HIDDEN } from '../../shared/contracts/shapes.ts'
 import { isStorable } from '../../shared/data/json.ts'
 import { type Fields, isFields, labelOf, some } from './items.ts'
 import type { Ledger } from './loss.ts'

@@ -1,4 +1,5 @@
 import Type, { type TNumberOptions, type TObjectOptions, type TProperties, type TStringOptions } from 'typebox'
+import { HIDDEN } from './hidden.ts'
 
 /** An object schema with only these properties: a misspelled name is refused instead of silently defaulting. */
 export const Closed = <Properties extends TProperties>(properties: Properties, options: TObjectOptions = {}) =>
@@ -13,11 +14,6 @@ export const OptionalClosed = <Properties extends TProperties>(properties: Prope
 export const OptionalText = (options: TStringOptions) => Type.Optional(Type.String(options))
 export const OptionalInteger = (options: TNumberOptions) => Type.Optional(Type.Integer(options))
 
-/**
- * Characters that texts must not hold: controls, line ends, invisible ones such as U+200B or direction changes, and
- * those that are no characters, such as U+FFFE.
- */
-export const HIDDEN = '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{DI}\\p{NChar}'
 /** At least one character that shows. */
 export const VISIBLE = `[^\\s${HIDDEN}]`
 const START = `^[\\p{Zs}]*${VISIBLE}`

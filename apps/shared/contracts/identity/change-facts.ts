@@ -1,3 +1,5 @@
+import { HIDDEN } from '../hidden.ts'
+
 /**
  * One thing that a change would do: a member of its request, or `part` of it, such as a claim. An empty value is a limit
  * that is not set.
@@ -13,9 +15,12 @@ const LIMITS = new Set(['scope', 'networks', 'expires_at'])
 /** Members whose parts someone else names. */
 const FOREIGN = new Set(['claims', 'jwk'])
 
+/** Also blanks other than the usual one, and those at an end. */
+const UNSEEN = new RegExp(`[${HIDDEN}]|(?! )\\p{Zs}|^ +| +$`, 'gu')
+
 /** Characters that do not show, as their number: an issuer with one in it is another issuer. */
 const shown = (text: string) =>
-  text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`)
+  text.replace(UNSEEN, (hidden) => [...hidden].map((one) => `\\u{${one.codePointAt(0)?.toString(16)}}`).join(''))
 
 /**
  * What a change would do: everything that a second administrator must see before the decision. It walks over the whole
@@ -40,7 +45,7 @@ const grantOf = (value: object): object => {
 }
 
 const listed = (name: string, values: readonly unknown[]): Fact[] =>
-  values.length > 0 || LIMITS.has(name) ? [{ name, value: shown(values.join(', ')) }] : []
+  values.length > 0 || LIMITS.has(name) ? [{ name, value: values.map((one) => shown(String(one))).join(', ') }] : []
 
 const factsIn = (name: string, value: unknown): Fact[] => {
   if (value === null || value === undefined) return []
@@ -53,6 +58,6 @@ const factsIn = (name: string, value: unknown): Fact[] => {
   const parts = Object.entries(FOREIGN.has(name) ? value : grantOf(value))
   if (parts.length === 0) return listed(name, [])
   return parts.flatMap(([part, one]) =>
-    FOREIGN.has(name) ? [{ name, part, value: shown(String(one)) }] : factsIn(part, one),
+    FOREIGN.has(name) ? [{ name, part: shown(part), value: shown(String(one)) }] : factsIn(part, one),
   )
 }
