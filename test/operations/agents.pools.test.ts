@@ -186,6 +186,16 @@ it('work that no agent has begun for half a minute says so, with the labels that
   expect(await blocked()).toEqual(words)
   const { items } = (await p.as('vic').get('/v1/operations')).body
   expect(items.find((row: { operation_id: string }) => row.operation_id === operation_id).blocked_on).toEqual(words)
+  // Labels may come from another node, and any program may have made the preview.
+  await p.query(
+    `update operations.node_attempts set inputs = '{"labels": null, "inputs": {"preview": {"plan": {"key": "x y"}}}}'
+     where operation_id = $1`,
+    [operation_id],
+  )
+  expect(await blocked()).toEqual([
+    of(expect.stringMatching(/^No agent of the pool "labelled" has begun 2 steps; last/)),
+  ])
+  expect((await p.as('vic').get('/v1/operations')).status).toBe(200)
   await p.as('olga').post(`${path}/cancel`, { reason })
   await reaches(operation_id, 'cancelled')
   expect(await blocked()).toEqual([])

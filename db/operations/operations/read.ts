@@ -30,7 +30,9 @@ const ENGINE_LATE = sql`interval '5 s'`
 /** How long handed-over work may wait before its operation is reported as waiting for an agent. */
 const AGENT_LATE = sql`interval '30 s'`
 /** As the worker states them to agents (executors/agents/external.ts). */
-const labelsAsked = sql`jsonb_strip_nulls(coalesce(a.inputs -> 'labels', '{}') || jsonb_build_object('seal_key', a.inputs #> '{inputs,preview,plan,key}'))`
+const labelsAsked = sql`(case jsonb_typeof(a.inputs -> 'labels') when 'object' then jsonb_strip_nulls(a.inputs -> 'labels') else '{}' end
+  || case when a.inputs #>> '{inputs,preview,plan,key}' ~ '^[0-9a-f]{8}$'
+    then jsonb_build_object('seal_key', a.inputs #> '{inputs,preview,plan,key}') else '{}' end)`
 /** Work that no agent has begun, with the last sign of life of an agent that could. */
 const untaken = sql`coalesce((
   select jsonb_agg(jsonb_build_object('kind', 'executor', 'id', w.pool, 'since', operations.iso(w.since), 'message',
