@@ -28,14 +28,17 @@ export const useSearch = (search: Search, go: (seq: number) => void) => {
     const seq = all[reached]
     if (seq !== undefined) go(seq)
   }
+  const fail = (run: number, thrown: unknown) => {
+    if (run === newest.current) setFailed(problemOf(thrown).detail)
+  }
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
     const text = q.trim()
     if (text.length < 2) return
+    if (text === asked && matches !== null && matches.seqs.length > 0) return step(1)
+    newest.current += 1
+    const run = newest.current
     try {
-      if (text === asked && matches !== null && matches.seqs.length > 0) return await show(1, matches)
-      newest.current += 1
-      const run = newest.current
       const { count, seqs } = await search(text, NEWEST)
       if (run !== newest.current) return
       setAsked(text)
@@ -44,7 +47,7 @@ export const useSearch = (search: Search, go: (seq: number) => void) => {
       if (seqs.length === 0) setMatches(found)
       else await show(0, found)
     } catch (thrown) {
-      setFailed(problemOf(thrown).detail)
+      fail(run, thrown)
     }
   }
   const type = (text: string) => {
@@ -53,7 +56,8 @@ export const useSearch = (search: Search, go: (seq: number) => void) => {
     setMatches(null)
   }
   const step = (by: 1 | -1) => {
-    if (matches) show(by, matches).catch((thrown) => setFailed(problemOf(thrown).detail))
+    const run = newest.current
+    if (matches) show(by, matches).catch((thrown) => fail(run, thrown))
   }
   const some = matches !== null && matches.seqs.length > 0
   return { q, type, submit, matches, failed, step: some ? step : undefined }

@@ -35,7 +35,8 @@ const useNamedAttempt = (attempt: number, range: Range | null) => {
   const navigate = useNavigate()
   const named = useLocation({ select: ({ search }) => (search as { attempt?: number }).attempt })
   useEffect(() => {
-    if (range === null || named === attempt) return
+    // On the way back the address is ahead of the page: an attempt that it names is not this page's to change.
+    if (range === null || named !== undefined) return
     const search = (before: object) => ({ ...before, attempt })
     void navigate({ ...{ to: '.', search, hash: true, replace: true, resetScroll: false, hashScrollIntoView: false } })
   }, [attempt, range, named, navigate])

@@ -7,7 +7,7 @@ export const BlockedOn = ({ by }: { by: OperationRow['blocked_on'] }) =>
   by.map(({ kind, id, message }, at) => {
     const said = tOperation.operation.blocked_on(kind, id, message)
     return (
-      <Fragment key={`${kind} ${id}`}>
+      <Fragment key={`${kind} ${id} ${message}`}>
         {at > 0 ? '; ' : null}
         {said ? <span title={message}>{said}</span> : <span lang="en">{message}</span>}
       </Fragment>
