@@ -14,18 +14,25 @@ export const createExecutors = (
   { env, ...outside }: OutsideDeps & { env: NodeJS.ProcessEnv },
 ): ReadonlyMap<string, Executor> =>
   new Map(
-    [createHttp(policy), createWatch(policy), createCommand(policy, env), createExternal(policy, outside), noop]
-      .map(checked)
-      .map((executor) => [executor.name, executor]),
+    [
+      ...[createHttp(policy), createWatch(policy), createCommand(policy, env), noop].map(checked),
+      createExternal(policy, outside),
+    ].map((executor) => [executor.name, executor]),
   )
 
-/** Inputs may come from outputs of other nodes, which the plan could not check. Work that has begun is not refused. */
+/**
+ * Inputs may come from outputs of other nodes, which the plan could not check. Refused is only what the executor does not
+ * take, and work that has begun goes on, or its end is unknown.
+ */
 export const checked = (executor: Executor): Executor => ({
   ...executor,
   run: async (context) => {
-    const [fault] = context.resume ? [] : faultsInStep(executor.name, context.with)
-    return fault
-      ? failed('refused', `The inputs of the step do not fit: ${fault.pointer} ${fault.message}. No work has begun.`)
-      : executor.run(context)
+    const faults = context.resume ? [] : faultsInStep(executor.name, context.with)
+    const fault = faults.find(({ taken }) => !taken)
+    if (!fault) return executor.run(context)
+    const message = `The inputs of the step do not fit: ${fault.pointer} ${fault.message}.`
+    return context.repeated
+      ? { status: 'unknown', class: 'refused', message: `${message} An earlier try may have begun.`, final: true }
+      : failed('refused', `${message} No work has begun.`)
   },
 })

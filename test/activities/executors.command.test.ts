@@ -95,6 +95,18 @@ describe('a program', () => {
     expect(result).toEqual({ status: 'succeeded', raw: {} })
   })
 
+  it('takes lists and truths of other nodes as it always did', async () => {
+    const args = [true, ...Array(150).fill('x')]
+    const { texts, result } = await run('echo "$2" "$#"', {
+      args,
+      env: null,
+      files: null,
+      stdin: null,
+      timeout_s: null,
+    })
+    expect([texts, result]).toEqual([['true 152'], { status: 'succeeded', raw: {} }])
+  })
+
   it('gives its outputs from the named file and its files as artifacts', async () => {
     const { result, artifacts } = await run(
       `cat >/dev/null; echo '{"count": 3}' > "$SIGNALBOX_OUTPUTS"; printf 'PEM' > "$SIGNALBOX_ARTIFACTS/c.pem"; printf '\\377\\000' > "$SIGNALBOX_ARTIFACTS/raw.bin"`,

@@ -486,6 +486,27 @@ describe('destinations', () => {
   })
 })
 
+it.each([
+  ['without the headers, query and limits that are null', { headers: null, max_response_bytes: null, artifacts: null }],
+  [
+    'with members that nothing reads',
+    { request: { method: 'POST', url: 'HTTP', query: null, timeout_s: 600, more: 1 } },
+  ],
+  ['with a title of an artifact', { artifacts: [{ name: 'a', kind: 'k', media_type: 'm', pointer: '', title: 't' }] }],
+  ['with a reason that is null', { reason: null, request: { method: 'POST', url: 'HTTP', timeout_s: null } }],
+])('takes the output of another node as it always did: %s', async (_what, values: Record<string, unknown>) => {
+  answer(200, {})
+  const request = { method: 'POST', ...(values.request as object), url: base.replace('http:', 'HTTP:') }
+  expect((await run({ ...values, request })).result).toMatchObject({ status: 'succeeded' })
+  expect(seen).toHaveLength(1)
+})
+
+it('a repeat of work that may have begun ends unknown, where its inputs do not fit', async () => {
+  const { result } = await run({ request: { method: 'POST', url: base }, reason: 7 }, { repeated: true })
+  expect(result).toMatchObject({ status: 'unknown', class: 'refused', final: true })
+  expect(seen).toEqual([])
+})
+
 const polling = (more: object) => ({
   poll: { request: { method: 'GET', url: '/' }, until: 'true', interval_s: 1, timeout_s: 5, ...more },
 })
@@ -509,6 +530,8 @@ it.each([
   ['a timeout in words', { request: { method: 'POST', url: base, timeout_s: '5s' } }],
   ['a limit in words', { max_response_bytes: '1MB' }],
   ['a reason that is no text', { reason: 7 }],
+  ['a signature that is null', { sign: null }],
+  ['a condition that is null', { expect: null }],
 ])('sends no request for %s', async (_what, values) => {
   const request =
     'request' in values || Object.keys(values).length === 0 ? {} : { request: { method: 'POST', url: base } }

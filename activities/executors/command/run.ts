@@ -15,7 +15,7 @@ import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
 
 type With = {
   program: string
-  args?: (string | number)[]
+  args?: (string | number | boolean)[]
   stdin?: string
   env?: Record<string, string>
   files?: Record<string, string>
@@ -85,7 +85,7 @@ const refuse = async (program: Program | undefined, values: With): Promise<strin
   return undefined
 }
 
-const argsOf = ({ args = [] }: With): string[] => args.map(String)
+const argsOf = ({ args }: With): string[] => (args ?? []).map(String)
 
 const runIn = async (
   folder: string,
@@ -129,13 +129,13 @@ const giveTo = async ({ uid, gid }: Program, ...paths: string[]): Promise<void> 
 
 const environmentOf = (
   { env: names = [] }: Program,
-  { env = {} }: With,
+  { env }: With,
   { key, fence }: ExecutorContext,
   places: { work: string; artifacts: string; outputs: string },
   worker_env: NodeJS.ProcessEnv,
 ): Record<string, string> => {
   const given = names.flatMap((name) => {
-    const value = Object.hasOwn(env, name) ? env[name] : worker_env[name]
+    const value = env && Object.hasOwn(env, name) ? env[name] : worker_env[name]
     return value === undefined ? [] : [[name, value] as const]
   })
   return {
@@ -152,15 +152,17 @@ type End = Awaited<ReturnType<typeof runProcess>>
 
 /** Returns the verdict on the process's end; `undefined` if it ended well. */
 const verdictOf = (end: End, values: With, timeout_s: number): ExecutorResult | undefined => {
-  const { ok = [0], retry = [] } = values.exit_codes ?? {}
+  const { ok, retry } = values.exit_codes ?? {}
   if (end.how === 'not_begun') return failed('refused', `${values.program} could not be started: ${end.message}`)
-  if (end.code !== null && ok.includes(end.code)) return undefined
+  if (end.code !== null && (ok ?? [0]).includes(end.code)) return undefined
   if (end.how === 'timeout')
     return { status: 'unknown', class: 'timeout', message: `${values.program} was stopped after ${timeout_s} s.` }
   if (end.how === 'told') return { status: 'unknown', class: 'cancelled', message: 'It was told to stop.' }
   if (end.code === null)
     return { status: 'unknown', class: 'exit_code', message: `${values.program} was killed by ${end.signal}.` }
-  return failed('exit_code', `${values.program} exited with code ${end.code}.`, { retryable: retry.includes(end.code) })
+  return failed('exit_code', `${values.program} exited with code ${end.code}.`, {
+    retryable: (retry ?? []).includes(end.code),
+  })
 }
 
 /** Collects the program's outputs, and its files as artifacts. */

@@ -115,8 +115,8 @@ const poll = async (
   }
 }
 
-const succeed = ({ artifact }: ExecutorContext, { artifacts = [] }: With, raw: Response): ExecutorResult => {
-  for (const { pointer, ...about } of artifacts) {
+const succeed = ({ artifact }: ExecutorContext, { artifacts }: With, raw: Response): ExecutorResult => {
+  for (const { pointer, ...about } of artifacts ?? []) {
     const content = readPointer(raw, pointer)
     if (content === undefined)
       // As with missing outputs, the effect has happened, so it is not repeated.
@@ -138,7 +138,7 @@ const holds = (source: string, response: Response, lenient: boolean): boolean =>
 
 /** Not cut here: a part of a secret would not be masked. */
 const reasonOf = (answer: Response, pointer: string | undefined): string => {
-  const text = pointer === undefined ? undefined : readPointer(answer, pointer)
+  const text = (pointer ?? null) === null ? undefined : readPointer(answer, pointer as string)
   return typeof text === 'string' ? text.trim() : ''
 }
 

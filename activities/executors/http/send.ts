@@ -96,14 +96,14 @@ export const send = async (
   }
 }
 
-const timeLeft = ({ slice_end, deadline }: Sender, { timeout_s = DEFAULT_TIMEOUT_S }: Request): number =>
-  Math.min(timeout_s * 1000, slice_end - Date.now(), deadline - Date.now())
+const timeLeft = ({ slice_end, deadline }: Sender, { timeout_s }: Request): number =>
+  Math.min((timeout_s ?? DEFAULT_TIMEOUT_S) * 1000, slice_end - Date.now(), deadline - Date.now())
 
-const urlOf = (base_url: string | undefined, { url, query = {} }: Request): URL | undefined => {
-  const text = /^https?:\/\//.test(url) ? url : `${(base_url ?? '').replace(/\/$/, '')}${url}`
+const urlOf = (base_url: string | undefined, { url, query }: Request): URL | undefined => {
+  const text = /^https?:\/\//i.test(url) ? url : `${(base_url ?? '').replace(/\/$/, '')}${url}`
   if (!URL.canParse(text)) return undefined
   const parsed = new URL(text)
-  for (const [name, value] of Object.entries(query)) parsed.searchParams.append(name, String(value))
+  for (const [name, value] of Object.entries(query ?? {})) parsed.searchParams.append(name, String(value))
   return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
 }
 

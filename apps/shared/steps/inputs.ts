@@ -77,11 +77,12 @@ const checkCommand = ({ args, env, files, exit_codes }: Values, isOpen: IsOpen):
   const faults: Fault[] = []
   const each = (list: unknown, pointer: string, fits: (value: unknown) => boolean, message: string) => {
     if (!Array.isArray(list)) return
-    if (list.length > MAX_ITEMS) faults.push({ pointer, message: `has more than ${MAX_ITEMS} items` })
+    if (list.length > MAX_ITEMS) faults.push({ pointer, message: `has more than ${MAX_ITEMS} items`, taken: true })
     const wrong = list.findIndex((value) => !isOpen(value) && !fits(value))
     if (wrong >= 0) faults.push({ pointer: `${pointer}/${wrong}`, message })
   }
-  each(args, '/args', (value) => typeof value === 'string' || Number.isFinite(value), 'must be a string or a number')
+  const isWord = (value: unknown) => ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
+  each(args, '/args', isWord, 'must be a string, a number, true or false')
   const codes = isObject(exit_codes) && !isOpen(exit_codes) ? exit_codes : {}
   for (const name of ['ok', 'retry']) each(codes[name], `/exit_codes/${name}`, isCode, 'must be a number from 0 to 255')
   for (const [at, given] of [
@@ -90,8 +91,9 @@ const checkCommand = ({ args, env, files, exit_codes }: Values, isOpen: IsOpen):
   ] as const) {
     if (!isObject(given) || isOpen(given)) continue
     const entries = Object.entries(given)
-    if (entries.length > MAX_ITEMS) faults.push({ pointer: at, message: `has more than ${MAX_ITEMS} members` })
-    for (const [name, value] of entries.slice(0, MAX_ITEMS))
+    if (entries.length > MAX_ITEMS)
+      faults.push({ pointer: at, message: `has more than ${MAX_ITEMS} members`, taken: true })
+    for (const [name, value] of entries)
       if (name.length > MAX_NAME || (!isOpen(value) && typeof value !== 'string'))
         faults.push({
           pointer: `${at}${pointerOf(name)}`,
@@ -114,7 +116,9 @@ const checkHttp = (values: Values, isOpen: IsOpen): Fault[] => {
   const artifacts = Array.isArray(values.artifacts) ? values.artifacts : []
   for (const [i, artifact] of artifacts.entries()) {
     if (isOpen(artifact)) continue
-    if (isObject(artifact)) faults.push(...checkShape(artifact, ARTIFACT, `/artifacts/${i}`, isOpen))
+    // Other members, such as a title, were always allowed.
+    if (isObject(artifact))
+      faults.push(...checkShape(artifact, ARTIFACT, `/artifacts/${i}`, isOpen).filter(({ taken }) => !taken))
     else faults.push({ pointer: `/artifacts/${i}`, message: 'must be an object' })
   }
   for (const [at, request] of [
@@ -122,7 +126,7 @@ const checkHttp = (values: Values, isOpen: IsOpen): Fault[] => {
     ['/poll/request', poll],
   ] as const) {
     if (!isObject(request) || typeof request.url !== 'string') continue
-    const absolute = /^https?:\/\//.test(request.url)
+    const absolute = /^https?:\/\//i.test(request.url)
     if (!absolute && !request.url.startsWith('/'))
       faults.push({ pointer: `${at}/url`, message: 'must be an http or https address, or a path that starts with /' })
     if (!absolute && values.base_url === undefined)

@@ -2,7 +2,8 @@ import { isObject } from '../data/pointer.ts'
 import { CelError, compileCondition } from '../expressions/cel.ts'
 import { connectionHeader, isConnectionHeader } from '../web/headers.ts'
 
-export type Fault = { pointer: string; message: string }
+/** `taken`: an executor works with it all the same, so only a plan is refused. */
+export type Fault = { pointer: string; message: string; taken?: true }
 
 type Kind = 'text' | 'number' | 'object' | 'headers' | 'list' | 'cel' | 'any'
 export type Shape = Record<
@@ -36,7 +37,7 @@ export const checkShape = (values: Record<string, unknown>, shape: Shape, at: st
   const faults: Fault[] = []
   for (const key of Object.keys(values))
     if (!Object.hasOwn(shape, key))
-      faults.push({ pointer: `${at}/${key}`, message: 'is not a member of this executor' })
+      faults.push({ pointer: `${at}/${key}`, message: 'is not a member of this executor', taken: true })
   for (const [key, rule] of Object.entries(shape)) {
     const value = values[key]
     const pointer = `${at}/${key}`
@@ -44,11 +45,19 @@ export const checkShape = (values: Record<string, unknown>, shape: Shape, at: st
       if (rule.required) faults.push({ pointer, message: 'is required' })
     } else if (!isOpen(value)) {
       const message = faultOf(value, rule)
-      if (message) faults.push({ pointer, message })
+      if (message) faults.push({ pointer, message, ...(isTaken(value, rule) && { taken: true }) })
       else if (rule.shape && isObject(value)) faults.push(...checkShape(value, rule.shape, pointer, isOpen))
     }
   }
   return faults
+}
+
+/** Null is no value, but for what judges or signs; a longer time is cut to what is left, and a target judges methods. */
+const isTaken = (value: unknown, { kind, required, max, shape, one_of }: Shape[string]): boolean => {
+  if (value === null) return !required && kind !== 'cel' && !shape && (kind !== 'number' || max !== undefined)
+  return typeof value === 'number'
+    ? kind === 'number' && max !== undefined && value > max
+    : one_of !== undefined && typeof value === 'string'
 }
 
 const faultOf = (value: unknown, rule: Shape[string]): string | undefined => {

@@ -63,7 +63,7 @@ export const checkWatch = (values: Record<string, unknown>, isOpen: IsOpen): Fau
   return faults
 }
 
-const ADDRESS = /^https?:\/\//
+const ADDRESS = /^https?:\/\//i
 const probeFaults = ({ request }: Record<string, unknown>, pointer: string): Fault[] => {
   if (!isObject(request)) return []
   const { method, url, timeout_s } = request
