@@ -129,7 +129,9 @@ export const objectsOf = (text: string, place: string): KubeObject[] => {
 const refuseRounded = ({ value, source = '', format }: Scalar, place: string): void => {
   const rounded = Number.isInteger(value) && !Number.isSafeInteger(value) && format !== 'EXP' && !source.includes('.')
   if (rounded)
-    throw broken(`${place}: the integer ${source} is too large to be passed on exactly. Write it as a string.`)
+    throw broken(
+      `${place}: the integer ${source} is too large to be passed on exactly. Write it as a string, or a bound of a schema as ${source}.0.`,
+    )
 }
 
 const toValue = (document: { toJS: () => unknown }, place: string): unknown => {
