@@ -131,6 +131,8 @@ it('a hard policy fails a preview by its kinds, and by changes that it does not 
   await refused(lab, path, 'plan', 'policy_denied', words)
   const cut = await foreseen('cut', { ...saw('update aws_instance.web'), changes_count: 2 })
   await refused(lab, cut, 'plan', 'policy_denied', words)
+  const unlisted = await foreseen('unlisted', { ...saw('update aws_a.b'), kinds: ['delete aws_db_instance'] })
+  await refused(lab, unlisted, 'plan', 'policy_denied', words)
   const deep = await foreseen('deep', { within: { preview: saw('delete aws_db_instance.main') } })
   await refused(lab, deep, 'plan', 'policy_denied', words)
   expect([...effects('hard'), ...effects('deep')]).toEqual([])

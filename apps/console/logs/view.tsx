@@ -1,4 +1,4 @@
-import { useLocation, useNavigate } from '@tanstack/react-router'
+import { useLocation, useMatch, useNavigate } from '@tanstack/react-router'
 import { ArrowDown, Download } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { VList } from 'virtua'
@@ -34,12 +34,14 @@ const useRange = (): Range | null => {
 const useNamedAttempt = (attempt: number, range: Range | null) => {
   const navigate = useNavigate()
   const named = useLocation({ select: ({ search }) => (search as { attempt?: number }).attempt })
+  // The address is ahead of the page: while another one loads, or names an attempt, it is not this page's to change.
+  const own = useMatch({ strict: false, shouldThrow: false, select: ({ pathname }) => pathname })
+  const leaves = useLocation({ select: ({ pathname }) => pathname !== own })
   useEffect(() => {
-    // On the way back the address is ahead of the page: an attempt that it names is not this page's to change.
-    if (range === null || named !== undefined) return
+    if (range === null || named !== undefined || leaves) return
     const search = (before: object) => ({ ...before, attempt })
     void navigate({ ...{ to: '.', search, hash: true, replace: true, resetScroll: false, hashScrollIntoView: false } })
-  }, [attempt, range, named, navigate])
+  }, [attempt, range, named, leaves, navigate])
 }
 
 type Log = ReturnType<typeof useLog>

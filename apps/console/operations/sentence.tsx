@@ -71,8 +71,14 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
   switch (status) {
     case 'queued':
       return blocked_on[0] ? <Blocked by={blocked_on.slice(0, 1)} /> : words.queued
-    case 'running':
-      return words.running(progress.running)
+    case 'running': {
+      const unbegun = blocked_on.filter(({ kind }) => kind === 'executor')
+      return (
+        <>
+          {words.running(progress.running)} {unbegun.length > 0 ? <Blocked by={unbegun} /> : null}
+        </>
+      )
+    }
     case 'blocked': {
       const gate = open_gates[0]
       if (gate !== undefined && blocked_on.every(({ kind }) => kind === 'gate'))

@@ -202,6 +202,18 @@ describe('the log of a failed attempt', () => {
       await page.getByLabel('Attempts').locator('option').nth(1).waitFor({ state: 'attached' })
       await box.getByText(`attempt 1 found no disk ${BAD}`).waitFor()
       const link = page.url()
+      // The way back leads over the same addresses.
+      await page.getByLabel('Attempts').selectOption('2')
+      await box.getByRole('link', { name: 'Line 41', exact: true }).click()
+      const at = (attempt: string, hash: string) =>
+        page.waitForURL((to) => to.searchParams.get('attempt') === attempt && to.hash === hash)
+      await at('2', '#L41')
+      for (let n = 0; n < 3 && new URL(page.url()).searchParams.get('attempt') !== '1'; n++) {
+        await page.goBack()
+        await page.waitForTimeout(500)
+      }
+      await at('1', `#L${BAD}`)
+      await box.getByText(`attempt 1 found no disk ${BAD}`).waitFor()
       await page.goto('about:blank')
       await page.goto(link)
       await box.getByText(`attempt 1 found no disk ${BAD}`).waitFor()
