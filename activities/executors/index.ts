@@ -22,7 +22,7 @@ export const createExecutors = (
 
 /**
  * Inputs may come from outputs of other nodes, which the plan could not check. Refused is only what the executor does not
- * take, and work that has begun goes on, or its end is unknown.
+ * take, and of work that may have begun the end is unknown.
  */
 export const checked = (executor: Executor): Executor => ({
   ...executor,
