@@ -21,8 +21,8 @@ export const createExecutors = (
   )
 
 /**
- * Inputs may come from outputs of other nodes, which the plan could not check. Refused is only what the executor does not
- * take, and of work that may have begun the end is unknown.
+ * Inputs may come from outputs of other nodes, which the plan could not check. Only values that no executor takes are
+ * refused; the outcome of work that may have begun is then unknown.
  */
 export const checked = (executor: Executor): Executor => ({
   ...executor,
