@@ -52,7 +52,7 @@ export const checkShape = (values: Record<string, unknown>, shape: Shape, at: st
   return faults
 }
 
-/** Null is no value, except for conditions and signatures. Longer times are cut to the time left; targets judge methods. */
+/** Null is no value, except for conditions and signatures. Longer times are cut; targets judge methods. */
 const isTaken = (value: unknown, { kind, required, max, shape, one_of }: Shape[string]): boolean => {
   if (value === null) return !required && kind !== 'cel' && !shape && (kind !== 'number' || max !== undefined)
   return typeof value === 'number'
