@@ -117,6 +117,11 @@ const nameOf = (text: string): string | undefined => {
   return next
 }
 
+/** Without values, a text may also hold several statements, or one that the server cannot prepare. */
+const ONE = /^\s*(?:select|with|insert|update|delete)\b[^;]*$/
+const isPreparable = (text: string, values: unknown): boolean =>
+  Array.isArray(values) || prepared.has(text) || ONE.test(text)
+
 const BEGIN = /^begin\b/i
 const ROLLBACK = /^rollback$/i
 const COMMIT = /^commit$/i
@@ -148,7 +153,8 @@ class PreparingClient extends pg.Client {
   override query(config: any, values?: any, callback?: any): any {
     const given = typeof config === 'string' ? { text: config } : config
     if (!this.names && given.name !== undefined) return this.query({ ...given, name: undefined }, values, callback)
-    const bare = given.submit !== undefined || given.name !== undefined || !Array.isArray(given.values ?? values)
+    const bare =
+      given.submit !== undefined || given.name !== undefined || !isPreparable(given.text, given.values ?? values)
     const name = bare || !this.names ? undefined : nameOf(given.text)
     this.writeTogether()
     if (callback === undefined) {

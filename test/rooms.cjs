@@ -54,7 +54,7 @@ const ROOMS = {
     ['contracts/engine', 'contracts/notifications', 'contracts/overview', 'data'],
     ['expressions'],
     ['http', 'web'],
-    ['events', 'evidence', 'rpc'],
+    ['events', 'evidence', 'rpc', 'steps'],
     ['auth'],
   ],
   'apps/platform': [

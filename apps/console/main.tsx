@@ -8,6 +8,7 @@ import { applyLive } from './api/apply.ts'
 import { ProblemError } from './api/client.ts'
 import { startLive } from './api/live.ts'
 import './kit/install.ts'
+import { forgetOpened } from './kit/recent.ts'
 import { createConsoleRouter } from './routes.tsx'
 import { onPhase, sessionPhase } from './session/token.ts'
 import { t } from './words/index.ts'
@@ -57,6 +58,7 @@ const followPhase = (): void => {
   }
   if (phase.name === 'signed_out') {
     client.clear()
+    forgetOpened()
     if (phase.reason !== 'none') followPush()
     // Who signed out has left the page; anyone else comes back to it.
     const away = phase.reason === 'signed_out' || phase.reason === 'not_told'

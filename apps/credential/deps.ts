@@ -29,10 +29,13 @@ export const createDeps = async (config: CredentialConfig, { clock = systemClock
   const registry = registryOf(config, telemetry)
   const keks = keksOf(config.CREDENTIAL__FACTORS__KEK, 'CREDENTIAL__FACTORS__KEK')
   const reseal = () => resealTotps({ db, clock, keks })
+  const onFailure = (err: unknown) => telemetry.log.warn({ err }, 'old rows cannot be removed or sealed again')
   const stopPruning = startPruning(
     [() => pruneEnrolmentTokens(db), () => pruneEndedSetups(db), () => pruneOutbox(db, outbox), reseal],
-    (err) => telemetry.log.warn({ err }, 'old rows cannot be removed or sealed again'),
+    onFailure,
   )
+  // At once: the old key may have leaked.
+  reseal().catch(onFailure)
   const slots = createSlots({
     concurrency: Math.min(config.CREDENTIAL__HASH__CONCURRENCY, MOST_GENERAL),
     urgent: URGENT,

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { ONE_ACT } from '../../db/client.ts'
 import { isRole, ROLES } from '../shared/auth/permissions.ts'
+import { factLines } from '../shared/contracts/identity/change-facts.ts'
 import { AppError } from '../shared/errors.ts'
 import { loadIdentityConfig } from './config.ts'
 import { confirmHere } from './control/changes.ts'
@@ -40,8 +41,9 @@ export const verbs: Record<string, (args: string[]) => Promise<number>> = {
   confirm: ([change_id, ...more]) => {
     if (change_id === undefined || change_id.startsWith('-') || more.length > 0) return usage('confirm')
     return acting(async (deps) => {
-      const { id, kind, subject, user_id } = await confirmHere(deps, MEASURES, change_id)
-      console.error(`Confirmed: ${kind} for ${subject.name}.`)
+      const change = await confirmHere(deps, MEASURES, change_id)
+      const { id, kind, subject, user_id } = change
+      console.error([`Confirmed: ${kind} for ${subject.name}.`, ...factLines(change)].join('\n  '))
       if (user_id === null) return
       const half = await partOfLink(deps, { id, user_id, part: 'second' })
       console.error(`The second half of the link of ${subject.name}; whoever requested the change has the first:`)

@@ -20,7 +20,8 @@ export const schema = Type.Object({
   AUTH__RPC__CREDENTIAL_URL: settings.url('http://127.0.0.1:7122'),
   IDENTITY__DUAL__ROLES: Type.Array(RoleName, {
     default: [],
-    description: 'A JSON array of roles that need two administrators, besides approver, operator and admin.',
+    description:
+      'A JSON array of roles that need two administrators, besides approver, operator, admin and controller.',
   }),
   /** How long a change waits for the second administrator. */
   IDENTITY__DUAL__TTL_S: settings.integer(259_200, 1),

@@ -146,6 +146,10 @@ export const marked = async ({ db }: Uses<'db'>, of: Cause): Promise<boolean> =>
   return true
 }
 
+/** The same in the words of an answer. */
+export const endedOf = async (deps: Uses<'db'>, user_id: string): Promise<'revoked' | 'pending'> =>
+  (await marked(deps, { user_id })) ? 'revoked' : 'pending'
+
 /** How an event about a new status names itself and its cause. */
 export type StatusEvent = { event_id: string; actor: { type: string; id: string }; request_id: string | null }
 export const statusEventOf = (req: FastifyRequest | undefined): StatusEvent => ({

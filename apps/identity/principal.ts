@@ -28,7 +28,7 @@ export const userOf = (actor: string): string => actor.replace(/^user:/, '')
 
 const STATUS = { ACTIVE: UserStatus.ACTIVE, DISABLED: UserStatus.DISABLED, DELETED: UserStatus.DELETED } as const
 
-/** The user for a sign-in: an account under recovery has no status, and only ACTIVE may sign in. */
+/** The user for a sign-in or a request: an account under recovery has no status, and only ACTIVE may make one. */
 export const signingIn = (user: UserRow): User =>
   Object.assign(userMessage(user), user.recovering && { status: UserStatus.UNSPECIFIED })
 
@@ -99,7 +99,7 @@ export const principalsOf = async (db: Queryable, users: UserRow[]): Promise<Pri
       user.status === 'ACTIVE' ? rows.filter(({ user_id }) => user_id === user.id) : []
     const memberships = own(joined)
     return create(PrincipalSchema, {
-      user: userMessage(user),
+      user: signingIn(user),
       grants: own(held).map(grantMessage),
       groupKeys: memberships.map(({ group_key }) => group_key),
       version: BigInt(user.version),

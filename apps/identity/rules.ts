@@ -121,8 +121,16 @@ export const refuseDigest = (reviewed: string, current: string) =>
       })
 
 /** Halves are available only for the newest link of an active account. */
-export const refuseHalf = (open: boolean) =>
-  open ? undefined : conflict('change_closed', 'This change no longer yields a link.', 'Request a new enrolment link.')
+export const refuseHalf = (open: boolean, pending = false) =>
+  open
+    ? undefined
+    : pending
+      ? conflict(
+          'change_pending',
+          'This change still waits for another administrator.',
+          'Ask again once it is confirmed.',
+        )
+      : conflict('change_closed', 'This change no longer yields a link.', 'Request a new enrolment link.')
 
 const MOVES: Record<UserRow['status'], UserRow['status'][]> = {
   ACTIVE: ['DISABLED', 'DELETED'],
@@ -164,7 +172,7 @@ export const refuseClosedLogin = (names: ReadonlySet<string> | undefined, userna
     : denied(
         'local_login_closed',
         `AUTH__LOCAL__USERS does not name ${username}, whose password signs no one in.`,
-        'Sign the person in through a provider, which creates the account, or name this one in AUTH__LOCAL__USERS.',
+        'A new person signs in through a provider, which creates the account. Or name this one in AUTH__LOCAL__USERS.',
       )
 
 /** If-Match is the version in quotes; without it the change always applies. */

@@ -81,6 +81,8 @@ export type SettingOptions = { production?: 'required' | 'https' | 'tls'; secret
 
 /** Returns why an address is too weak for production, with the remedy; `undefined` if encrypted and with an account. */
 const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string | undefined => {
+  if (namesSeveral(text))
+    return 'names several servers: write one name that leads to each of them, and that is in their certificates.'
   if (!/^(rediss|tls|postgres(ql)?):\/\//.test(text) || !URL.canParse(text)) {
     const scheme = text.startsWith('redis:') ? 'rediss' : 'tls'
     return `is plain: write ${scheme}://, and name the server's authority in SIGNALBOX__TLS__CA_FILE.`
@@ -94,6 +96,9 @@ const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string 
   const elsewhere = /__TEMPORAL__/.test(name) || (/__NATS__/.test(name) && env.SIGNALBOX__NATS__NKEY_FILE)
   return username || elsewhere ? undefined : 'names no account: write user:password@ before the host.'
 }
+
+/** Whether the address is a list; a comma may also be part of a password. */
+export const namesSeveral = (address: string): boolean => /^\w+:\/\/([^/@]*@)?[^/@?]*,/.test(address)
 
 /** Production refuses a secret of the development setup, and one that a person typed. */
 const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): void => {
@@ -222,7 +227,7 @@ export const settings = {
     Type.String({
       minLength: 43,
       secret: true,
-      description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of at most two keys, of which the first seals.`,
+      description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of keys, of which the first seals.`,
     }),
   integer: (fallback: number, minimum = 0, maximum = Number.MAX_SAFE_INTEGER) =>
     Type.Integer({ default: fallback, minimum, maximum }),

@@ -15,7 +15,7 @@ export const startMetering = async (
   registry: Registry,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<() => Promise<void>> => {
-  const { url, metrics_s, resource } = await loadCollector(app, env)
+  const { metrics_s, resource, exporterAt } = await loadCollector(app, env)
   if (resource === undefined || metrics_s === 0) return async () => {}
   const [sdk, { OTLPMetricExporter }] = await Promise.all([
     import('@opentelemetry/sdk-metrics'),
@@ -31,7 +31,7 @@ export const startMetering = async (
     },
   }
   const reader = new sdk.PeriodicExportingMetricReader({
-    exporter: new OTLPMetricExporter({ url: `${url}/v1/metrics` }),
+    exporter: new OTLPMetricExporter(exporterAt('/v1/metrics')),
     metricProducers: [producer],
     exportIntervalMillis: metrics_s * 1000,
     exportTimeoutMillis: Math.min(metrics_s * 1000, SEND_MS),

@@ -1,7 +1,9 @@
+import { rootCertificates } from 'node:tls'
 import type { Tracer } from '@opentelemetry/api'
 import Type from 'typebox'
 import packageJson from '../../package.json' with { type: 'json' }
-import { loadConfig } from './config.ts'
+import { ConfigError, loadConfig, readTextFile } from './config.ts'
+import { loadLinks } from './links.ts'
 import { isTrace, withinTrace } from './process/trace.ts'
 
 export const schema = Type.Object({
@@ -9,7 +11,12 @@ export const schema = Type.Object({
     Type.String({
       pattern: '^https?://',
       description:
-        'Where spans go by OTLP/HTTP, such as http://collector:4318; /v1/traces and /v1/metrics are added. None: no spans.',
+        'Where spans go by OTLP/HTTP, such as https://collector:4318; /v1/traces and /v1/metrics are added. Its certificate is of SIGNALBOX__TLS__CA_FILE or a public authority. None: no spans.',
+    }),
+  ),
+  SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE: Type.Optional(
+    Type.String({
+      description: 'A file with a JSON object of headers that it asks for, such as {"authorization":"Bearer …"}.',
     }),
   ),
   SIGNALBOX__TELEMETRY__METRICS_S: Type.Integer({
@@ -28,7 +35,7 @@ let begin: Begin | undefined
 
 /** Records spans if a collector is configured; loads the SDK only then. Returns the function that sends the last. */
 export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process.env): Promise<() => Promise<void>> => {
-  const { url, resource } = await loadCollector(app, env)
+  const { resource, exporterAt } = await loadCollector(app, env)
   if (resource === undefined) return async () => {}
   const [{ AlwaysOnSampler, BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, api] = await Promise.all([
     import('@opentelemetry/sdk-trace'),
@@ -40,7 +47,7 @@ export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process
     sampler: new AlwaysOnSampler(), // whatever the caller's own flag says
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: new OTLPTraceExporter({ url: `${url}/v1/traces` }),
+        exporter: new OTLPTraceExporter(exporterAt('/v1/traces')),
         scheduledDelayMillis: SEND_MS,
       }),
     ],
@@ -49,15 +56,34 @@ export const startTracing = async (app: string, env: NodeJS.ProcessEnv = process
   return () => provider.shutdown()
 }
 
-/** Returns the collector, how often it gets metrics, and this process's name there; no name without a collector. */
+/** How to send to the collector, how often it gets metrics, and this process's name there; no name without a collector. */
 export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
-  const { SIGNALBOX__TELEMETRY__OTLP_URL: url, SIGNALBOX__TELEMETRY__METRICS_S: metrics_s } = loadConfig(schema, env)
+  const config = loadConfig(schema, env)
+  const { SIGNALBOX__TELEMETRY__OTLP_URL: url, SIGNALBOX__TELEMETRY__METRICS_S: metrics_s } = config
+  const { ca } = url?.startsWith('https:') ? loadLinks(env).tls : {}
+  const headers = headersIn(config.SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE)
   const { resourceFromAttributes } = url === undefined ? {} : await import('@opentelemetry/resources')
   const { version } = packageJson
   return {
-    url: url?.replace(/\/$/, ''),
+    exporterAt: (path: string) => ({
+      url: `${url?.replace(/\/$/, '')}${path}`,
+      headers,
+      // A hosted store has its certificate from a public authority.
+      ...(ca && { httpAgentOptions: { keepAlive: true, ca: [ca, ...rootCertificates] } }),
+    }),
     metrics_s,
     resource: resourceFromAttributes?.({ 'service.name': `signalbox-${app}`, 'service.version': version }),
+  }
+}
+
+const headersIn = (file: string | undefined): Record<string, string> => {
+  if (file === undefined) return {}
+  const name = 'SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE'
+  const text = readTextFile(name, file)
+  try {
+    return Object.fromEntries(Object.entries(JSON.parse(text)).map(([header, value]) => [header, String(value)]))
+  } catch {
+    throw new ConfigError(`${name} names a file that is no JSON object: ${file}`)
   }
 }
 

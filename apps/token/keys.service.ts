@@ -10,11 +10,12 @@ import type { Kek } from '../shared/codec/kek.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { MAX_KEYS } from '../shared/jwt/jwks.ts'
 import { VERIFY_S } from './config.ts'
-import { sealPrivateKey } from './seal.ts'
+import { openPrivateKey, sealPrivateKey } from './seal.ts'
 
 export type KeySettings = {
   db: Db
-  kek: Kek
+  /** The first seals. */
+  keks: readonly [Kek, ...Kek[]]
   audit_key: Buffer
   clock: Clock
   rsa_bits: number
@@ -25,7 +26,7 @@ export type KeySettings = {
 /**
  * Brings the keys into the required state: one `next` and one `active` (created at the first start). The active key is
  * not older than the rotation time, and expired keys are removed. It is not replaced while verifiers take no more keys.
- * One process at a time; harmless to repeat.
+ * What an older key encryption key sealed is sealed anew. One process at a time; harmless to repeat.
  */
 export const tendKeys = (settings: KeySettings): Promise<void> =>
   settings.db.transaction(async (tx) => {
@@ -45,7 +46,17 @@ export const tendKeys = (settings: KeySettings): Promise<void> =>
       await retire(tx, settings, active)
       await promote(tx, settings, next)
     }
+    await reseal(tx, settings)
   })
+
+/** Leaves what no key of this process opens: that is told where the key is needed. */
+const reseal = async (tx: Tx, { keks: [newest, ...older] }: KeySettings): Promise<void> => {
+  for (const { kid, status, kek_id, private_key } of await listKeys(tx)) {
+    if (!private_key || !older.some((one) => one.kek_id === kek_id)) continue
+    const sealed = sealPrivateKey(newest, kid, openPrivateKey(older, { kid, kek_id, private_key }))
+    await moveKey(tx, kid, status, { status, private_key: sealed, kek_id: newest.kek_id })
+  }
+}
 
 const isDue = (since: string | null, after_s: number, now: Date): boolean =>
   since !== null && new Date(since).getTime() + after_s * 1000 <= now.getTime()
@@ -120,8 +131,8 @@ const addKey = async (tx: Tx, settings: KeySettings, status: 'next' | 'active'):
     status,
     bits: settings.rsa_bits,
     public_jwk,
-    private_key: sealPrivateKey(settings.kek, kid, privateKey),
-    kek_id: settings.kek.kek_id,
+    private_key: sealPrivateKey(settings.keks[0], kid, privateKey),
+    kek_id: settings.keks[0].kek_id,
     published_at: now,
     activated_at: status === 'active' ? now : null,
     retired_at: null,

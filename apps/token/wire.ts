@@ -19,7 +19,7 @@ import { type KeySettings, tendKeys } from './keys.service.ts'
 export const keySettingsOf = (config: TokenConfig, db: KeySettings['db'], clock: Clock = systemClock): KeySettings => ({
   db,
   clock,
-  kek: keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK')[0],
+  keks: keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK'),
   audit_key: deriveKey(secretKeysOf(config.TOKEN__SECRET__KEYS)[0], 'audit'),
   rsa_bits: config.TOKEN__KEYS__RSA_BITS,
   rotate_every_s: config.TOKEN__KEYS__ROTATE_EVERY_S,
@@ -38,7 +38,7 @@ export const createDeps = async (
   measurePool(telemetry, pool)
   const registry = registryOf(config, telemetry)
   const settings = keySettingsOf(config, db, clock)
-  const keyring = createKeyring({ db, keks: keksOf(config.TOKEN__KEYS__KEK, 'TOKEN__KEYS__KEK') })
+  const keyring = createKeyring({ db, keks: settings.keks })
   await waitFor('Postgres', () => requireMigrations(pool, 'token'))
   await insist(() => tendKeys(settings))
   await insist(keyring.refresh)

@@ -1,4 +1,4 @@
-import { and, eq, gte, lt, ne, sql } from 'drizzle-orm'
+import { and, eq, gte, inArray, lt, sql } from 'drizzle-orm'
 import { type Db, first, type Queryable, type Tx } from '../client.ts'
 import { lockOwner } from '../locks.ts'
 import { pruneRows } from '../prune.ts'
@@ -51,9 +51,9 @@ export const deleteTotp = async (tx: Tx, user_id: string) => {
 export const pruneEndedSetups = (db: Db): Promise<number> =>
   pruneRows(db, totp_ended, 'ended_at', sql`now() - interval '1 day'`)
 
-/** Rows whose secret is sealed by an older key. */
-export const totpsSealedBefore = (db: Queryable, kek_id: string, limit: number) =>
-  db.select().from(totp_factors).where(ne(totp_factors.kek_id, kek_id)).limit(limit)
+/** Rows whose secret one of these keys sealed. */
+export const totpsSealedBy = (db: Queryable, kek_ids: string[], limit: number) =>
+  db.select().from(totp_factors).where(inArray(totp_factors.kek_id, kek_ids)).limit(limit)
 
 /** Stores the same secret under another key, unless it was replaced meanwhile. */
 export const resealTotp = (db: Queryable, { id, user_id }: TotpRow, secret: Buffer, kek_id: string) =>

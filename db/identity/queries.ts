@@ -3,6 +3,7 @@ import { union } from 'drizzle-orm/pg-core'
 import { type AuditFilter, auditMatches } from '../audit.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
+import { builtOnce } from '../rows.ts'
 import {
   dual_control,
   external_identities,
@@ -19,7 +20,8 @@ import {
   users,
 } from './tables.ts'
 
-export const getUser = (db: Queryable, id: string) => db.select().from(users).where(eq(users.id, id)).then(first)
+export const getUser = (db: Queryable, id: string): Promise<UserRow | undefined> => userById(db, { id }).then(first)
+const userById = builtOnce(['id'], (db, { id }) => db.select().from(users).where(eq(users.id, id)))
 /** `getUser` as a prepared query, because every refresh of every user runs it. */
 export const preparedGetUser = (db: Queryable) => {
   const query = db
@@ -44,12 +46,14 @@ export const preparedGetLinked = (db: Queryable) => {
     .prepare('get_linked_user')
   return (id: string, provider: string) => query.execute({ id, provider }).then((rows) => rows[0]?.user)
 }
-/** This person's identity at a provider, and how many seconds ago the provider last signed them in. */
-export const lastProof = (db: Queryable, user_id: string, provider: string) => {
-  const { subject, proved_at, created_at } = external_identities
+/** This person's identities at providers, and how many seconds ago each provider last signed them in. */
+export const lastProofs = (db: Queryable, user_id: string) => {
+  const { provider, subject, proved_at, created_at } = external_identities
   const age_s = sql<number>`extract(epoch from clock_timestamp() - coalesce(${proved_at}, ${created_at}))::float8`
-  const own = and(eq(external_identities.user_id, user_id), eq(external_identities.provider, provider))
-  return db.select({ subject, age_s }).from(external_identities).where(own).then(first)
+  return db
+    .select({ provider, subject, age_s })
+    .from(external_identities)
+    .where(equals(external_identities, { user_id }))
 }
 export const usersByIds = async (db: Queryable, ids: readonly string[]): Promise<UserRow[]> =>
   ids.length === 0
@@ -93,13 +97,14 @@ export const heldGrants = async (db: Queryable, user_ids: string[]): Promise<Hel
 
 /** The groups of these users, by key. */
 export const membershipsOf = async (db: Queryable, user_ids: string[]) =>
-  user_ids.length === 0
-    ? []
-    : db
-        .select()
-        .from(group_members)
-        .where(inArray(group_members.user_id, user_ids))
-        .orderBy(asc(group_members.group_key))
+  user_ids.length === 0 ? [] : membershipsByIds(db, { user_ids })
+const membershipsByIds = builtOnce(['user_ids'], (db, { user_ids }) =>
+  db
+    .select()
+    .from(group_members)
+    .where(sql`${group_members.user_id} = any(${user_ids}::uuid[])`)
+    .orderBy(asc(group_members.group_key)),
+)
 export type MembershipRow = Awaited<ReturnType<typeof membershipsOf>>[number]
 
 export type UserFilter = {
@@ -164,10 +169,8 @@ export const provenAdmins = async (db: Queryable): Promise<string[]> =>
 
 /** Since when two administrators check each other; `undefined` while one suffices. */
 export const dualSince = (db: Queryable): Promise<string | undefined> =>
-  db
-    .select({ since: dual_control.since })
-    .from(dual_control)
-    .then((rows) => rows[0]?.since)
+  dualControl(db, {}).then((rows) => rows[0]?.since)
+const dualControl = builtOnce([], (db) => db.select({ since: dual_control.since }).from(dual_control))
 
 /** Active accounts whose credential one administrator may know. */
 export const shownUsers = (db: Queryable): Promise<string[]> =>
@@ -205,7 +208,7 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .where(eq(group_members.group_key, group_key))
     .then((rows) => rows.map((row) => row.user_id))
 
-/** One event; all about a user's status, with the ends of credentials whose owner left; or one credential's end. */
+/** One event; all about a user's status or recovery, with the ends of credentials whose owner left; or one credential's end. */
 export type Cause = { event_id: string } | { user_id: string } | { credential_id: string }
 /** Whether the relay has yet to end the sessions, which it does before it publishes the event. */
 export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> => {
@@ -213,11 +216,18 @@ export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> =>
     'event_id' in of
       ? eq(outbox.event_id, of.event_id)
       : 'user_id' in of
-        ? or(and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id)), endsOwned(of.user_id))
+        ? or(
+            and(eq(outbox.agg_type, 'user'), eq(outbox.agg_id, of.user_id)),
+            isRecovery(of.user_id),
+            endsOwned(of.user_id),
+          )
         : sql`${outbox.payload} ->> 'credential_id' = ${of.credential_id}`
   const waiting = and(these, isNull(outbox.published_at), isNull(outbox.js_seq))
   return (await db.select({ id: outbox.event_id }).from(outbox).where(waiting)).length > 0
 }
+
+const isRecovery = (user_id: string): SQL =>
+  sql`${outbox.type} = 'auth.user.recovery_started.v1' and ${outbox.payload} ->> 'user_id' = ${user_id}`
 
 /** Whether an event ends a credential of a machine that this person owns. */
 const endsOwned = (user_id: string): SQL =>

@@ -198,19 +198,19 @@ export const dropUnaligned = (tx: Tx, user_ids: readonly string[]) =>
   tx.delete(scim_unaligned).where(isOneOf(scim_unaligned.user_id, user_ids))
 
 /**
- * The account, even a deleted one, that this provider created when the person with this id in its directory signed in.
- * `undefined` if the directory manages it already, or if two accounts claim the id.
+ * The account, even a deleted one, of whoever has signed in here as the person with this id in the directory: created
+ * then, or linked by its own person. `undefined` if the directory manages it already, or if two accounts claim the id.
  */
 export const scimAdoptable = async (
   db: Queryable,
   { id: provider, scim }: { id: string; scim?: { match: string } },
   external_id: string,
-): Promise<Pick<UserRow, 'id' | 'status'> | undefined> => {
+): Promise<UserRow | undefined> => {
   const { subject, external_id: named } = external_identities
   const [one, ...more] = await db
-    .select({ id: users.id, status: users.status })
+    .select({ user: users })
     .from(external_identities)
-    .innerJoin(users, and(eq(users.id, external_identities.user_id), eq(users.provider, provider)))
+    .innerJoin(users, eq(users.id, external_identities.user_id))
     .leftJoin(scim_resources, eq(scim_resources.id, users.id))
     .where(
       and(
@@ -219,5 +219,5 @@ export const scimAdoptable = async (
         isNull(scim_resources.id),
       ),
     )
-  return more.length === 0 ? one : undefined
+  return more.length === 0 ? one?.user : undefined
 }

@@ -92,8 +92,8 @@ export type Newest = { where: (SQL | undefined)[]; after: readonly (string | nul
 export const olderThan = (created_at: PgColumn, id: PgColumn, after: Newest['after']): SQL | undefined =>
   after && sql`(${created_at}, ${id}) < (${after[0]}::timestamptz, ${after[1]}::uuid)`
 
-/** Any number of ids as one parameter. */
-export const textArray = (ids: readonly string[]): SQL =>
+/** Any number of ids as one parameter, each a row: for `in`. */
+export const eachText = (ids: readonly string[]): SQL =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`
 
 /**

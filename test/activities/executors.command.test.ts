@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createCommand } from '../../activities/executors/command/run.ts'
+import { checked } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import type { ExecutorContext } from '../../activities/executors/types.ts'
 import { until } from '../support/until.ts'
@@ -42,7 +43,7 @@ const run = async (
   const lines: { text: string; stream?: string }[] = []
   const artifacts: Parameters<ExecutorContext['artifact']>[0][] = []
   let waits = 0
-  const result = await createCommand(policy, env).run({
+  const result = await checked(createCommand(policy, env)).run({
     operation_id: 'op',
     node_id: 'n',
     role: 'run',
@@ -267,6 +268,11 @@ describe('a step that asks for more than the policy allows', () => {
       [{ files: { '../escape': 'x' } }, ANY],
       [{ program: 'other' }, ANY],
       [{ program: '/bin/sh' }, ANY],
+      [{ stdin: 5 }, ANY],
+      [{ stdin: { $from: 'data that looks like a reference' } }, ANY],
+      [{ args: 'a' }, ANY],
+      [{ exit_codes: { ok: 1 } }, ANY],
+      [{ args: ['x'.repeat(140_000)] }, ANY],
     ] as const)
       expect((await run(begin, values, { rule })).result, JSON.stringify(values)).toMatchObject({
         status: 'failed',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createWatch } from '../../activities/executors/http/watch.ts'
+import { checked } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import type { ExecutorContext } from '../../activities/executors/types.ts'
 import { EXECUTORS } from '../../apps/operations/graph/executors.ts'
@@ -58,7 +59,7 @@ pools:
   default: { destinations: [{ scheme: http, host: '*', networks: [127.0.0.0/8], ports: ['1-65535'] }], secrets: [] }
   shut: { destinations: [], secrets: [] }`,
 )
-const executor = createWatch(loadPolicy(file))
+const executor = checked(createWatch(loadPolicy(file)))
 
 const run = async (values: Record<string, unknown>, more: Partial<ExecutorContext> = {}) => {
   const lines: string[] = []
@@ -212,6 +213,21 @@ describe('a watch', () => {
 
   it('refuses a time that does not fit into its attempt before the first query', async () => {
     expect((await run({ checks: [probe()], for_s: 120 })).result).toMatchObject({ class: 'refused' })
+    expect(asked).toEqual([])
+  })
+})
+
+describe('a watch with values that other nodes returned', () => {
+  it.each([
+    ['a tolerance in words', { tolerate: 'none', checks: [probe] }],
+    ['no check', { checks: [] }],
+    ['checks that are no list', { checks: 'abc' }],
+    ['no pause', { every_s: 0, checks: [probe] }],
+    ['a bound in words', { checks: [() => query({ max: '5%' })] }],
+  ])('is refused before the first query for %s', async (_what, { checks, ...values }) => {
+    statuses = [503]
+    const made = Array.isArray(checks) ? checks.map((check) => check()) : checks
+    expect((await run({ ...values, checks: made })).result).toMatchObject({ status: 'failed', class: 'refused' })
     expect(asked).toEqual([])
   })
 })

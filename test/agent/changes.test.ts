@@ -16,9 +16,13 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { outcomeOf } from '../../apps/cli/agent/jobs/ansible.ts'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
+import { movedFrom } from '../../apps/cli/agent/kubernetes/check.ts'
+import { objectsOf } from '../../apps/cli/agent/kubernetes/render.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
+import { pictureOf } from '../../apps/cli/agent/tools/picture.ts'
 import { fetchSealed, keyWords, seal, sealedWith, unseal } from '../../apps/cli/agent/tools/seal.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
 import { Ended, type Job, runTool } from '../../apps/cli/agent/tools/types.ts'
@@ -190,6 +194,52 @@ it('output of the tool that is no JSON ends the job with the reason', () => {
     )
 })
 
+it('an update whose difference is lost in rounding is still shown, and says why it has no fields', () => {
+  const text = (n: string) => `{"n": ${n}}`
+  const of = (n: string) => JSON.parse(text(n))
+  const before = of('12345678901234567890')
+  const [change] = changesOf(planOf({ before, after: of('12345678901234567891') }), plain).changes
+  expect(change).toMatchObject({ action: 'update', fields: [], note: expect.stringContaining('very large number') })
+  expect(changesOf(planOf({ before: { n: 1 }, after: { n: 2 } }), plain).changes[0]?.note).toBeUndefined()
+})
+
+it('a playbook of ten thousand hosts tells of the failed and the changed ones, and the sums of all', () => {
+  const none = { ok: 3, changed: 0, failed: 0, unreachable: 0, skipped: 0 }
+  const hosts = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, i) => [
+      `host-${i}.example.com`,
+      { ...none, ...(i === 9_998 && { changed: 1 }), ...(i === 9_999 && { failed: 1 }) },
+    ]),
+  )
+  const made = outcomeOf(hosts)
+  expect(JSON.stringify(made).length).toBeLessThan(200_000)
+  expect(Object.keys(made.hosts).slice(0, 2)).toEqual(['host-9999.example.com', 'host-9998.example.com'])
+  expect(made).toMatchObject({ hosts_count: 10_000, sums: { ok: 30_000, changed: 1, failed: 1 } })
+  expect(outcomeOf({ a: none }).hosts).toEqual({ a: none })
+})
+
+it('refuses an integer of a manifest that would reach the cluster rounded, and no other number', () => {
+  const manifest = (value: string) => `apiVersion: v1\nkind: X\nmetadata: { name: x }\nspec: { n: ${value} }`
+  for (const value of ['9007199254740993', '1152921504606846976', '-9007199254740993', '0x20000000000001'])
+    expect(() => objectsOf(manifest(value), 'x.yaml')).toThrow(
+      expect.objectContaining({ verdict: expect.objectContaining({ message: expect.stringContaining(value) }) }),
+    )
+  for (const value of ['9007199254740991', '1e30', '0644', '"9007199254740993"', '18446744073709551616.5'])
+    expect(objectsOf(manifest(value), 'x.yaml')).toHaveLength(1)
+})
+
+it('an object that someone else created after the preview has moved, and one of an earlier try has not', () => {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' }, data: { a: '1' } }
+  const fields = [{ path: '/data/a', after: '1' }]
+  const item = { object, manager: 'signalbox-web', action: 'create' as const, taken: [], fields }
+  const by = (manager: string) => {
+    const managedFields = [{ manager, operation: 'Apply', fieldsV1: { 'f:data': { 'f:a': {} } } }]
+    const live = { ...object, metadata: { name: 'x', managedFields } }
+    return movedFrom(item, { action: 'none', fields: [], taken: [], live, after: live }, [])
+  }
+  expect([by('kubectl'), by('signalbox-web')]).toEqual(['it exists now', undefined])
+})
+
 it('marks values known after apply at their paths, in lists too', () => {
   const made = changesOf(
     planOf({ before: { l: ['a', 'b'] }, after: { l: ['a'] }, after_unknown: { l: [false, true], id: true } }),
@@ -269,6 +319,22 @@ it('what an earlier agent saved for its operation alone opens for the undo of it
   rmSync(state_dir, { recursive: true })
 })
 
+it('a program whose arguments or variables the system does not take has not begun', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'runs-'))
+  const ended = (arg: string, env: Record<string, string>) =>
+    runTool(
+      {
+        ...{ file: {}, folder, env, executed: {}, signal: new AbortController().signal, log: () => {} },
+        ...{ stored: async () => {}, began: () => {}, left_ms: () => 20_000, own_ms: () => Infinity },
+      } as never as Job,
+      { path: '/bin/true', args: [arg], cwd: folder, grace_s: 1 },
+    )
+  expect(await ended('x'.repeat(140_000), {})).toMatchObject({ how: 'not_begun', message: 'spawn E2BIG' })
+  expect(await ended('x', { KEY: 'a\0b' })).toMatchObject({ how: 'not_begun' })
+  expect(await ended('x', {})).toMatchObject({ how: 'ended', code: 0 })
+  rmSync(folder, { recursive: true })
+})
+
 it('evidence of a job states its last acting run, without anything of the run before', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'runs-'))
   const job = {
@@ -338,7 +404,7 @@ it('masks a hunk before it cuts it: no part of a secret is left at the edge, and
       '--- a',
       '+++ b',
       '@@ -1,2 +1 @@',
-      `-${'x'.repeat(342)}${SECRET}`,
+      `-${'x'.repeat(158)}${SECRET}${'y'.repeat(400)}`,
       '--- no header',
       '+after',
       `+${last}`,
@@ -348,9 +414,41 @@ it('masks a hunk before it cuts it: no part of a secret is left at the edge, and
   }
   const [field] = diffOf('1').fields
   expect(field).toMatchObject({ path: '/line 1', after: 'after\n1' })
-  expect(String(field?.before)).toMatch(/^x{342}•••\n-- n… \(\d+ characters\)$/)
+  expect(String(field?.before)).toMatch(/^x{158} … y{147}\n-- no header \(\d+ characters\)$/)
   expect(JSON.stringify(diffOf('1'))).not.toContain('hunt')
   expect(diffOf('1').digest).not.toBe(diffOf('2').digest)
+})
+
+it.each([
+  ['after a long start', (word: string) => `${'same '.repeat(200)}"Effect": "${word}"`],
+  ['between long texts', (word: string) => `${'same\n'.repeat(200)}"Effect": "${word}"\n${'more\n'.repeat(200)}`],
+  ['as the last of two', (word: string) => `"Version": ${word.length}\n${'same\n'.repeat(200)}"Effect": "${word}"`],
+  ['as its first word', (word: string) => `"Effect": "${word}"${' more'.repeat(200)}`],
+])('texts that differ %s never look alike: each side shows its own words', (_what, textOf) => {
+  const [was, is] = ['Deny', 'Allow'].map(textOf) as [string, string]
+  const picture = changesOf(planOf({ before: { policy: was }, after: { policy: is } }), plain).changes[0]
+  const diff = createDiff(maskerOf([]))
+  diff.read('@@ -1 +1 @@')
+  for (const [sign, text] of [['-', was] as const, ['+', is] as const])
+    for (const line of text.split('\n')) diff.read(`${sign}${line}`)
+  const hunk = pictureOf([diff.change('policy.json', 'update')]).changes[0]
+  for (const shown of [picture, hunk]) {
+    expect(String(shown?.fields[0]?.before)).toContain('"Effect": "Deny"')
+    expect(String(shown?.fields[0]?.after)).toContain('"Effect": "Allow"')
+    for (const side of [shown?.fields[0]?.before, shown?.fields[0]?.after])
+      expect(String(side)).toMatch(/^.{1,399}\(\d+ characters\)$/s)
+  }
+})
+
+it('a cut divides no mask, and two texts that differ far behind what is kept say so', () => {
+  const [was, is] = ['a', 'b'].map((end) => `${'•••'.repeat(500)} ${end}${'x'.repeat(500)}`)
+  const [field] = changesOf(planOf({ before: { p: was }, after: { p: is } }), plain).changes[0]?.fields ?? []
+  for (const side of [field?.before, field?.after])
+    for (const [run] of String(side).matchAll(/•+/g)) expect(run.length % 3).toBe(0)
+  const diff = createDiff(maskerOf([]))
+  for (const line of ['@@ -1 +1 @@', `-${'x'.repeat(3_000_000)}a`, `+${'x'.repeat(3_000_000)}b`]) diff.read(line)
+  const { before, after } = diff.change('f', 'update').fields[0] ?? {}
+  expect([before === after, String(after).length < 400]).toEqual([false, true])
 })
 
 it('masks a value that the line ends of one text break', () => {

@@ -46,13 +46,14 @@ afterAll(async () => {
 const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
 /** A change whose preview an agent brings; `null` has no gate that shows it. */
 const change = (name: string, shown: object, more: object = {}, asked: object | string | null = policy) => {
-  writeFileSync(join(lab.folder, 'previews', name), JSON.stringify({ preview: shown }))
+  const at = 'within' in shown ? '/within/preview' : '/preview'
+  writeFileSync(join(lab.folder, 'previews', name), JSON.stringify('within' in shown ? shown : { preview: shown }))
   const external = { executor: 'external', pool: 'infra' }
   const foresee = { job: 'command', inputs: { program: 'foresee', args: [name] } }
   const inputs = { program: 'act', args: [name], preview: { $from: 'nodes/plan/outputs/preview' } }
   return {
     nodes: [
-      { ...external, node_id: 'plan', with: foresee, outputs: { preview: '/preview' } },
+      { ...external, node_id: 'plan', with: foresee, outputs: { preview: at } },
       { ...external, node_id: 'apply', depends_on: ['plan'], with: { job: 'command', inputs, ...more } },
     ],
     gates: asked ? [{ gate_id: 'go', policy: asked, guards: ['apply'] }] : [],
@@ -125,12 +126,14 @@ const votes = async (path: string, who: 'eva' | 'ada') => {
 }
 
 it('a hard policy fails a preview by its kinds, and by changes that it does not show', async () => {
-  const path = await foreseen('hard', saw('delete module.a["b.c"].aws_db_instance.main', 'update aws_instance.web'))
+  const path = await foreseen('hard', saw('delete module.a["b]c"].aws_db_instance.main', 'update aws_instance.web'))
   const words = /^A preview must not delete a database\. \(policy no_database_is_deleted\) No change was made/
   await refused(lab, path, 'plan', 'policy_denied', words)
   const cut = await foreseen('cut', { ...saw('update aws_instance.web'), changes_count: 2 })
   await refused(lab, cut, 'plan', 'policy_denied', words)
-  expect(effects('hard')).toEqual([])
+  const deep = await foreseen('deep', { within: { preview: saw('delete aws_db_instance.main') } })
+  await refused(lab, deep, 'plan', 'policy_denied', words)
+  expect([...effects('hard'), ...effects('deep')]).toEqual([])
 }, 60_000)
 
 it('a soft policy raises the gate that shows the preview: one approval no longer passes it', async () => {

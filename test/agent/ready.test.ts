@@ -36,7 +36,7 @@ it('once an object was written, no refusal and no error hides it', async () => {
 it('noise excuses no field that the manifest sets, and an object that came unseen is not overwritten', () => {
   const object = (data: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data })
   const field = { path: '/data/a', before: '1', after: '2' }
-  const previewed = { action: 'update' as const, fields: [field], taken: [], object: object({ a: '2' }) }
+  const previewed = { action: 'update' as const, manager: 'a', fields: [field], taken: [], object: object({ a: '2' }) }
   const now: Checked = {
     ...{ action: 'update', fields: [{ ...field, before: 'theirs' }], taken: [] },
     ...{ live: object({ a: 'theirs' }), after: object({ a: '2' }) },

@@ -366,6 +366,33 @@ describe('the graph in memory', () => {
     await small.stop()
   })
 
+  it('is loaded anew when Postgres runs anew, which may be an older copy: it forgets what that has lost', async () => {
+    await c.as('ada').record({ resource_id: 'lost', type_key: 'infra.service', name: 'lost' })
+    await c.followed()
+    const graph = createGraph(options())
+    graph.start()
+    try {
+      await until(() => graph.store()?.ridOf('lost'))
+      const head = BigInt(graph.store()?.watermark ?? 0)
+      const rid = `(select rid from catalog.resource where resource_id = 'lost')`
+      for (const row of [
+        `resource_state where rid = ${rid}`,
+        `outbox where pub_seq >= (select min(pub_seq) from catalog.outbox where agg_id = 'lost')`,
+        `resource where rid = ${rid}`,
+      ])
+        await c.rows(`delete from catalog.${row}`)
+      // Of a restored copy, the table is another one, too.
+      await c.rows('create table catalog.other as table catalog.relay_state')
+      await c.rows('drop table catalog.relay_state')
+      await c.rows('alter table catalog.other rename to relay_state')
+      await until(() => graph.store()?.ridOf('lost') === undefined)
+      expect(BigInt(graph.store()?.watermark ?? 0)).toBeLessThan(head)
+      expect(graph.figures().loads).toBe(2)
+    } finally {
+      await graph.stop()
+    }
+  })
+
   it('is rebuilt from the tables if an event does not fit, and a comparison waits for that', async () => {
     const graph = createGraph(options())
     graph.start()

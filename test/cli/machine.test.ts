@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { run } from '../../apps/cli/run.ts'
+import { users } from '../../db/identity/tables.ts'
 import { type Auth, PASSWORD, startAuth } from '../session/support/auth.ts'
 
 let auth: Auth
@@ -20,6 +21,13 @@ const signalbox = async (who: string, words: string[], env: Record<string, strin
   return { code, out: out.join('') }
 }
 
+const signIn = async (who: string) => {
+  const { createApi } = await import('../../apps/cli/session/api.ts')
+  const { createCredentials } = await import('../../apps/cli/session/credentials.ts')
+  const credentials = createCredentials({ XDG_CONFIG_HOME: join(home, who) })
+  await createApi({ url, credentials, token: undefined, idempotency_key: undefined }).login(who, PASSWORD)
+}
+
 beforeAll(async () => {
   for (const stream of [process.stdout, process.stderr])
     vi.spyOn(stream, 'write').mockImplementation((text) => out.push(String(text)) > 0)
@@ -28,10 +36,7 @@ beforeAll(async () => {
   url = (await auth.addGateway()).url
   await auth.addUser('ada', ['admin'])
   await auth.addUser('olga')
-  const { createApi } = await import('../../apps/cli/session/api.ts')
-  const { createCredentials } = await import('../../apps/cli/session/credentials.ts')
-  const credentials = createCredentials({ XDG_CONFIG_HOME: join(home, 'ada') })
-  await createApi({ url, credentials, token: undefined, idempotency_key: undefined }).login('ada', PASSWORD)
+  await signIn('ada')
 })
 afterAll(async () => {
   vi.restoreAllMocks()
@@ -140,6 +145,9 @@ it('lets a machine prove itself by its own key or by tokens of a CI system', asy
   ])
   expect(Date.parse(credentials[1].expires_at) - Date.now()).toBeLessThan(31 * 86_400_000)
   expect((await signalbox('ada', ['machine', 'trust', 'drop', 'builder', '-f', trust])).code).toBe(2)
+  // The shortest key that was asked for is none, not the default.
+  expect((await signalbox('ada', [...trusting, '--days', '0'])).code).not.toBe(0)
+  expect((await add('public.json', '--days', '0')).code).not.toBe(0)
 })
 
 it('says that tokens are still being ended while the relay is away', async () => {
@@ -180,4 +188,38 @@ it('asks for a token again after an exchange that failed, however long the proce
   } finally {
     server.close()
   }
+})
+
+it('shows a second administrator all of a change, and who requested it, before the decision', async () => {
+  await auth.addUser('root', ['admin'])
+  await signIn('root')
+  // No administrator saw the links of these two: they check each other.
+  await auth.identity_deps.db.update(users).set({ link_shown: false })
+  const trust = join(home, 'foreign.yaml')
+  writeFileSync(
+    trust,
+    '{ name: CI, permissions: [operation:read], networks: [203.0.113.0/24], trust: { issuer: https://ci.example.com, audience: box, claims: { sub: "stran\\u200bger" } } }',
+  )
+  expect(
+    await signalbox('ada', ['machine', 'trust', 'add', 'builder', '-f', trust, '--days', '7', '-o', 'id']),
+  ).toEqual({ code: 0, out: expect.stringMatching(/[0-9a-f-]{36}/) })
+  const id = /[0-9a-f-]{36}/.exec(out.join(''))?.[0] ?? ''
+  const facts = [
+    'kind: trust',
+    'name: CI',
+    'permissions: operation:read',
+    'scope: no limit',
+    'networks: 203.0.113.0/24',
+    'expires_in_days: 7',
+    'issuer: https://ci.example.com',
+    'audience: box',
+    'claims sub: stran\\u{200b}ger',
+  ]
+  const { out: listed } = await signalbox('root', ['user', 'changes'])
+  for (const fact of [...facts, 'ada']) expect(listed).toContain(fact)
+  const confirmed = await signalbox('root', ['user', 'confirm', id, '--yes'])
+  expect(confirmed.code, confirmed.out).toBe(0)
+  const [before = ''] = confirmed.out.split('Confirmed:')
+  for (const fact of [...facts, 'ada requested: new credential (trust) for machine:builder'])
+    expect(before).toContain(fact)
 })

@@ -1,32 +1,33 @@
 import { Connection } from '@temporalio/client'
 import { loadLinks, temporalOptions } from '../../apps/shared/links.ts'
 import { until } from '../support/until.ts'
-import type { Fault } from './faults.ts'
 import type { Cluster } from './site.ts'
 
-const WAIT_MS = 180_000
+/** Operations must end before their build is drained, which takes minutes on a busy machine. */
+const PATIENT = { timeout_ms: 600_000 }
 const DRAINED = 2
 
-/**
- * Workers without a version give way to those of build `a`, and these to those of build `b`, as in the guide "Upgrade".
- * The new ones start beside the old ones and become current. The old ones stop once the engine calls their build drained.
- */
-export const drains = (cluster: Cluster): Fault[] => [
-  { name: 'the workers get builds', act: () => replaceBy(cluster, 'a') },
-  {
-    name: 'drain a build of the worker',
-    act: async () => {
-      await withBuilds(cluster, (builds) =>
-        until(() => builds.runs('a'), { ...PATIENT, what: 'operations on build a' }),
-      )
-      await replaceBy(cluster, 'b', 'a')
-    },
+/** Workers of another build take the place of those that run, as in the guide "Upgrade". */
+export const drains = (cluster: Cluster) => ({
+  name: 'drain a build of the worker',
+  act: async () => {
+    if (cluster.build.worker === undefined) await replaceWorkers(cluster, 'a')
+    const { worker: last = '' } = cluster.build
+    await withBuilds(cluster, (builds) =>
+      until(() => builds.runs(last), { ...PATIENT, what: `operations on build ${last}` }),
+    )
+    await replaceWorkers(cluster, 'b')
   },
-]
-const PATIENT = { timeout_ms: WAIT_MS }
+})
 
-const replaceBy = (cluster: Cluster, build: string, last?: string): Promise<void> =>
+/**
+ * The new workers start beside the old ones and become current. The old ones stop once the engine calls their build
+ * drained: an operation stays on the build that began it, which an older one cannot replay. Workers without a version
+ * give way at once.
+ */
+export const replaceWorkers = (cluster: Cluster, build: string): Promise<void> =>
   withBuilds(cluster, async (builds) => {
+    const last = cluster.build.worker
     const settings = { WORKER__TEMPORAL__VERSIONING: 'true', WORKER__TEMPORAL__BUILD_ID: build }
     const fresh = [
       await cluster.beside(`worker-${build}-1`, settings),
@@ -37,6 +38,7 @@ const replaceBy = (cluster: Cluster, build: string, last?: string): Promise<void
     if (last) await until(() => builds.isDrained(last), { ...PATIENT, what: `build ${last} to be drained` })
     for (const one of cluster.apps.get('worker') ?? []) await one.stop()
     cluster.apps.set('worker', fresh)
+    cluster.build.worker = build
     // Whoever was stopped too early has left an operation that no worker can continue.
     if (last && (await builds.runs(last))) throw new Error(`operations are left on build ${last}`)
   })

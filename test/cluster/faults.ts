@@ -6,6 +6,7 @@ import { connectNats } from '../../apps/shared/events/events.ts'
 import { withConnection } from '../../db/connection.ts'
 import type { Harm } from '../chaos/kills.ts'
 import { until } from '../support/until.ts'
+import { replaceWorkers } from './drain.ts'
 import type { Cluster } from './site.ts'
 
 const BACK_MS = 120_000
@@ -112,17 +113,27 @@ const during = async (ms: number, begin: () => void, end: () => void): Promise<v
   end()
 }
 
-/** Replaces every process by one of another build, one after another; first the database, if the build is newer. */
-export const roll = (cluster: Cluster, to: { name: string; root: string }, apps: readonly string[] = APPS): Fault => ({
+/**
+ * Replaces every process by one of another build, one after another; first the database, if the build is newer. Workers
+ * keep theirs until it is drained.
+ */
+export const roll = (
+  cluster: Cluster,
+  to: { name: string; root: string; build: string },
+  apps: readonly string[] = APPS,
+): Fault => ({
   name: `roll to ${to.name}`,
   act: async () => {
     cluster.build.root = to.root
     if (to.root === ROOT) await cluster.migrate()
-    for (const app of apps)
-      for (const one of cluster.apps.get(app) ?? []) {
-        await one.stop()
-        await one.start()
-      }
+    for (const app of apps) {
+      if (app === 'worker') await replaceWorkers(cluster, to.build)
+      else
+        for (const one of cluster.apps.get(app) ?? []) {
+          await one.stop()
+          await one.start()
+        }
+    }
   },
 })
 

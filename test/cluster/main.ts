@@ -60,12 +60,12 @@ console.log(`two of each are ready after ${ready_s} s${earlier ? `, of the build
 process.exitCode = 1
 try {
   const counts = createCounts()
-  const here = { name: 'this build', root: ROOT }
-  const every = [...partitions(cluster), ...deaths(cluster), ...troubles(cluster), ...drains(cluster)]
+  const here = { name: 'this build', root: ROOT, build: 'this' }
+  const every = [...partitions(cluster), ...deaths(cluster), ...troubles(cluster), drains(cluster)]
   const faults = earlier
     ? [
         roll(cluster, here),
-        roll(cluster, { name: `build ${earlier.commit}`, root: earlier.root }),
+        roll(cluster, { name: `build ${earlier.commit}`, root: earlier.root, build: 'earlier' }),
         roll(cluster, { ...here, name: 'this build again' }),
         ...every,
       ]

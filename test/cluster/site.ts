@@ -31,7 +31,7 @@ const isTwice = ({ name }: App) => name !== 'fleet'
  * development server. `root` is the initial build.
  */
 export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnType<typeof findEngine>>) => {
-  const build = { root }
+  const build: Build = { root }
   const dir = scratchFolder()
   const ports = createPorts()
   const keys = ensureKeys(dir)
@@ -173,8 +173,9 @@ export const startSite = async (root = ROOT, temporal_programs?: Awaited<ReturnT
 }
 export type Cluster = Awaited<ReturnType<typeof startSite>>
 
-/** `build` may change: processes that start after that belong to the new one. */
-type Running = { app: App; context: AppContext; build: { root: string }; more?: Record<string, string> }
+/** It may change: processes that start after that belong to the new one. `worker` is the version of the workers. */
+type Build = { root: string; worker?: string }
+type Running = { app: App; context: AppContext; build: Build; more?: Record<string, string> }
 type Seat = { http: number | undefined; internal: number }
 
 /** One of the processes of an app: it calls others at their common addresses, and listens at its own. */

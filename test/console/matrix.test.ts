@@ -151,6 +151,13 @@ describe('the wait of a node', () => {
     const names = (id: string) =>
       whyOf(drawn, statesOf(drawn), id).map((link) => ('node' in link ? link.node.node_id : ''))
     expect(names('last')).toEqual(['middle', 'bad'])
+    // The plan passes over this failure: the wait is for the other.
+    const passed = graph([
+      node('bad', null, { state: 'failed', exception: 'tolerate' }),
+      node('runs', null, { state: 'running' }),
+      node('last', null, { depends_on: ['bad', 'runs'] }),
+    ])
+    expect(whyOf(passed, statesOf(passed), 'last')).toMatchObject([{ node: { node_id: 'runs' } }])
     expect(names('bad')).toEqual([])
     expect(names('fine')).toEqual([])
   })

@@ -49,6 +49,8 @@ describe('the bars of a node', () => {
     expect(until(2)).toEqual(['backoff', 20, 25, 'open', 1])
     expect(short(barsOf(RETRIED.slice(0, 4), 60).get('a')).at(-1)).toEqual(['hold', 50, 60, 'open', 2])
     expect(short(barsOf(RETRIED.slice(0, 4), 60, () => false).get('a')).at(-1)).toEqual(['run', 39, 50, 'failed', 2])
+    const drifted = fact('node.failed', 50, { error: { class: 'target_drifted' }, attempt: 1, started_at: at(39) })
+    expect(short(barsOf([drifted], 60, () => false).get('a')).at(-1)).toEqual(['hold', 50, 60, 'open', 1])
   })
 
   it('skip an attempt that a pause sent back; a decision after the end is not another attempt', () => {

@@ -21,6 +21,8 @@ const BUDGET: Record<string, { statements: number; trips: number }> = {
   'plan preview': { statements: 25, trips: 24 },
   'plan start': { statements: 40, trips: 18 },
   vote: { statements: 17, trips: 6 },
+  'gate read': { statements: 8, trips: 5 },
+  'voters proved': { statements: 2, trips: 2 },
   pause: { statements: 24, trips: 10 },
   'pause, tried': { statements: 15, trips: 8 },
   retry: { statements: 31, trips: 19 },
@@ -95,6 +97,17 @@ const ACTS: Record<string, Act> = {
     await p.openGate(operation_id, 'go')
     const seen = await p.seen(operation_id, 'go')
     return () => p.as('eva').post(`${at(operation_id)}/gates/go/approve`, seen)
+  },
+  'gate read': async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    return () => p.as('eva').get(`${at(operation_id)}/gates/go`)
+  },
+  'voters proved': async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    must(await p.as('eva').post(`${at(operation_id)}/gates/go/approve`, await p.seen(operation_id, 'go')), 200, 202)
+    return () => p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] })
   },
   pause: async () => asOlga(`${at((await p.startOperation(gated())).operation_id)}/pause`, { reason }),
   'pause, tried': async () =>

@@ -54,6 +54,21 @@ it('a transaction that writes plans its statements once; one that reads plans fo
   }
 })
 
+it('prepares a repeated statement with or without values, but none of several in one text', async () => {
+  const { pool, close } = createDb(config.connectionString, { app: 'test', max: 1 })
+  const texts = ["select 'without values'", "select 'one'; select 'two'", 'show timezone']
+  try {
+    for (let n = 0; n < 3; n++) for (const text of texts) await pool.query(text)
+    for (let n = 0; n < 3; n++) await pool.query('select $1::text', ['with values'])
+    const { rows } = await pool.query<{ statement: string }>('select statement from pg_prepared_statements', [])
+    const prepared = rows.map(({ statement }) => statement)
+    expect(prepared).toEqual(expect.arrayContaining([texts[0], 'select $1::text']))
+    expect(prepared).not.toEqual(expect.arrayContaining([expect.stringMatching(/one|show/)]))
+  } finally {
+    await close()
+  }
+})
+
 it('a query that is built once runs where it is asked, with the values of each call', async () => {
   const { db, close } = createDb(config.connectionString, { app: 'test' })
   let built = 0

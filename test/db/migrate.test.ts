@@ -202,7 +202,7 @@ it.each(['for the first time', 'after a build that was cut off'])(
   async (when) => {
     await migrate(database.url)
     const index = 'operations.inbox_received_at_index'
-    const last = 'select id from migrations.migrations_operations order by id desc limit 12'
+    const last = 'select id from migrations.migrations_operations order by id desc limit 13'
     await undo('operations', last, `drop index ${index}`)
     const write = (of: pg.Client) =>
       of.query(`insert into operations.inbox (consumer, event_id, received_at) values ('a', gen_random_uuid(), now())`)

@@ -17,9 +17,11 @@ describe('the route table and the document of the public API', () => {
   })
 
   it("describes the gateway's own answers on every operation", () => {
-    for (const { operation, path } of operationsOf(document)) {
+    for (const { operation, path, method } of operationsOf(document)) {
       const needed = ['400', '414', '431', '503']
       if ((operation.security ?? []).length > 0) needed.push('401', '403', '429', '502', '504')
+      // The Origin rule, also where no one needs to be signed in.
+      if (!/^(get|head)$/i.test(method)) needed.push('403')
       if (operation.requestBody) needed.push('413', '415')
       const own = path === '/api/v1/platform/health' ? ['502', '504'] : []
       const missing = needed.filter((status) => !own.includes(status) && !operation.responses[status])

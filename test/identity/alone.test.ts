@@ -168,7 +168,7 @@ describe('one administrator alone', () => {
         // She links an identity of hers to an account in which she can sign in.
         async () => {
           const userId = one([...hers.keys()])
-          const linked = await linkExternal(p.deps, { userId, ...subjectOf(userId) }, 'walk')
+          const linked = await linkExternal(p.deps, { userId, ...subjectOf(userId), externalId: '' }, 'walk')
           return { status: 'user' in linked ? 200 : 403 }
         },
       ]

@@ -177,6 +177,10 @@ describe('two administrators', () => {
       { action: 'change.requested', actor: `user:${a.user_id}`, reason: 'grant.create' },
       { action: 'change.confirmed', actor: `user:${b.user_id}`, reason: 'grant.create' },
     ])
+    // The notifier tells of it by these.
+    const reset = idOf(await a.post(`/v1/admin/users/${user.user_id}/recovery`, {}))
+    const [row] = await auditOf(`change:${reset}`)
+    expect(JSON.parse(row?.body ?? '{}').details).toEqual({ subject: expect.any(String), resets: user.user_id })
     const made = await p.deps.db.select().from(user_events).where(eq(user_events.action, 'grant.created'))
     expect(made.at(-1)).toMatchObject({ actor: `user:${b.user_id}`, on_behalf_of: `user:${a.user_id}` })
     const client = createRpcClient(Identity, {
@@ -312,7 +316,7 @@ describe('an enrolment link', () => {
     const asked = await a.post('/v1/admin/users', { username: 'mia', grants: [{ role: 'operator' }] })
     expect(JSON.stringify(asked.body)).not.toContain('e1.')
     const id = idOf(asked)
-    expect((await a.post(`/v1/admin/changes/${id}/half`)).body.code).toBe('change_closed')
+    expect((await a.post(`/v1/admin/changes/${id}/half`)).body.code).toBe('change_pending')
     const confirmed = await p.confirm(b, id)
     expect(JSON.stringify(confirmed.body)).not.toMatch(/[eh][12]\./)
     const halves = []

@@ -3,6 +3,7 @@ import { and, eq, inArray, like, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SCIM_ROUTES } from '../../apps/gateway/routes/table.ts'
 import { buildApp } from '../../apps/identity/app.ts'
+import { linkExternal } from '../../apps/identity/federation/external.ts'
 import { reportStranded } from '../../apps/identity/scim/aligning.ts'
 import { lossOf } from '../../apps/operations/policies/footing.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
@@ -152,6 +153,15 @@ describe('the door', () => {
     for (const path of ['/Schemas/x', '/ResourceTypes/x', '/x'])
       expect(await scim('GET', path)).toMatchObject(failed(404))
     expect(await scim('POST', '/.search', { filter: 'userName pr' })).toMatchObject(failed(501))
+    // The gateway refuses these itself, in the same form.
+    const refused = await scim('DELETE', '/Users')
+    expect(refused).toMatchObject(failed(405))
+    expect(refused.headers['content-type']).toBe('application/scim+json; charset=utf-8')
+    for (const [path, status] of [
+      ['', 404],
+      ['/Users/a%2fb', 400],
+    ] as const)
+      expect(await scim('GET', path), path).toMatchObject(failed(status))
   })
 
   it('accepts the key of the machine that the file names, with the permission, and no other', async () => {
@@ -217,7 +227,9 @@ describe('the door', () => {
       expect(await scim('POST', '/Users', entraUser('x'), { 'content-type': type })).toMatchObject(failed(415))
     expect(await scim('POST', '/Users', '{"userName":')).toMatchObject(failed(400))
     expect(await scim('POST', '/Users', [])).toMatchObject(failed(400, 'invalidSyntax'))
-    expect((await scim('POST', '/Users', { ...entraUser('big'), title: 'x'.repeat(1_048_576) })).status).toBe(413)
+    expect(await scim('POST', '/Users', { ...entraUser('big'), title: 'x'.repeat(1_048_576) })).toMatchObject(
+      failed(413),
+    )
     const elsewhere = await send(`${sso.gateway.url}/api/v1/admin/groups`, {
       body: { group_key: 'scim', name: 'x' },
       headers: { ...ada.headers, 'content-type': 'application/scim+json', 'idempotency-key': randomUUID() },
@@ -354,6 +366,12 @@ describe('Okta', () => {
     expect(await scim('PUT', `/Groups/${id}`, put)).toMatchObject({ status: 200, body: { members: [{ value: tom }] } })
     expect((await scim('DELETE', `/Groups/${id}`)).status).toBe(204)
     expect(await scim('GET', `/Groups/${id}`)).toMatchObject(failed(404))
+  })
+
+  it('shows all of its name: rights are granted by the exact text', async () => {
+    for (const text of ['no\u202ec', 'n\u200boc', '  ', 'a\nb'])
+      for (const body of [{ displayName: text }, { displayName: `g-${nameless()}`, externalId: text }])
+        expect(await scim('POST', '/Groups', body), JSON.stringify(body)).toMatchObject(failed(400, 'invalidValue'))
   })
 })
 
@@ -636,6 +654,65 @@ describe('a directory', () => {
     sso.configure(SCIM)
     const { id = '' } = (await accountNamed('jitta')) ?? {}
     expect(await scim('POST', '/Users', entraUser('jitta', 's-jit'))).toMatchObject({ status: 201, body: { id } })
+  })
+
+  /** An account with a name that the directory does not use, and the subject that its person has linked. */
+  const linkedAs = async (subject: string, provider: string | null = null) => {
+    const { id } = await sso.addUser(`l-${nameless()}`)
+    const { db } = sso.identity_deps
+    await db.insert(external_identities).values({ provider: 'corp', subject, user_id: id })
+    await db.update(users).set({ provider }).where(eq(users.id, id))
+    return id
+  }
+
+  it('adopts a local account that its person has linked, by the same subject and never by the name', async () => {
+    const sub = `s-${nameless()}`
+    const id = await linkedAs(sub)
+    const { username = '' } = (await accountOf(id)) ?? {}
+    expect(await scim('POST', '/Users', entraUser(username))).toMatchObject(failed(409, 'uniqueness'))
+    const signed = await send(`${sso.gateway.url}/v1/token`, { body: { username, password: PASSWORD } })
+    const me = () => send(`${sso.gateway.url}/api/v1/users/me`, { headers: bearer(signed.body.access_token) })
+    expect((await me()).status).toBe(200)
+    const userName = `n-${nameless()}`
+    expect(await scim('POST', '/Users', entraUser(userName, sub))).toMatchObject({
+      status: 201,
+      body: { id, userName },
+    })
+    await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
+    expect((await accountOf(id))?.status).toBe('DISABLED')
+    expect((await me()).status).toBe(401)
+    expect((await send(`${sso.gateway.url}/v1/token`, { body: { username, password: PASSWORD } })).status).toBe(401)
+  })
+
+  it('adopts no account for emergencies, and none of another provider', async () => {
+    const [sub, theirs] = [`s-${nameless()}`, `s-${nameless()}`]
+    const emergency = await linkedAs(sub)
+    const other = await linkedAs(theirs, 'other')
+    const { config } = sso.identity_deps
+    const { AUTH__LOCAL__USERS } = config
+    Object.assign(config, { AUTH__LOCAL__USERS: [String((await accountOf(emergency))?.username).toUpperCase()] })
+    for (const one of [sub, theirs])
+      expect(await scim('POST', '/Users', entraUser(`n-${nameless()}`, one))).toMatchObject(failed(409, 'uniqueness'))
+    Object.assign(config, { AUTH__LOCAL__USERS })
+    for (const id of [emergency, other]) expect(await scim('GET', `/Users/${id}`)).toMatchObject(failed(404))
+  })
+
+  it('manages one account of a person: no second one is linked or made', async () => {
+    const { id: local } = await sso.addUser(`l-${nameless()}`)
+    const link = (userId: string, externalId: string) =>
+      linkExternal(sso.identity_deps, { userId, providerId: 'corp', subject: externalId, externalId }, 'test')
+    const known = `s-${nameless()}`
+    await hire(undefined, known)
+    expect(await link(local, known)).toEqual({ refused: 'identity_linked' })
+    const sub = `s-${nameless()}`
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    expect(await link(local, sub)).toMatchObject({ user: { id: local } })
+    expect(await scim('POST', '/Users', entraUser(`n-${nameless()}`, sub))).toMatchObject({ status: 201 })
+    await unlink(local)
+    expect((await sso.browser().signIn(sub)).body.code).toBe('identity_linked')
+    expect(await accountNamed(sub)).toBeUndefined()
+    expect(await link(local, sub)).toMatchObject({ user: { id: local } })
+    expect((await sso.browser().signIn(sub)).status).toBe(303)
   })
 
   it('adopts them by the claim of the file too, with rights from the claims until then', async () => {

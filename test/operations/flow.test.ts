@@ -827,6 +827,18 @@ describe('a program', () => {
     with: { program: 'report', args: ['ada'], env: { PASSWORD: { $secret: 'password' } }, ...more },
   })
 
+  it('is refused for an output that it cannot take, and its worker continues', async () => {
+    const number = { node_id: 'number', executor: 'noop', with: { outputs: { n: 5 } }, outputs: { n: '/n' } }
+    const told = { ...report({ stdin: { $from: 'nodes/number/outputs/n' } }), depends_on: ['number'] }
+    const { operation_id } = await p.startOperation({ nodes: [number, told] })
+    await reaches(operation_id, 'blocked')
+    expect((await p.as('vic').get(`/v1/operations/${operation_id}/nodes/report`)).body).toMatchObject({
+      ...{ state: 'failed', error_class: 'refused' },
+      error_message: 'The inputs of the step do not fit: /stdin must be a string. No work has begun.',
+    })
+    await reaches((await p.startOperation({ nodes: [report()] })).operation_id, 'succeeded')
+  }, 90_000)
+
   it('runs with its inputs; its whole log, outputs and files are stored, and no secret', async () => {
     const after = {
       ...report({ args: [{ $from: 'nodes/report/outputs/name' }] }),

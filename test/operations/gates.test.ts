@@ -291,6 +291,20 @@ describe('a gate', () => {
     expect(taken).toMatchObject({ status: 200, body: { status: 'rejected', round: 2 } })
   })
 
+  it('waits no longer for a person whose rejection is not enough by majority', async () => {
+    const { path, operation_id } = await waitingGate({
+      approvals: { quorum: 2, groups: [{ group: 'netops', min: 1 }], reject_rule: 'majority' },
+    })
+    const mine = async () => {
+      const { items } = must(await p.as('eva').get('/v1/gates?for=me&page_size=500'), 200).body
+      return items.some((gate: { operation_id: string }) => gate.operation_id === operation_id)
+    }
+    expect(await mine()).toBe(true)
+    const { body } = await p.as('eva').post(`${path}/reject`, { round: 1, comment: 'not today' })
+    expect(body.status).toBe('waiting')
+    expect(await mine()).toBe(false)
+  })
+
   it('can be bypassed only by holders of both permissions, freshly signed in', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const broken = { ...seen, break_glass: { reason: 'the site is down' } }

@@ -25,11 +25,13 @@ const LOSSES: [string, Partial<Person>, string][] = [
   ['keeps it elsewhere only', { scope: { regionId: 'us1' } }, 'voter_lost_right'],
 ]
 let restore = () => {}
-/** Restores the people after each test. */
+/** Restores the people after each test. Who may decide is asked anew, however long ago the last test asked. */
 const lose = (name: 'eva' | 'both' | 'ivo', how: Partial<Person>) => {
   const before = structuredClone(p.people[name])
   Object.assign(p.people[name], how)
+  p.deps.trust.approvers.drop()
   restore = () => {
+    p.deps.trust.approvers.drop()
     delete p.people[name].disabled
     delete p.people[name].scope
     delete p.people[name].given
@@ -102,6 +104,31 @@ describe('the vote that would complete a quorum', () => {
       expect.stringContaining('The approval of eva no longer counts'),
     )
     expect(must(await approve('both'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('is told to later voters until that person votes again, or two rounds have passed', async () => {
+    const { operation_id, path, approve } = await waiting(alone({ quorum: 3 }))
+    must(await approve('eva'), 200, 202)
+    must(await approve('both'), 200, 202)
+    lose('eva', { roles: ['viewer'] })
+    must(await approve('ada'), 200, 202)
+    const names = async () => {
+      const { brief } = must(await p.as('vic').get(path), 200).body
+      return brief.void_votes.map(({ name }: { name: string }) => name)
+    }
+    const reach = (round: number) =>
+      p.query(`update operations.gates set round = $2 where operation_id = $1`, [operation_id, round])
+    for (const [round, said] of [
+      [2, ['eva']],
+      [3, []],
+      [1, ['eva']],
+    ] as const) {
+      await reach(round)
+      expect(await names()).toEqual(said)
+    }
+    restore()
+    expect(must(await approve('eva'), 200, 202).body.status).toBe('approved')
+    expect(await names()).toEqual([])
   })
 
   it('is refused while identity cannot confirm the other voters, and changes nothing', async () => {
@@ -298,10 +325,8 @@ describe('a delegation', () => {
     async (_what, how) => {
       const o = await delegated({ quorum: 2, groups: [{ group: 'netops', min: 2 }] })
       lose('both', how)
-      p.deps.trust.approvers.drop()
       await refusedAs(o, /both delegated this gate to you, but can no longer decide it/)
       restore()
-      p.deps.trust.approvers.drop()
       must(await o.vote('ivo'), 200, 202)
       lose('both', how)
       expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({

@@ -110,7 +110,8 @@ it('loses no message, repeats few, and keeps steps, quiet hours and dead letters
   const add = async (kind: string, address: string) =>
     must(await by.post(`${NOTIFY}/destinations`, { kind, name: kind, address }), 201).body.destination_id as string
   const paths = ['/slow', '/refuse', '/lose', '/dead', '/later']
-  const ids = await Promise.all(paths.map((path) => add('webhook', `${hooks.url}${path}`)))
+  const ids: string[] = []
+  for (const path of paths) ids.push(await add('webhook', `${hooks.url}${path}`))
   ids.push(await add('email', 'eva@example.org'))
   await p.query(`update operations.notify_destinations set status = 'active'`)
   await p.query(`delete from operations.notify_deliveries`)
@@ -151,7 +152,7 @@ it('loses no message, repeats few, and keeps steps, quiet hours and dead letters
   await begin()
   const open_now = async () => {
     await p.query(
-      `update operations.notify_deliveries set created_at = created_at - interval '25 h' where state = 'queued' and destination_id = $1 and state = 'queued'`,
+      `update operations.notify_deliveries set tried_since = tried_since - interval '25 h' where state = 'queued' and destination_id = $1 and state = 'queued'`,
       [ids[3]],
     )
     return p.query(`select 1 from operations.notify_deliveries where state = 'queued'

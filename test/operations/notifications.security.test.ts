@@ -188,7 +188,7 @@ describe('an account event', () => {
     const states = () => p.query('select state, last_error from operations.notify_deliveries')
     expect(await states()).toEqual([{ state: 'queued', last_error: null }])
     await p.query(
-      `update operations.notify_deliveries set created_at = created_at - interval '25 h', next_at = clock_timestamp()`,
+      `update operations.notify_deliveries set tried_since = tried_since - interval '25 h', next_at = clock_timestamp()`,
     )
     await tell()
     expect(await states()).toEqual([{ state: 'dead', last_error: 'The message could not be made.' }])

@@ -597,7 +597,7 @@ describe('quiet hours', () => {
     await state({})
     const early = await opened()
     await find(p)
-    await state({ quiet })
+    await state({ quiet, digest_s: 3600 })
     await send(p)
     expect(Date.parse((await deliveries())[0].next_at) - Date.now()).toBeGreaterThan(3_000_000)
     await opened()
@@ -605,8 +605,7 @@ describe('quiet hours', () => {
     expect(hooks.calls).toEqual([])
     const urgent = await opened()
     await p.query(`update operations.operations set risk_level = 'high' where operation_id = $1`, [urgent])
-    await notify(p)
-    await due()
+    // The message that was put off until the morning does not hold it back.
     await notify(p)
     // A message that is sent anyway includes the items that were to be sent with it.
     const told = hooks.calls.flatMap(({ body }) => JSON.parse(body).data.items)
@@ -649,7 +648,8 @@ describe('a message that does not arrive', () => {
     expect(new Set(hooks.calls.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
     const [second] = await deliveries()
     expect(Date.parse(second.next_at) - Date.now()).toBeGreaterThan(15_000)
-    await p.query(`update operations.notify_deliveries set created_at = created_at - interval '25 h'`)
+    const aDayLater = `update operations.notify_deliveries set tried_since = tried_since - interval '25 h'`
+    await p.query(aDayLater)
     await due()
     await send(p)
     await due()
@@ -658,6 +658,27 @@ describe('a message that does not arrive', () => {
     expect(must(await p.as(eva).get(`${NOTIFY}/deliveries?state=dead`), 200).body.items).toMatchObject([
       { state: 'dead', attempts: 3, last_error: 'It answered 503.', notices: [{ gate_id: 'go', round: 1 }] },
     ])
+  })
+
+  it('is retried as long if it waited for its digest or for quiet hours before', async () => {
+    await hook()
+    const clock = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
+    await state({})
+    await opened()
+    await find(p)
+    await state({ quiet: { timezone: 'UTC', from: clock(-1), to: clock(0.9) } })
+    await send(p)
+    // Put off, it was not tried.
+    await p.query(
+      `update operations.notify_deliveries set created_at = created_at - interval '25 h', tried_since = tried_since - interval '25 h'`,
+    )
+    await state({ quiet: null })
+    hooks.state.status = 503
+    for (const attempts of [1, 2]) {
+      await due()
+      await send(p)
+      expect((await deliveries())[0]).toMatchObject({ state: 'queued', attempts })
+    }
   })
 
   it('is given up at once if its address or secret was sealed with a key that is gone', async () => {
@@ -709,6 +730,41 @@ describe('a message that does not arrive', () => {
       expect(hooks.calls.filter(({ path }) => path.startsWith('POST /hang')).length).toBeLessThanOrEqual(2)
     } finally {
       hooks.cut()
+      await notifier.stop()
+    }
+  })
+
+  it('follows the one before at once, and so do the people and the accounts that are looked for', async () => {
+    const { deps } = p.running[0] as (typeof p.running)[number]
+    await opened()
+    const id = await hook()
+    await p.query(
+      `insert into operations.notify_deliveries (delivery_id, destination_id, owner, purpose, next_at)
+         select gen_random_uuid(), destination_id, owner, 'test', clock_timestamp()
+         from operations.notify_destinations, generate_series(1, 30) where destination_id = $1`,
+      [id],
+    )
+    await p.query(
+      `insert into operations.notify_rules (owner, rules) select 'user:' || gen_random_uuid(), $1::jsonb from generate_series(1, 150)`,
+      [JSON.stringify(await state({}))],
+    )
+    await p.query(
+      `insert into operations.notify_security (key, user_id, fact)
+         select gen_random_uuid()::text, gen_random_uuid()::text, '{"event": "device.new"}'::jsonb from generate_series(1, 120)`,
+    )
+    const config = { ...deps.config, OPERATIONS__SWEEP__INTERVAL_MS: 3_600_000 }
+    const channels = deps.channels && { ...deps.channels, close: async () => {} }
+    const notifier = startNotifier({ ...deps, config, channels })
+    try {
+      await until(async () => {
+        const [left] = await p.query(
+          `select (select count(*) from operations.notify_deliveries where state = 'queued' and purpose = 'test')
+             + (select count(*) from operations.notify_rules where looked_at is null)
+             + (select count(*) from operations.notify_security) as n`,
+        )
+        return Number(left?.n) === 0
+      })
+    } finally {
       await notifier.stop()
     }
   })
@@ -806,7 +862,7 @@ describe('a message that was given up', () => {
     hooks.state.status = 503
     const operation_id = await opened()
     await notify(p)
-    await p.query(`update operations.notify_deliveries set created_at = created_at - interval '25 h'`)
+    await p.query(`update operations.notify_deliveries set tried_since = tried_since - interval '25 h'`)
     await due()
     await send(p)
     hooks.state.status = 200

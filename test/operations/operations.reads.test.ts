@@ -319,6 +319,17 @@ describe('one operation', () => {
     })
   })
 
+  it('has a graph with the time of each node, even of a month', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    await p.query(
+      `insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key, started_at, ended_at)
+       values ($1, 'before', 1, 1, 1, 'succeeded', 'noop', 'key', now() - interval '720 hours', now())`,
+      [operation_id],
+    )
+    const { body } = must(await p.as('vic').get(`/v1/operations/${operation_id}/graph`), 200)
+    expect(body.nodes).toMatchObject([{ node_id: 'before', ran_ms: 720 * 3_600_000 }, { ran_ms: null }])
+  })
+
   it('has a graph of one moment: a change between two of its statements is in all of them or in none', async () => {
     const { operation_id } = await p.startOperation(gated())
     const path = `/v1/operations/${operation_id}/graph`

@@ -58,6 +58,10 @@ it('a preview comes whole from one output: a gate would show no other', () => {
   for (const preview of parts) expect(faultsOf({ preview })).toMatchObject([{ pointer: '/inputs/preview' }])
   for (const inputs of [from, { ...shown, default: {} }, { $$: { preview: {} } }])
     expect(faultsOf(inputs)).toMatchObject([{ pointer: '/inputs' }])
+  // With the preview, the message to the agent would be refused only after the approval.
+  const [fault] = faultsOf({ list: 'x'.repeat(760_000), preview: from }) ?? []
+  expect(fault).toMatchObject({ pointer: '/inputs', message: expect.stringContaining('750000 bytes') })
+  expect(faultsOf({ list: 'x'.repeat(740_000), preview: from })).toEqual([])
 })
 
 it('a preview comes from an agent: the author of the plan could draw what another executor returns', () => {

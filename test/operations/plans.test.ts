@@ -11,7 +11,7 @@ import { inboxOf } from '../../db/operations/tables/index.ts'
 import { siteFolder } from '../support/site.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { must, type Platform, problem, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Platform, person, problem, type Reply, startPlatform } from './support/platform.ts'
 
 /** A site's additions to the shipped packs: a runbook for each host, and one that needs no host. */
 const SITE_PACK = `
@@ -439,6 +439,42 @@ describe('a preview', () => {
       targets: { [first]: { windows: ['other-day'], freezes: expect.arrayContaining(['season']) } },
     })
     expect(control?.calendar.targets[third]?.windows ?? []).toEqual([])
+  })
+
+  it('keeps conflicts to their kind, and dependents to their number, where its reader may see neither', async () => {
+    const [here, there, behind] = ['here', 'there', 'behind'].map((name) => `${name}-${number}`) as [
+      string,
+      string,
+      string,
+    ]
+    catalog.put('us1', { type_key: 'topology.region' })
+    catalog.put(here, { parent_id: 'eu1', name: here })
+    for (const id of [there, behind]) catalog.put(id, { parent_id: 'us1', name: id })
+    catalog.link({ type_key: 'depends_on', from_id: behind, to_id: here })
+    for (const id of [there, behind])
+      must(await start((await planned({ title: `secret ${id}`, targets: [{ resource_id: id }] })).plan), 202)
+    await planned({ title: 'secret rival', targets: [{ resource_id: there }] })
+    const { plan } = await planned({ targets: [{ resource_id: here }, { resource_id: there }] })
+    const titles = (conflicts: { title: string }[]) => conflicts.map(({ title }) => title)
+    expect(titles(plan.conflicts)).toEqual([`secret ${there}`, `secret ${behind}`, 'secret rival'])
+    expect(plan.impact.dependents).toEqual([behind])
+
+    const local = person('local', ['viewer'], [], { regionId: 'eu1' })
+    Object.assign(p.people, { local })
+    const { conflicts, impact } = must(await p.as(local).get(`/v1/plans/${plan.plan_id}`), 200).body
+    const hidden = { id: '', title: null }
+    expect(conflicts).toEqual([
+      { ...hidden, kind: 'lease', resource_id: there, message: `Another operation holds ${there}.` },
+      {
+        ...{ ...hidden, kind: 'dependent', resource_id: null },
+        message: 'Another operation is changing a resource that depends on a target.',
+      },
+      {
+        ...{ ...hidden, kind: 'plan', resource_id: null },
+        message: 'Another plan is ready and changes some of the same resources.',
+      },
+    ])
+    expect(impact).toMatchObject({ dependents: [], dependents_count: 1 })
   })
 
   it('is judged by the hard, soft and advisory policies of the site', async () => {

@@ -136,6 +136,7 @@ describe('a resumed stream', () => {
     await first.next('operation', ({ data }) => data.operation_id === operation_id)
     const last_event_id = first.lastId() as string
     await first.stop()
+    const open = await listenTo(p, p.people.vic, 'inbox,operations')
     await p.query(
       `insert into operations.relay_state (name, epoch, next, js_last_seq) select 'restored', 1, 1, max(pub_seq) from operations.outbox`,
     )
@@ -143,6 +144,10 @@ describe('a resumed stream', () => {
     const second = await listenTo(p, p.people.vic, 'inbox,operations', { last_event_id })
     await second.next('resync', ({ data }) => data.topic === 'inbox')
     await second.stop()
+    // So is whoever was following all the time, once for each topic.
+    await open.next('resync', ({ data }) => data.topic === 'operations')
+    expect(open.frames.filter(({ event }) => event === 'resync')).toHaveLength(2)
+    await open.stop()
     await p.query(`delete from operations.relay_state where name = 'restored'`)
     await until(async () => (await p.running[0]?.deps.fence())?.lost === null)
   })

@@ -52,9 +52,9 @@ describe('a patch that awaits approval', () => {
 })
 
 describe('a failure that holds an operation', () => {
-  const fail = (operation_id: string, more = '') =>
+  const fail = (operation_id: string, more = '', error = 'remote_error') =>
     p.query(
-      `with n as (update operations.nodes set state = 'failed', error = '{"class": "remote_error", "message": "It says no."}' ${more}
+      `with n as (update operations.nodes set state = 'failed', error = '{"class": "${error}", "message": "It says no."}' ${more}
          where operation_id = $1 and node_id = 'a')
        update operations.operations set failed = 1 where operation_id = $1`,
       [operation_id],
@@ -75,10 +75,28 @@ describe('a failure that holds an operation', () => {
     expect(await waiting('olga', 'all', operation_id)).toMatchObject({ failures: [], patches: [{ reason }] })
   })
 
-  it('excludes failures that the plan tolerates', async () => {
+  it.each(['tolerate', 'skip_dependents'])('excludes failures that the plan passes over: %s', async (on_failure) => {
     const { operation_id } = await p.startOperation(graph)
-    await fail(operation_id, `, spec = spec || '{"on_failure": "tolerate"}'`)
+    await fail(operation_id, `, spec = spec || '{"on_failure": "${on_failure}"}'`)
     expect((await waiting('olga', 'all', operation_id)).failures).toEqual([])
+  })
+
+  it.each([
+    ['a target that is not as planned', 'target_drifted', 'target_drift', 1],
+    ['more failures than the plan allows', 'remote_error', 'failure_budget', 0],
+  ])('includes what pauses it whatever the plan says of one failure: %s', async (_, error, pause_reason, rest) => {
+    const { operation_id } = await p.startOperation(graph)
+    const before = await counts('olga')
+    await fail(operation_id, `, spec = spec || '{"on_failure": "skip_dependents"}'`, error)
+    const control = (set: string) =>
+      p.query(`update operations.operation_control set ${set} where operation_id = $1`, [operation_id])
+    await control(`control = 'pause', pause_reason = '${pause_reason}'`)
+    const row = { node_count: 1, nodes: [{ node_id: 'a', state: 'failed' }], mine: true }
+    expect((await waiting('olga', 'me', operation_id)).failures).toMatchObject([row])
+    expect(await counts('olga')).toEqual({ ...before, failures_mine: before.failures_mine + 1 })
+    // Once it runs on, the failed target still needs a person; failures within a new budget do not.
+    await control(`control = 'run', pause_reason = null`)
+    expect((await waiting('olga', 'all', operation_id)).failures).toHaveLength(rest)
   })
 })
 

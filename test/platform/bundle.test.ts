@@ -57,6 +57,10 @@ it('has no secret of a production installation, wherever the secret is kept and 
     session: {
       AUTH__PROVIDERS__FILE: file('sso/providers.yaml', 'providers: []\n'),
       SIGNALBOX__TELEMETRY__OTLP_URL: `http://u:${plant('the password of the collector')}@c.example:4318`,
+      SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE: file(
+        'otlp',
+        JSON.stringify({ 'x-key': plant('a header for the store') }),
+      ),
       SIGNALBOX__REDIS__SENTINEL_PASSWORD_FILE: file('sentinel', plant('the password of the Sentinels')),
     },
     worker: { WORKER__EXECUTORS__SECRETS_DIR: join(home, 'executors') },
@@ -107,6 +111,13 @@ it('has no secret of a production installation, wherever the secret is kept and 
   for (const [place, [secret]] of Object.entries(loose)) plant(place, secret)
   const lines = [...forms, ...written, docker].map((msg) => JSON.stringify({ time, msg }))
   file('logs/gateway.log', `${lines.join('\n')}\n${JSON.stringify({ time, msg: 'the last line' })}\n${pem}`)
+
+  // A log that is longer than its part in the archive, which begins within a secret.
+  const whole = random(30)
+  const rest = `${plant('the end of a secret at the cut', whole.slice(20))}"}\n`
+  const filler = `${JSON.stringify({ time, msg: '' })}\n`
+  const long = JSON.stringify({ time, msg: 'y'.repeat(5_000_000 - rest.length - filler.length) })
+  file('logs/catalog.log', `{"time":"${time}","msg":"Bearer ${whole.slice(0, 20)}${rest}${long}\n`)
 
   const to = join(home, 'bundle.tgz')
   const { status, text } = await verb('ops', 'support-bundle', '--env', out, '--logs', logs, '--to', to)

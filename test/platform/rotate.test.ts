@@ -172,6 +172,16 @@ describe('a rotation', () => {
     expect(await rotate(home, 'next')).toContain('run the set-up without --rotate first')
   })
 
+  it('keeps each key that may still open a row, also of a backup', async () => {
+    keep('before')
+    const { TOKEN__KEYS__KEK: first } = secretsOf('token')
+    for (const step of ['use', 'next', 'use', 'next'] as const) await setUp(step)
+    const keks = JSON.parse(secretsOf('token').TOKEN__KEYS__KEK ?? '') as string[]
+    expect(keks).toEqual(expect.arrayContaining(JSON.parse(first ?? '') as string[]))
+    expect(keks).toHaveLength(new Set(keks).size)
+    goBack('before')
+  })
+
   it('keeps the certificate of a server that another authority issued, and its key', async () => {
     keep('before')
     const { cert, key } = createAuthority().issue('postgres') // ends tomorrow

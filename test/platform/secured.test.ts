@@ -510,6 +510,12 @@ describe('npm run doctor -- --production', () => {
     ],
     [
       3,
+      'a plain collector elsewhere',
+      'spans and metrics go to the collector in plain text',
+      () => edit('env/identity.env', (text) => `${text}SIGNALBOX__TELEMETRY__OTLP_URL=http://collector:4318\n`),
+    ],
+    [
+      3,
       'a certificate of the public listener that ends tomorrow',
       "the public listener's certificate expires in 0 days",
       certificate(other.issue('gateway'), 'gateway'),

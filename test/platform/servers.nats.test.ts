@@ -10,7 +10,8 @@ import { ensureCertificates } from '../../apps/platform/deploy/certificates.ts'
 import { weakNats } from '../../apps/platform/deploy/doctor/weaknesses.ts'
 import { locateNats } from '../../apps/platform/servers/nats.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
-import { loadLinks } from '../../apps/shared/links.ts'
+import { ensureExecution } from '../../apps/shared/events/execution-stream.ts'
+import { linksOfProcess, loadLinks } from '../../apps/shared/links.ts'
 import { startNatsCluster } from '../cluster/servers.ts'
 import { serverUrl } from '../support/database.ts'
 import { scratchFolder } from '../support/servers.ts'
@@ -53,8 +54,15 @@ it('the doctor names streams that a cluster keeps on one server', async () => {
     const { config } = await streams.streams.info('ONE')
     await streams.streams.update('ONE', { ...config, num_replicas: 3 })
     expect(await told()).toEqual([])
+    // Agents' work, whose stream was made before there were three servers.
+    await ensureExecution(own, '', 'lab')
+    expect(await told()).toEqual([[expect.stringContaining('these streams: EXECUTION'), expect.anything()]])
+    linksOfProcess().nats_replicas = 3
+    await ensureExecution(own, '', 'lab')
+    expect(await told()).toEqual([])
     await own.close()
   } finally {
+    linksOfProcess().nats_replicas = 1
     await Promise.all(nodes.map((node) => node.stop()))
     rmSync(dir, { recursive: true, force: true })
   }

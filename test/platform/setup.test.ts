@@ -247,6 +247,7 @@ describe('the set-up of production', () => {
       'an https origin, such as https://x.example.',
     ],
     [['production', '--out', home, '--origin', ORIGIN, '--temporal', 'a:b:c'], '--temporal is not a URL'],
+    [['production', '--out', home, '--origin', ORIGIN, '--nats', 'tls://a:4222,tls://b:4222'], '--nats takes one name'],
     [['production', '--out', home, '--origin', ORIGIN, '--format', 'helm'], '--format must be files or kubernetes'],
     [
       ['production', '--out', home, '--origin', ORIGIN, '--format', 'kubernetes', '--data', '/srv'],

@@ -31,6 +31,7 @@ const byIdentity = (
   object: string,
   outcome: 'done' | 'denied' = 'done',
   reason: string | null = null,
+  details?: Record<string, unknown>,
 ) =>
   opened.db.transaction((tx) =>
     appendAuditTo(tx, user_events as AuditTable, KEY, {
@@ -39,6 +40,7 @@ const byIdentity = (
       object,
       outcome,
       reason: reason ?? null,
+      details,
     }),
   )
 const bySession = (action: string, details?: object, outcome = 'done') => {
@@ -141,6 +143,22 @@ describe('a security event of an account', () => {
     expect(await told()).toEqual(['administrators break_glass.used', 'administrators spray.suspected'])
     const { rows } = await opened.pool.query(`select fact->>'about' as about from operations.notify_security`)
     expect(rows.map(({ about }) => about).sort()).toEqual(['192.0.2.0/24', 'ida'])
+  })
+
+  it('covers a change that waits for a second administrator, and for its person a reset', async () => {
+    const request = (kind: string, details: object, outcome: 'done' | 'denied' = 'done') =>
+      byIdentity('change.requested', 'change:1', outcome, kind, { ...details })
+    await request('user.recover', { subject: 'olga', resets: 'olga-id' })
+    await request('grant.create', { subject: 'netops' })
+    await request('user.reset', { subject: 'olga', resets: 'olga-id' }, 'denied')
+    await follow()
+    const { rows } = await opened.pool.query('select user_id, fact from operations.notify_security')
+    const said = rows.map(({ user_id, fact }) => [user_id, fact.event, fact.about].join(' ').trim())
+    expect(said.sort()).toEqual([
+      'administrators change.waiting grant.create: netops',
+      'administrators change.waiting user.recover: olga',
+      'olga-id account.reset_requested',
+    ])
   })
 
   it('excludes refusals, and events without an account', async () => {

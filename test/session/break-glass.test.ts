@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadIdentityConfig } from '../../apps/identity/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
+import { external_identities, users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { codeAt } from '../support/totp.ts'
 import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
@@ -116,17 +118,93 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     const adam = (await signIn('adam', PASSWORD, sso.gateway.url)).body.access_token
     const ask = (path: string, body = {}) =>
       send(`${sso.gateway.url}/api/v1/admin/users${path}`, { method: 'POST', body, headers: keyed(adam) })
-    const { config } = sso.identity_deps
-    const open = { ...config }
-    Object.assign(config, loadIdentityConfig({ ...sso.vars, ...CLOSED } as NodeJS.ProcessEnv))
+    const open = close()
     expect(await ask(`/${id}/recovery`)).toMatchObject(REFUSED)
     expect(await ask(`/${id}/enrolment-token`)).toMatchObject(REFUSED)
     expect(await ask('', { username: 'yan' })).toMatchObject(REFUSED)
     expect((await ask('', { username: 'Ida' })).status).not.toBe(403)
-    Object.assign(config, open)
+    open()
     expect(
       (await send(`${sso.gateway.url}/api/v1/users/me/passkeys`, { headers: bearer(zoe) })).body.items,
     ).toHaveLength(1)
+  })
+
+  /** A local account with a passkey, and the link to a provider that it made before its password was closed. */
+  const linked = async (username: string) => {
+    const { id } = await sso.addUser(username)
+    const identity = { provider: 'corp', subject: `s-${username}`, user_id: id }
+    await sso.identity_deps.db.insert(external_identities).values(identity)
+    const headers = keyed((await signIn(username, PASSWORD, sso.gateway.url)).body.access_token)
+    const key = createAuthenticator(SITE)
+    const challenge = async () => String((await send(`${url}/v1/token/passkey-options`, { body: {} })).body.challenge)
+    const body = { name: 'phone', attestation: key.attest(await challenge(), id) }
+    expect((await send(`${sso.gateway.url}/api/v1/users/me/passkeys`, { body, headers })).status).toBe(201)
+    return { id, byKey: async () => token({ grant_type: 'passkey', assertion: key.assert(await challenge()) }) }
+  }
+  const close = (more = {}) => {
+    const { config } = sso.identity_deps
+    const open = { ...config }
+    Object.assign(config, loadIdentityConfig({ ...sso.vars, ...CLOSED, ...more } as NodeJS.ProcessEnv))
+    return () => Object.assign(config, open)
+  }
+
+  it('lets a passkey of a linked account rest on the sign-ins through its provider, which knows who has left', async () => {
+    const { id, byKey } = await linked('lin')
+    const { db } = sso.identity_deps
+    const proved = (seconds: number) =>
+      db
+        .update(external_identities)
+        .set({ proved_at: new Date(Date.now() - seconds * 1000).toISOString() })
+        .where(eq(external_identities.user_id, id))
+    await proved(43_200)
+    expect((await byKey()).status).toBe(200)
+    const open = close()
+    try {
+      const refused = { status: 403, body: { code: 'provider_required' } }
+      expect(await byKey()).toMatchObject(refused)
+      sso.configure({ scim: { machine: 'machine:dir' } })
+      expect(await byKey()).toMatchObject(refused)
+      await proved(43_100)
+      const { body } = await byKey()
+      const listed = await send(`${url}/api/v1/sessions`, { headers: bearer(body.access_token) })
+      const [own] = (listed.body.items as Record<string, string>[]).filter(({ current }) => current)
+      expect(Date.parse(own?.expires_at ?? '') - Date.parse(own?.created_at ?? '')).toBeLessThanOrEqual(100_000)
+      await proved(43_200)
+      // The last sign-in through any of them counts.
+      await db.insert(external_identities).values({ provider: 'gone', subject: 'x', user_id: id })
+      expect(await byKey()).toMatchObject(refused)
+      await proved(0)
+      expect((await byKey()).status).toBe(200)
+      await proved(43_200)
+      open()
+      const named = close({ AUTH__LOCAL__USERS: '["Lin"]' })
+      expect((await byKey()).status).toBe(200)
+      named()
+    } finally {
+      open()
+      sso.configure()
+    }
+  })
+
+  it('ends only the factors of a linked account that is recovered: its person signs in through the provider', async () => {
+    const { id, byKey } = await linked('lou')
+    if ((await signIn('adam', PASSWORD, sso.gateway.url)).status !== 200) await sso.addUser('adam', ['admin'])
+    const adam = (await signIn('adam', PASSWORD, sso.gateway.url)).body.access_token
+    const ask = (path: string) =>
+      send(`${sso.gateway.url}/api/v1/admin/users/${id}/${path}`, { method: 'POST', body: {}, headers: keyed(adam) })
+    const open = close()
+    try {
+      expect(await ask('enrolment-token')).toMatchObject({ status: 409, body: { code: 'provider_account' } })
+      expect(await ask('recovery')).toMatchObject({ status: 200, body: { user: { username: 'lou' } } })
+      expect((await byKey()).status).toBe(403)
+      const kept = await send(`${sso.gateway.url}/api/v1/admin/users/${id}/identities`, { headers: bearer(adam) })
+      expect(kept.body.items).toMatchObject([{ provider: 'corp', subject: 's-lou' }])
+    } finally {
+      open()
+    }
+    expect((await sso.identity_deps.db.select().from(users).where(eq(users.id, id)))[0]).toMatchObject({
+      ...{ recovering: false, provider: null },
+    })
   })
 
   it('is shown on the sign-in page, and leaves the provider’s button unchanged', async () => {

@@ -20,13 +20,14 @@ import { bearerOf, type Sso, startSso } from './support/sso.ts'
 const NEW_PASSWORD = 'Winter-Otter-88-Lantern'
 const SITE = { origin: ORIGIN, rp_id: 'console.test' }
 let auth: Sso
+let relay: Awaited<ReturnType<Sso['addRelay']>>
 let url: string
 let [ada, carl]: { id: string; access: string }[] = []
 
 beforeAll(async () => {
   auth = await startSso({}, { SESSION__SECOND_FACTOR__ROLES: '["approver"]' })
   url = auth.gateway.url
-  await auth.addRelay()
+  relay = await auth.addRelay()
   const admin = async (username: string) => {
     const { id } = await auth.addUser(username, ['admin'])
     return { id, access: String((await signIn(username)).body.access_token) }
@@ -48,6 +49,8 @@ const add = async (access: unknown, key: Authenticator, id: string) =>
   post('/users/me/passkeys', access, { name: 'phone', attestation: key.attest(await challenge(), id) })
 const byPasskey = async (key: Authenticator) =>
   token({ grant_type: 'passkey', assertion: key.assert(await challenge()) })
+const reauth = (access: unknown) =>
+  send(`${url}/v1/token/reauth`, { body: { password: PASSWORD }, headers: keyed(access) })
 const me = (access: unknown) => send(`${url}/api/v1/users/me`, { headers: bearer(access) })
 
 /** A person whose role requires a passkey, and who has one. */
@@ -148,8 +151,8 @@ describe('a person who lost every passkey', () => {
     })
     const id = await request(eva.id)
     expect((await me(eva.access)).status).toBe(200)
-    expect((await confirm(id)).status).toBe(200)
-    await until(async () => (await me(eva.access)).status === 401, { what: 'the session to end' })
+    expect(await confirm(id)).toMatchObject({ status: 200, body: { sessions: 'revoked' } })
+    expect((await me(eva.access)).status).toBe(401)
     expect((await token({ grant_type: 'refresh_token', refresh_token: eva.refresh_token })).status).toBe(401)
     expect(await byPasskey(eva.key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
     expect(await signIn(eva.username)).toMatchObject(NOBODY)
@@ -377,5 +380,19 @@ describe('a renewed account', () => {
     expect((await enrol(await linkOf(id))).status).toBe(204)
     expect(await byPasskey(eva.key)).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
     expect(await auth.identity_deps.db.select().from(passkeys).where(eq(passkeys.user_id, eva.id))).toEqual([])
+  })
+})
+
+describe('while the relay is away', () => {
+  it('an account in recovery proves no password and makes no request, and the answer says that its sessions still end', async () => {
+    const eva = await person(['admin'])
+    const id = await request(eva.id)
+    await relay.stop()
+    expect(await confirm(id)).toMatchObject({ status: 200, body: { sessions: 'pending' } })
+    expect((await reauth(eva.access)).status).toBe(401)
+    await until(
+      async () => (await post('/admin/groups', eva.access, { group_key: 'late', name: 'x' })).status === 401,
+      { what: 'the caches of its rights to end' },
+    )
   })
 })

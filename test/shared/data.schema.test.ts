@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
 import { SignalBody } from '../../apps/shared/contracts/engine/signals.ts'
+import { NewCredential, NewMachine } from '../../apps/shared/contracts/identity/machines.ts'
+import { NewUser } from '../../apps/shared/contracts/identity/users.ts'
 import { ProposeBody } from '../../apps/shared/contracts/operations/patches.ts'
 import { When } from '../../apps/shared/contracts/operations/schedules.ts'
 import { compileSchema, schemaFault } from '../../apps/shared/data/json-schema.ts'
@@ -47,6 +49,15 @@ it.each([
 ])('names the faults of the kind that a value is meant to be: %#', (schema, value, pointers) => {
   const named = compileSchema(schema)(value).map(({ pointer }) => pointer)
   expect(named.sort()).toEqual(pointers)
+})
+
+it.each([
+  [NewMachine, { name: 'Foo', owners: [] }, /^must be 1 to 50 small letters/],
+  [NewUser, { username: 'a b' }, /^must be letters, digits/],
+  [NewCredential, { networks: ['203.0.113.0'] }, /^must be a network such as/],
+])('a name that does not fit is told so in words: %#', (schema, value, words) => {
+  const [fault] = compileSchema(schema)(value).filter(({ code }) => code === 'pattern')
+  expect(fault?.message).toMatch(words)
 })
 
 const kind = (name: string) => ({

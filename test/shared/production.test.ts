@@ -188,6 +188,8 @@ describe('the production profile', () => {
     ['REDIS__URL', 'rediss://:hunter2@redis', 'names no account'],
     ['NATS__URL', 'nats://u:hunter2@nats:4222', 'write tls://'],
     ['NATS__URL', 'tls://nats:4222', 'names no account'],
+    ['NATS__URL', 'tls://u:hunter2@n1:4222,tls://u:hunter2@n2:4222', 'one name that leads to each of them'],
+    ['DATABASE__URL', 'postgres://u:hunter2@db1,db2/x?sslmode=verify-full', 'one name that leads to each of them'],
     ['TEMPORAL__ADDRESS', 'localhost:7233', 'write tls://'],
   ])('refuses a plain %s: %s', (setting, value, remedy) => {
     const load = (more: object = {}) => loadRelayConfig({ ...production(), [`RELAY__${setting}`]: value, ...more })

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { beginSpan, startTracing } from '../../apps/shared/tracing.ts'
+import { createAuthority } from '../support/certificates.ts'
 
 it('an error is logged with its message and its cause, under the names err and error', () => {
   const program = `
@@ -18,4 +26,38 @@ it('an error is logged with its message and its cause, under the names err and e
   expect(sdk.error).toMatchObject({ type: 'Error', message: 'no operation: the row is gone' })
   expect(ours.err).toEqual(sdk.error)
   expect(words.error).toBe('words alone')
+})
+
+it('spans go by TLS to a collector of our authority, with the headers that it asks for', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'signalbox-collector-'))
+  const { ca, issue } = createAuthority()
+  const asked: unknown[] = []
+  const server = createServer(issue('localhost'), (req, res) => {
+    asked.push([req.url, req.headers['x-key']])
+    req.resume().on('end', () => res.end('{}'))
+  }).listen(0)
+  await once(server, 'listening')
+  const write = (name: string, text: string) => {
+    writeFileSync(join(dir, name), text)
+    return join(dir, name)
+  }
+  const env = {
+    SIGNALBOX__TELEMETRY__OTLP_URL: `https://localhost:${(server.address() as AddressInfo).port}/`,
+    SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE: write('headers', '{"x-key":"secret"}'),
+    SIGNALBOX__TLS__CA_FILE: write('ca.pem', ca),
+  }
+  try {
+    const end = await startTracing('test', env)
+    beginSpan('one', undefined)?.end()
+    await end()
+    expect(asked).toEqual([['/v1/traces', 'secret']])
+    write('headers', 'secret')
+    await expect(startTracing('test', env)).rejects.toThrow(
+      /OTLP_HEADERS_FILE names a file that is no JSON object: \/\S+$/,
+    )
+  } finally {
+    server.closeAllConnections()
+    server.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
 })

@@ -288,6 +288,31 @@ describe('rotation', () => {
   })
 })
 
+describe('the key that seals signing keys', () => {
+  it('seals anew, at the start, what an older one sealed, so that a leaked one opens nothing', async () => {
+    // No rotation of the signing keys is due.
+    await db.update(keys).set({ activated_at: now.toISOString() }).where(eq(keys.status, 'active'))
+    const old = config.TOKEN__KEYS__KEK
+    const [fresh, first] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
+    const sealedBy = async () =>
+      new Set((await db.select().from(keys)).filter(({ private_key }) => private_key).map(({ kek_id }) => kek_id))
+    const start = async (...keks: string[]) =>
+      (await createDeps({ ...config, TOKEN__KEYS__KEK: JSON.stringify(keks) }, { clock })).close()
+    const before = await sealedBy()
+    await start(fresh, first, old)
+    expect([...(await sealedBy())].filter((id) => before.has(id))).toEqual([])
+    await start(fresh)
+    await start(old, fresh)
+    expect(await sealedBy()).toEqual(before)
+  })
+  it('leaves what no key of the setting opens as it is, and names the missing key', async () => {
+    const [row] = await db.select().from(keys).where(eq(keys.status, 'active'))
+    const other = { ...config, TOKEN__KEYS__KEK: randomBytes(32).toString('base64') }
+    await expect(createDeps(other, { clock })).rejects.toThrow(`the key ${row?.kek_id}, which no setting holds`)
+    expect(await db.select().from(keys).where(eq(keys.status, 'active'))).toEqual([row])
+  })
+})
+
 describe('kill-key', () => {
   it('ends the key and all its tokens; the next one takes over; verifiers are informed once', async () => {
     await deps.keyring.refresh()

@@ -115,10 +115,8 @@ const waiting = (look_after_s: number): ExecutorResult => ({
 /** The row precedes the message, so that an agent that answers at once finds its token known. */
 const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext, known?: Execution) => {
   const { operation_id, node_id, attempt, generation, fence, key, pool, timeouts } = context
-  const { job, inputs = {}, labels: asked } = context.with
+  const { job, inputs = {} } = context.with
   const { secrets } = context
-  if (typeof job !== 'string' || !isObject(inputs) || !isObject(asked ?? {}))
-    return failed('refused', '"job" must be a text; "inputs" and "labels" must be objects.')
   const labels = labelsOf(context)
   const door = policy.agentsOf(pool)
   if (!door) return failed('refused', `The pool "${pool}" has no agents.`)

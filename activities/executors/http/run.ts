@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from 'undici'
 import { retryAfterMs } from '../../../apps/shared/contracts/client/problem.ts'
-import { isObject, readPointer } from '../../../apps/shared/data/pointer.ts'
-import { CelError, compileCel, compileCondition } from '../../../apps/shared/expressions/cel.ts'
+import { readPointer } from '../../../apps/shared/data/pointer.ts'
+import { CelError, compileCel } from '../../../apps/shared/expressions/cel.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
 import { createAgents } from './pools.ts'
@@ -31,44 +31,13 @@ export const createHttp = (policy: ExecutorPolicy): Executor => {
     name: 'http',
     run: async (context) => {
       try {
-        const values = context.with as With
-        const refused = context.resume ? undefined : refuseMalformed(values)
-        return refused ?? (await run(context, values, agentOf(context.pool)))
+        return await run(context, context.with as With, agentOf(context.pool))
       } catch (error) {
         if (error instanceof CelError) return failed('expression_error', error.message)
         throw error
       }
     },
   }
-}
-
-/** Inputs may come from another node's outputs. A request is sent only if its answer can be judged and reported. */
-const refuseMalformed = ({ request, poll, expect, fail_if, reason, artifacts }: With): ExecutorResult | undefined => {
-  const hasTexts = (value: unknown, ...names: string[]) =>
-    isObject(value) && names.every((name) => typeof value[name] === 'string')
-  const isText = (value: unknown) => value === undefined || typeof value === 'string'
-  const lasts = (seconds: unknown) => Number.isFinite(seconds) && Number(seconds) >= 1
-  const polls = (value: unknown) =>
-    isObject(value) &&
-    hasTexts(value.request, 'method', 'url') &&
-    hasTexts(value, 'until') &&
-    isText(value.fail_if) &&
-    lasts(value.interval_s) &&
-    lasts(value.timeout_s)
-  const isArtifact = (value: unknown) => hasTexts(value, 'name', 'kind', 'media_type', 'pointer')
-  const valid = {
-    request: hasTexts(request, 'method', 'url'),
-    expect: isText(expect),
-    fail_if: isText(fail_if),
-    reason: isText(reason),
-    poll: poll === undefined || polls(poll),
-    artifacts: artifacts === undefined || (Array.isArray(artifacts) && artifacts.every(isArtifact)),
-  }
-  const wrong = Object.entries(valid).find(([, is_valid]) => !is_valid)
-  if (wrong) return failed('refused', `The inputs have no valid ${wrong[0]}. No request was sent.`)
-  for (const source of [expect, fail_if, poll?.until, poll?.fail_if])
-    if (source !== undefined) compileCondition(source, ['response'])
-  return undefined
 }
 
 const run = async (context: ExecutorContext, values: With, agent: Agent): Promise<ExecutorResult> => {

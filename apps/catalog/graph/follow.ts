@@ -40,7 +40,7 @@ type Following = Growth & {
 /**
  * The graph of this process (catalog.md 10): a worker loads it, then the catalog's own log feeds it in `pub_seq` order.
  * It is warm once it has reached the end of the log. To fold in the overlay, it loads a new graph beside the current
- * one and swaps them.
+ * one and swaps them, also when Postgres runs anew: another run may be an older copy of the database.
  */
 export const createGraph = (options: GraphOptions) => {
   const { db, url, registry, telemetry, enabled, poll_ms, batch, compact_at, compare_ms } = options
@@ -126,6 +126,7 @@ const turn = async (following: Following, gauges: Gauges): Promise<void> => {
     const asked = performance.now()
     const state = await readLogState(source.db, GRAPH, live.watermark)
     following.paused = state.paused
+    following.run = state.run
     const follows = state.paused || (await keepsUp(following, live, state.unfolded_ms !== 0))
     following.behind_ms = Math.max(state.unnumbered_ms, state.paused || !follows ? state.unfolded_ms : 0)
     following.seen_at = asked

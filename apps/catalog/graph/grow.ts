@@ -1,4 +1,4 @@
-import { lastLogId, numberedTo } from '../../../db/catalog/relationships/graph-events.ts'
+import { lastLogId, numberedTo, readRun } from '../../../db/catalog/relationships/graph-events.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import { type Compared, compareStores } from './compare.ts'
 import { catchUp, loadArrays, type Source } from './feed.ts'
@@ -10,13 +10,16 @@ const MAX_FAILURES = 3
 /** The result of a comparison, and the position in the log at which it ran. */
 export type Proven = Compared & { pub_seq: string }
 
+/** A graph, and the run of the database in which its load began. */
+type Loaded = Store & { readonly run: string | undefined }
+
 /** A newly loaded graph for comparison with the current one. */
 export type Trial = {
   /** Replaces the current graph afterwards. */
   swap: boolean
   done: (found: Proven) => void
   failed: (error: unknown) => void
-  store?: Store
+  store?: Loaded
   /** The last log row that it may already contain. */
   log_id?: string
 }
@@ -30,8 +33,10 @@ export type Growth = {
   readonly differed: (count: number) => void
   /** Changes in the overlay at which the arrays are rebuilt. */
   readonly compact_at: number
-  live?: Store | undefined
-  next?: Store | undefined
+  live?: Loaded | undefined
+  next?: Loaded | undefined
+  /** The run of the database, as last read. */
+  run?: string | undefined
   loading?: Promise<void> | undefined
   trial?: Trial | undefined
   /** Consecutive turns in which the current graph could not apply the next event. */
@@ -42,10 +47,11 @@ export type Growth = {
   count_ms: number
 }
 
-const load = async (growth: Growth): Promise<Store> => {
+const load = async (growth: Growth): Promise<Loaded> => {
   const { source, url } = growth
   const started = performance.now()
-  const store = createStore(await loadArrays(url, source.signal))
+  const run = await readRun(source.db)
+  const store = Object.assign(createStore(await loadArrays(url, source.signal)), { run })
   const loaded = performance.now()
   await store.countPlaces(source.registry.types)
   growth.count_ms = performance.now() - loaded
@@ -60,9 +66,12 @@ export const grow = async (growth: Growth): Promise<boolean> => {
   const before = growth.live
   if (growth.next) await swapIn(growth, growth.next)
   const { live, trial } = growth
+  // It may hold what the database has lost, at a position that the log has not reached again.
+  const astray = live !== undefined && live.run !== growth.run
   // While the current graph does not follow the log, there is no position to compare at: it is rebuilt first.
-  if (trial && live && growth.failures === 0) await compareWith(growth, trial, live)
-  const spent = growth.failures >= MAX_FAILURES || (!growth.trial && live && live.figures().changed > compact_at)
+  if (trial && live && !astray && growth.failures === 0) await compareWith(growth, trial, live)
+  const spent =
+    astray || growth.failures >= MAX_FAILURES || (!growth.trial && live && live.figures().changed > compact_at)
   if (!growth.loading && !growth.next && (!live || spent)) {
     const fill = async () => {
       growth.next = await load(growth)
@@ -80,10 +89,12 @@ const loaded = (growth: Growth): void => {
 }
 
 /** The loaded graph replaces the current one as soon as it has caught up. */
-const swapIn = async (growth: Growth, fresh: Store): Promise<void> => {
+const swapIn = async (growth: Growth, fresh: Loaded): Promise<void> => {
   growth.next = undefined
+  growth.run ??= fresh.run
+  if (fresh.run !== growth.run) return
   await catchUp(growth.source, fresh)
-  if (growth.live && BigInt(fresh.watermark) < BigInt(growth.live.watermark)) {
+  if (growth.live && growth.live.run === fresh.run && BigInt(fresh.watermark) < BigInt(growth.live.watermark)) {
     growth.next = fresh
     return
   }

@@ -1,31 +1,25 @@
-import { statementsOf } from '../../../db/catalog/held/edges.ts'
 import { heldOf } from '../../../db/catalog/held/rows.ts'
-import { getResource, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
+import { getResource } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { RelationshipChange } from '../../shared/contracts/catalog/relationships.ts'
 import type { ImportItem, ImportOutcome, ImportRequest, ImportResult } from '../../shared/contracts/imports/imports.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
-import { AppError, wrongAt } from '../../shared/errors.ts'
+import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
-import { asObject, type Causing, readAccess, type Write } from '../command/request.ts'
+import { asObject, type Causing, type Write } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { JsonObject } from '../document/pointers.ts'
-import { visibleOf } from '../read/access.ts'
 import { documentOf } from '../read/documents.ts'
-import { statedBy } from '../relationships/edges.ts'
 import { insertNew, isInto, refuseForeignPlace, twinExists, twinOf } from '../resources/create.ts'
 import { lockResource, lockToWrite } from '../resources/lock.ts'
-import type { Change } from '../resources/versions.ts'
 import { applyChange } from '../resources/write.ts'
-import { owns, refuseOwned, unstated } from '../rules/field-owners.ts'
-import { checkNotes, type Notes } from '../rules/notes.ts'
+import { refuseOwned } from '../rules/field-owners.ts'
+import { edgesOf, moved, parentOf, superfluous } from './edges.ts'
+import { changeOf, managerOf } from './fields.ts'
 import { differences } from './results.ts'
 
 /** Imports one item: created, changed, unchanged or refused. */
-
-/** Importers set it on resources that their source no longer names; an item that reappears loses it. */
-const MISSING_LABEL = 'signalbox/import-missing'
 
 export type Taking = {
   deps: CatalogDeps
@@ -76,39 +70,6 @@ const settleOpen = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Set
 const settleEnded = async (tx: Tx, taking: Taking, item: ImportItem, resource_id: string): Promise<Settled> => {
   const { provided_capabilities: _, ...rest } = item
   return { ...(await change(tx, taking, rest, { resource_id, adopted: false, edges: [] })), missing: [] }
-}
-
-const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: ReadonlyMap<string, string>) => {
-  if (parent_external_id === undefined) return parent_id
-  if (parent_id !== undefined)
-    throw wrongAt('/parent_id', 'cannot be combined with parent_external_id', {
-      detail: 'An item names its container by parent_id or by parent_external_id, not by both.',
-    })
-  const found = known.get(parent_external_id)
-  if (found !== undefined) return found
-  throw new AppError('validation_error', 'target_not_found', `${parent_external_id} has not been imported.`, {
-    violations: [{ pointer: '/parent_external_id', code: 'target_not_found', message: 'names no imported resource' }],
-    hint: 'Put containers before what they contain.',
-  })
-}
-
-export const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<string, string>) => {
-  const found: RelationshipChange[] = []
-  const missing: string[] = []
-  for (const [index, edge] of relationships.entries()) {
-    const { target_external_id, target_id, type_key, direction, properties } = edge
-    const target = target_external_id === undefined ? target_id : known.get(target_external_id)
-    if (target === undefined) missing.push(`/relationships/${index}`)
-    else
-      found.push({
-        op: 'add',
-        type_key,
-        target_id: target,
-        ...(direction && { direction }),
-        ...(properties && { properties }),
-      })
-  }
-  return { found, missing }
 }
 
 /**
@@ -225,101 +186,3 @@ const typeChanged = (row: ResourceRow, is: string, wanted: string) =>
       hint: 'A resource keeps its type: retire it, or map the kind to its current type.',
     },
   )
-
-/** The containment change if the source names another container. */
-const moved = async (tx: Tx, resource_id: string, parent_id: string | undefined): Promise<RelationshipChange[]> => {
-  const row = await getResource(tx, resource_id)
-  if (!row || parent_id === undefined || row.parent_id === parent_id) return []
-  const into = { op: 'add' as const, type_key: 'contained_in', target_id: parent_id }
-  return row.parent_id === null ? [into] : [{ op: 'remove', type_key: 'contained_in', target_id: row.parent_id }, into]
-}
-
-/**
- * Edges that an item no longer lists, of complete types, stated by this source or, if asked, by no known manager. An edge
- * that others state too stays theirs; one to a resource that the caller may not see stays, unnamed.
- */
-const superfluous = async (
-  tx: Tx,
-  { deps, request, write, known }: Taking,
-  resource_id: string,
-  { relationships = [] }: ImportItem,
-): Promise<RelationshipChange[]> => {
-  const { types } = deps.registry
-  if (!readsEdges(request)) return []
-  const { complete_relationships, unowned_relationships, complete_relationship_types = [] } = request.options ?? {}
-  const nameOf = (type_key: string, end: 'src' | 'dst', target_id: string | undefined) =>
-    `${type_key} ${types.relationship(type_key)?.symmetric ? '' : end} ${target_id}`
-  const listed = new Set(
-    relationships.map(({ type_key, direction, target_id, target_external_id = '' }) =>
-      nameOf(type_key, direction === 'in' ? 'dst' : 'src', target_id ?? known.get(target_external_id)),
-    ),
-  )
-  const edges = heldOf(tx).edgesOf(resource_id)
-  const peerOf = ({ edge, end }: (typeof edges)[number]) => (end === 'src' ? edge.dst : edge.src)
-  const peers = await getResourcesByRid(tx, edges.map(peerOf))
-  const seen = await visibleOf(tx, types, readAccess(deps, write.caller), peers)
-  return edges.flatMap((one) => {
-    const { edge, end, peer_id: target_id } = one
-    const { type_key = '', containment } = types.relationshipById(edge.reltype_id) ?? {}
-    const [statement, statements] = [statedBy(managerOf(request), end), statementsOf(edge)]
-    const own = complete_relationships && statements.includes(statement)
-    const unowned = unowned_relationships && statements.length === 0
-    const free = end === 'src' && (unowned || complete_relationship_types.includes(type_key))
-    if (containment || listed.has(nameOf(type_key, end, target_id)) || !(own || free) || !seen.has(peerOf(one)))
-      return []
-    if (!free && statements.length > 1) {
-      heldOf(tx).edges.leave(edge, statement)
-      return []
-    }
-    return [{ op: 'remove' as const, type_key, target_id, ...(end === 'dst' && { direction: 'in' as const }) }]
-  })
-}
-
-/** Whether every existing edge of an item is needed. */
-export const readsEdges = ({ options = {} }: Pick<ImportRequest, 'options'>): boolean =>
-  options.complete_relationships === true ||
-  options.unowned_relationships === true ||
-  (options.complete_relationship_types ?? []).length > 0
-
-/** The name under which a source owns fields. */
-export const managerOf = ({ source }: Pick<ImportRequest, 'source'>): string => `import:${source.name}`
-
-const changeOf = (row: ResourceRow, item: ImportItem, request: ImportRequest): Change => {
-  const { labels: had, annotations: noted, desired_state: wanted } = row
-  const before = { labels: had, annotations: noted, desired_state: wanted } as JsonObject
-  const stated = asObject({
-    labels: item.labels ?? {},
-    annotations: item.annotations ?? {},
-    desired_state: item.desired_state ?? {},
-  })
-  const manager = managerOf(request)
-  const complete = request.options?.complete_fields === true
-  const gone = complete ? unstated(row.field_owners, manager, before, stated) : {}
-  const kept = asObject(mergePatch(before, gone))
-  const { [MISSING_LABEL]: _, ...labels } = { ...asObject(kept.labels), ...item.labels } as Record<string, string>
-  /** Whether the source has set this field before and no longer names it. */
-  const resets = (field: 'owner' | 'display_name') => complete && owns(row.field_owners, `/${field}`, manager)
-  const notes: Partial<Notes> = {
-    labels,
-    annotations: { ...asObject(kept.annotations), ...item.annotations } as Record<string, string>,
-    ...(item.owner !== undefined ? { owner: item.owner } : resets('owner') && { owner: null }),
-    ...displayed(row, item, resets('display_name')),
-  }
-  checkNotes(notes)
-  return {
-    ...notes,
-    ...((item.desired_state || gone.desired_state) && {
-      desired_state: asObject(mergePatch(kept.desired_state, item.desired_state ?? {})),
-    }),
-    ...(item.observed_state && { observed_state: asObject(mergePatch(row.observed_state, item.observed_state)) }),
-    ...(item.lifecycle_status !== undefined && { lifecycle_status: item.lifecycle_status }),
-    ...(item.provided_capabilities && { capability_changes: item.provided_capabilities }),
-  }
-}
-
-/** A name is permanent (catalog.md 1): a new one in the source becomes the display name, until the old one is back. */
-const displayed = (row: ResourceRow, { name, display_name }: ImportItem, resets: boolean): Partial<Notes> => {
-  if (display_name !== undefined) return { display_name }
-  if (name !== row.name.normalize('NFC')) return { display_name: name }
-  return resets && row.display_name.normalize('NFC') !== name ? { display_name: row.name } : {}
-}

@@ -15,7 +15,9 @@ import { isTerminal } from '../document/lifecycle.ts'
 import { refusedAs } from '../document/names.ts'
 import { isInto } from '../resources/create.ts'
 import { composed } from '../rules/notes.ts'
-import { edgesOf, managerOf, readsEdges, settle, type Taking } from './item.ts'
+import { edgesOf, readsEdges } from './edges.ts'
+import { managerOf } from './fields.ts'
+import { settle, type Taking } from './item.ts'
 import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from './results.ts'
 
 /**

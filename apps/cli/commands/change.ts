@@ -1,12 +1,19 @@
 import type { Static } from 'typebox'
-import type { ChangeView, EnrolmentHalf, Pending as PendingReply } from '../../shared/contracts/identity/changes.ts'
-import { type Command, type Context, wholeId } from '../command.ts'
+import { factLines } from '../../shared/contracts/identity/change-facts.ts'
+import type {
+  ChangeView,
+  DecidedChange,
+  EnrolmentHalf,
+  Pending as PendingReply,
+} from '../../shared/contracts/identity/changes.ts'
+import { type Command, type Context, isWholeId, wholeId } from '../command.ts'
 import { missing } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
 
 export type Pending = Static<typeof PendingReply>
 type Change = ChangeView
+type Decided = Static<typeof DecidedChange>
 type Half = Static<typeof EnrolmentHalf>
 
 const PATH = '/api/v1/admin/changes'
@@ -37,17 +44,25 @@ export const tellControl = async ({ api, out }: Context): Promise<void> => {
 /** The effect of a change, in one line. */
 const sentence = ({ kind, subject, request }: Change): string => {
   const roles = subject.gives.join(', ') || 'no role'
-  const scope = Object.values(request.scope ?? {}).join(' ')
   const words: Record<string, string> = {
     'user.create': `new account ${subject.name} with ${roles}`,
     'user.enable': `enable ${subject.name}, who has ${roles}`,
     'user.reset': `new enrolment link for ${subject.name}, who has ${roles}`,
     'user.recover': `recovery of ${subject.name}, who has ${roles}: ends all sessions and credentials`,
-    'grant.create': `${roles} for ${subject.name}${scope && ` in ${scope}`}${subject.members.length > 0 ? ` and its ${subject.members.length} members` : ''}`,
+    'grant.create': `${roles} for ${subject.name}${subject.members.length > 0 ? ` and its ${subject.members.length} members` : ''}`,
     'machine.credential': `new credential (${request.kind}) for ${subject.name}, which has ${roles}`,
     'member.add': `${subject.name} into ${request.group_key}, which gives ${roles}`,
   }
   return words[kind] ?? kind
+}
+
+type People = Map<string, string>
+/** Who requested these changes, by name. */
+const requestersOf = async ({ api }: Context, changes: Change[]): Promise<People> => {
+  const people: People = new Map()
+  for (const id of new Set(changes.map(({ requested_by }) => requested_by)))
+    people.set(id, isWholeId(id) ? (await api.get<{ username: string }>(`/api/v1/admin/users/${id}`)).username : id)
+  return people
 }
 
 const find = async (context: Context, given: string): Promise<Change> => {
@@ -83,10 +98,13 @@ export const changeCommands: Command[] = [
     },
     run: async (context, _, { status }) => {
       const query = { status: typeof status === 'string' ? status : undefined }
-      context.out.list(await context.api.list<Change>(PATH, query, context.all), 'id', [
-        ['change', sentence],
+      const changes = await context.api.list<Change>(PATH, query, context.all)
+      const people = await requestersOf(context, changes)
+      const facts = new Map(changes.map((change) => [change.id, factLines(change)]))
+      context.out.list(changes, 'id', [
+        ['change', (change) => [sentence(change), ...(facts.get(change.id) ?? [])].join('; ')],
         ['status', (change) => word(change.status)],
-        ['requested by', ({ requested_by }) => requested_by.slice(-6)],
+        ['requested by', ({ requested_by }) => people.get(requested_by)],
         ['until', ({ expires_at }) => expires_at],
         ['id', ({ id }) => id],
       ])
@@ -100,10 +118,17 @@ export const changeCommands: Command[] = [
     examples: ['user confirm 77b0aa'],
     run: async (context, [given = '']) => {
       const change = await find(context, given)
+      const people = await requestersOf(context, [change])
+      context.out.review(change, (shown) => [
+        `${people.get(change.requested_by)} requested: ${sentence(shown)}`,
+        // Of the change itself: what a terminal would hide is spelled out.
+        ...factLines(change).map((line) => `  ${line}`),
+      ])
       if (!context.yes) await confirm(`Confirm: ${sentence(change)}?`)
       const { digest } = change
-      const { change: done } = await context.api.post<{ change: Change }>(`${PATH}/${change.id}/confirm`, { digest })
-      context.out.note(`Confirmed: ${sentence(done)}.`)
+      const made = await context.api.post<Decided>(`${PATH}/${change.id}/confirm`, { digest })
+      const done = made.change
+      context.out.note(`Confirmed: ${sentence(done)}.${endingOf(made)}`)
       if (done.user_id !== null) await showHalf(context, done.id)
     },
   },

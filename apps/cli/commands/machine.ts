@@ -99,8 +99,8 @@ export const machineCommands: Command[] = [
     run: async (context, [action = '', name = ''], values) => {
       if (action !== 'add') throw usageError(`The action must be add, not ${JSON.stringify(action)}.`)
       const given = objectIn(needed(values, 'file'))
-      const expires_in_days = numberOf(values, 'days') || undefined
-      const body = { ...given, ...(expires_in_days && { expires_in_days }), kind: 'trust' }
+      const expires_in_days = numberOf(values, 'days')
+      const body = { ...given, ...(expires_in_days !== undefined && { expires_in_days }), kind: 'trust' }
       await create(context, await machineNamed(context, name), body)
     },
   },
@@ -133,12 +133,12 @@ const ACTIONS: Record<string, Act> = {
     const permissions = needed(values, 'permissions').split(',')
     const networks = text(values, 'networks')?.split(',')
     const scope = scopeOf(text(values, 'scope'))
-    const limits = { permissions, networks, scope, expires_in_days: numberOf(values, 'days') || undefined }
+    const limits = { permissions, networks, scope, expires_in_days: numberOf(values, 'days') }
     await create(context, machine, { ...kind, name: text(values, 'name') ?? 'cli', ...limits })
   },
   rotate: async (context, machine, key, values) => {
     const path = `${pathOf(machine, key)}/rotate`
-    const body = { overlap_s: numberOf(values, 'overlap'), expires_in_days: numberOf(values, 'days') || undefined }
+    const body = { overlap_s: numberOf(values, 'overlap'), expires_in_days: numberOf(values, 'days') }
     await show(context, machine.username, 'key', await context.api.post<Made | Pending>(path, body))
   },
   revoke: async (context, machine, key) => {

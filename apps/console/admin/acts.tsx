@@ -13,6 +13,8 @@ export type Act = {
   title: string
   button: string
   effect: string
+  /** What it is about, above its effect. */
+  about?: React.ReactNode
   danger?: boolean
   method?: 'PUT' | 'PATCH' | 'DELETE'
   path: string | ((typed: Typed) => string)
@@ -101,6 +103,7 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
       refused={refresh}
       close={() => (kept.current ? undefined : close())}
     >
+      {act.about}
       <p>{act.effect}</p>
       {act.fields ? <Fields fields={act.fields} typed={typed} change={setTyped} /> : null}
     </CommandDialog>

@@ -1,4 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { factsOf } from '../../shared/contracts/identity/change-facts.ts'
 import type { ChangeRow } from '../api/types.ts'
 import { changesQuery } from '../queries/admin.ts'
 import { currentUser } from '../session/token.ts'
@@ -21,7 +22,7 @@ export const ChangesPage = () => {
     { name: words.columns.kind, kind: 'lead', cell: ({ kind }) => words.kind[kind] ?? kind },
     { name: words.columns.for, cell: For },
     { name: words.columns.by, cell: ({ requested_by }) => <UserName user_id={requested_by} /> },
-    { name: words.columns.status, cell: ({ status }) => <Status state={status} /> },
+    { name: words.columns.status, cell: ({ status }) => <Status state={status === 'pending' ? 'waiting' : status} /> },
     { name: words.columns.until, cell: ({ expires_at }) => <TimeText at={expires_at} /> },
     {
       name: words.confirm,
@@ -50,17 +51,38 @@ const For = ({ subject: { name, gives } }: ChangeRow) => (
   </>
 )
 
+const labels: Record<string, string> = { ...words.fact, ...tAdmin.scope }
+
+/** What the change would do: whoever decides must see all of it. */
+const Facts = (change: ChangeRow) => (
+  <dl className="facts">
+    {factsOf(change).map(({ name, part = '', value }, at) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the facts of a change keep their order, and two grants may be equal
+      <div key={at} className="contents">
+        <dt>
+          {labels[name] ?? name} <bdi>{part}</bdi>
+        </dt>
+        <dd className="break-all">{inWords(name, value)}</dd>
+      </div>
+    ))}
+  </dl>
+)
+
+const inWords = (name: string, value: string) =>
+  value === '' ? words.no_limit : name === 'expires_at' ? <TimeText at={value} /> : <bdi>{value}</bdi>
+
 type Verb = keyof typeof words.effect
 /** The person who requested a change can withdraw it; others can confirm or reject it. */
 const verbsOf = ({ status, requested_by }: ChangeRow): Verb[] =>
   status !== 'pending' ? [] : requested_by === currentUser()?.user_id ? ['withdraw'] : ['confirm', 'reject']
 
 /** The confirmation sends the digest that was shown; a change that has moved since is refused. */
-const decision = ({ id, kind, digest, subject }: ChangeRow, verb: Verb): Act => ({
-  title: `${words[verb]}: ${words.kind[kind] ?? kind}, ${subject.name}`,
+const decision = (change: ChangeRow, verb: Verb): Act => ({
+  title: `${words[verb]}: ${words.kind[change.kind] ?? change.kind}, ${change.subject.name}`,
   button: words[verb],
   effect: words.effect[verb],
+  about: <Facts {...change} />,
   danger: verb === 'reject',
-  path: `/v1/admin/changes/${id}/${verb}`,
-  body: () => (verb === 'confirm' ? { digest } : {}),
+  path: `/v1/admin/changes/${change.id}/${verb}`,
+  body: () => (verb === 'confirm' ? { digest: change.digest } : {}),
 })

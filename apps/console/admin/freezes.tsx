@@ -142,7 +142,9 @@ const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () 
   const body = {
     ...{ freeze_id: idOf(title, made.ending), title, applies: where.when.trim() },
     ...{ from: timeOf(typedIn(typed, 'from')) ?? made.at, to },
-    approvers: typedIn(typed, 'approvers').split(/[\s,]+/),
+    approvers: typedIn(typed, 'approvers')
+      .split(/[\s,]+/)
+      .filter(Boolean),
   }
   const text = JSON.stringify(ready ? body : null)
   // What is still being typed has no consequences yet.

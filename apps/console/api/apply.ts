@@ -1,6 +1,6 @@
 import { type InfiniteData, notifyManager, type Query, type QueryClient } from '@tanstack/react-query'
 import { type Frame, placeOf } from '../../shared/contracts/client/frames.ts'
-import { sessionPhase } from '../session/token.ts'
+import { onPhase, sessionPhase } from '../session/token.ts'
 import { createGather, isAbout } from './gather.ts'
 import { connectionNow, onConnection, onFrame, onServed, retryNow } from './live.ts'
 import type { Gate, Graph, Me, NodeRow, Operation, OperationRow, Page, PatchDetail } from './types.ts'
@@ -34,6 +34,9 @@ export const applyLive = (client: QueryClient): void => {
       recent.splice(0, recent.length - KEPT)
     })
   }
+  onPhase(() => {
+    if (sessionPhase().name === 'signed_out') recent.length = waiting.length = 0
+  })
   onServed((topics) => refetchTopics(client, topics))
   client.getQueryCache().subscribe((event) => {
     if (event.type !== 'updated') return
@@ -173,11 +176,11 @@ function patchGraphNode(
   const at = graph.nodes.findIndex((node) => node.node_id === change.node_id)
   const node = graph.nodes[at]
   if (node === undefined) return { read: true }
-  const { state = node.state, attempt = node.attempt, generation = node.generation } = change as Partial<typeof node>
+  const { state, attempt, generation, exception } = { ...node, ...(change as Partial<typeof node>) }
   const { started_at, ended_at } = change as Partial<NodeRow>
   const ran_ms = started_at && ended_at ? Date.parse(ended_at) - Date.parse(started_at) : null
   const nodes = [...graph.nodes]
-  nodes[at] = { ...node, state, attempt, generation, ran_ms }
+  nodes[at] = { ...node, state, attempt, generation, exception, ran_ms }
   return { data: { ...graph, nodes }, read: false }
 }
 

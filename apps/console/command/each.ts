@@ -1,4 +1,5 @@
 import type { Problem } from '../../shared/contracts/client/problem.ts'
+import type { State } from '../../shared/contracts/client/status.ts'
 
 /** How many requests are sent at once. */
 const AT_ONCE = 4
@@ -7,7 +8,7 @@ const AT_ONCE = 4
 export type Result =
   | { state: 'sending' }
   /** `recorded`: accepted, but not yet carried out. */
-  | { state: 'done'; status: string; recorded: boolean }
+  | { state: 'done'; status: State; recorded: boolean }
   | { state: 'held' | 'refused' | 'unknown'; problem: Problem }
 
 /** Whether the command must still be sent, or its answer is missing. */

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
+import type { State } from '../../shared/contracts/client/status.ts'
 import { type Command, commandSender, dryRun } from '../api/commands.ts'
 import { usePhase } from '../api/hooks.ts'
 import { ProblemText } from '../ui/failure.tsx'
@@ -23,7 +24,7 @@ export const useEach = (nouns: readonly string[]) => {
 
   const sendOne = async ([key, command]: readonly [string, Command]): Promise<'on' | 'stop'> => {
     tell(key, { state: 'sending' })
-    const outcome = await sender<{ status: string }>(command)
+    const outcome = await sender<{ status: State }>(command)
     if (outcome.kind === 'applied' || outcome.kind === 'accepted') {
       const recorded = outcome.kind === 'accepted'
       if (recorded) keepRecorded(command.path, outcome.reply)

@@ -225,6 +225,7 @@ const Drawn = ({ drawing, graph, at, selected, only, fold, patched, begin, press
         edges={edges}
         nodeTypes={NODE_TYPES}
         edgeTypes={EDGE_TYPES}
+        aria-label={tOperation.graph.drawing}
         onInit={begin}
         onNodeClick={click}
         minZoom={FAR}

@@ -1,3 +1,4 @@
+import { TARGET_DRIFTED } from '../../shared/contracts/operations/graph.ts'
 import type { TimelineEvent } from '../api/types.ts'
 
 /** `hold`: ended badly, until a person decides. `end`: ended without a run, as by a skip; it has no length. */
@@ -16,7 +17,13 @@ export type Bar = {
   due?: number | undefined
 }
 export type Fact = Pick<TimelineEvent, 'type' | 'at' | 'node_id' | 'gate_id' | 'data'>
-type Said = { attempt?: number; role?: string; started_at?: string; due_at?: string; error?: { message?: string } }
+type Said = {
+  attempt?: number
+  role?: string
+  started_at?: string
+  due_at?: string
+  error?: { class?: string; message?: string }
+}
 
 const WAITS: Record<string, BarKind> = {
   backoff: 'backoff',
@@ -67,7 +74,8 @@ const addState = (bars: Bar[], state: string, at: number, said: Said, holds: boo
   if (ENDS.has(state)) endWork(bars, state, at, said)
   else shut(bars, at)
   const kind = WAITS[state]
-  if (kind === undefined || (state === 'failed' && !holds)) return
+  // A target that is not as planned holds whatever the plan says.
+  if (kind === undefined || (state === 'failed' && !holds && said.error?.class !== TARGET_DRIFTED)) return
   const due = said.due_at === undefined ? undefined : Date.parse(said.due_at)
   bars.push({ kind, from: at, to: at, open: true, state, attempt: said.attempt, due })
 }

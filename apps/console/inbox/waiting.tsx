@@ -3,7 +3,7 @@ import type { Waiting } from '../api/types.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { NodeLink, OperationLink, PatchLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
-import { ShapeIcon, Status } from '../values/status.tsx'
+import { NodeStatus, ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
@@ -62,7 +62,7 @@ const Failure = ({ failure }: { failure: OpenFailure }) => {
     <>
       {nodes.map(({ node_id, name, state, message }, index) => (
         <span key={node_id} className="flex flex-wrap items-center gap-x-2" title={message ?? undefined}>
-          <Status state={state} />
+          <NodeStatus state={state} />
           <NodeLink operation_id={operation_id} node_id={node_id} {...(index === 0 && { 'data-row': '' })}>
             {name}
           </NodeLink>

@@ -8,5 +8,10 @@ export const noteOpened = (title: string, { href, pathname }: { href: string; pa
   opened = [{ title, href, pathname }, ...opened.filter((one) => one.pathname !== pathname)].slice(0, MAX)
 }
 
+/** The next person at this tab may have no right to see them. */
+export const forgetOpened = (): void => {
+  opened = []
+}
+
 /** The pages that this tab has opened, most recent first, without `pathname`. */
 export const recentlyOpened = (pathname: string): readonly Opened[] => opened.filter((one) => one.pathname !== pathname)

@@ -16,24 +16,35 @@ export const rangeOf = (hash: string): Range | null => {
 export const isIn = (range: Range | null, seq: number): boolean =>
   range !== null && seq >= range.from && seq <= range.to
 
+/** The address of a line, which names its attempt: another one may be the newest when it is opened. */
+export const hrefOf = (attempt: number, hash: string): string => {
+  const link = new URL(location.href)
+  link.searchParams.set('attempt', String(attempt))
+  link.hash = hash
+  return link.href
+}
+
 /** A press puts this line into the address; with Shift, all lines from the one already there. */
 const name = (event: React.MouseEvent, seq: number) => {
-  const first = rangeOf(location.hash.slice(1))?.from
-  if (!event.shiftKey || first === undefined) return
+  if (event.ctrlKey || event.metaKey) return
   event.preventDefault()
-  location.hash = `L${Math.min(first, seq)}-L${Math.max(first, seq)}`
+  const first = event.shiftKey ? (rangeOf(location.hash.slice(1))?.from ?? seq) : seq
+  location.hash = first === seq ? `L${seq}` : `L${Math.min(first, seq)}-L${Math.max(first, seq)}`
 }
+
+type Shown = { attempt: number; range: Range | null; times: boolean }
 
 /** Draws one line of a log. */
 export const lineOf =
-  ({ turn }: Folds, { found }: { found: number | undefined }, range: Range | null, times: boolean) =>
+  ({ turn }: Folds, { found }: { found: number | undefined }, { attempt, range, times }: Shown) =>
   (row: Drawn) => {
     const { seq } = row.line
-    return <Line key={seq} {...row} turn={turn} times={times} found={seq === found || isIn(range, seq)} />
+    const marked = seq === found || isIn(range, seq)
+    return <Line key={seq} {...row} turn={turn} attempt={attempt} times={times} found={marked} />
   }
 
-type LineProps = Drawn & { turn: Folds['turn']; times: boolean; found: boolean }
-const Line = memo(({ line, fold, open, turn, times, found }: LineProps) => {
+type LineProps = Drawn & { turn: Folds['turn']; attempt: number; times: boolean; found: boolean }
+const Line = memo(({ line, fold, open, turn, attempt, times, found }: LineProps) => {
   const { zone } = useDisplay()
   return (
     <div
@@ -42,7 +53,7 @@ const Line = memo(({ line, fold, open, turn, times, found }: LineProps) => {
     >
       <a
         className="log-seq"
-        href={`#L${line.seq}`}
+        href={hrefOf(attempt, `L${line.seq}`)}
         tabIndex={-1}
         aria-label={tOperation.logs.line(line.seq)}
         onClick={(event) => name(event, line.seq)}

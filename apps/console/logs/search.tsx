@@ -1,5 +1,5 @@
 import { ChevronDown, ChevronUp } from 'lucide-react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { problemOf } from '../api/client.ts'
 import { tOperation } from '../words/operation.ts'
 
@@ -14,10 +14,14 @@ export const useSearch = (search: Search, go: (seq: number) => void) => {
   const [asked, setAsked] = useState('')
   const [matches, setMatches] = useState<Matches | null>(null)
   const [failed, setFailed] = useState<string | null>(null)
+  /** Counts texts and searches: an answer to an earlier one comes too late. */
+  const newest = useRef(0)
   /** Shows the match that is `by` steps older; past the last loaded match, reads more. */
   const show = async (by: number, { count, seqs, at }: Matches) => {
+    const run = newest.current
     const next = at + by < 0 && seqs.length < count ? 0 : (at + by + count) % count
     const more = next >= seqs.length ? await search(asked, seqs.at(-1) ?? NEWEST) : { seqs: [] }
+    if (run !== newest.current) return
     const all = [...seqs, ...more.seqs]
     const reached = Math.min(next, all.length - 1)
     setMatches({ count, seqs: all, at: reached })
@@ -30,7 +34,10 @@ export const useSearch = (search: Search, go: (seq: number) => void) => {
     if (text.length < 2) return
     try {
       if (text === asked && matches !== null && matches.seqs.length > 0) return await show(1, matches)
+      newest.current += 1
+      const run = newest.current
       const { count, seqs } = await search(text, NEWEST)
+      if (run !== newest.current) return
       setAsked(text)
       setFailed(null)
       const found = { count, seqs, at: 0 }
@@ -41,6 +48,7 @@ export const useSearch = (search: Search, go: (seq: number) => void) => {
     }
   }
   const type = (text: string) => {
+    newest.current += 1
     setQ(text)
     setMatches(null)
   }

@@ -13,7 +13,7 @@ const moved = (seqs: readonly number[], { fixed, head }: Ends, by: 1 | -1): Ends
 })
 
 /** Selects lines by keys, from the selected ones or from the edge of the view; the address names them. */
-export const useSelect = ({ rows }: Folds, scroll: ReturnType<typeof useScroll>) => {
+export const useSelect = ({ rows }: Folds, scroll: ReturnType<typeof useScroll>, attempt: number) => {
   const navigate = useNavigate()
   const kept = useRef<Ends>(undefined)
   return (by: 1 | -1): Range => {
@@ -32,7 +32,7 @@ export const useSelect = ({ rows }: Folds, scroll: ReturnType<typeof useScroll>)
     scroll.show(next.head)
     void navigate({
       ...{ to: '.', hash: from === to ? `L${from}` : `L${from}-L${to}`, replace: true },
-      ...{ search: true, resetScroll: false, hashScrollIntoView: false },
+      ...{ search: (before: object) => ({ ...before, attempt }), resetScroll: false, hashScrollIntoView: false },
     })
     return { from, to }
   }

@@ -1,4 +1,4 @@
-import { useLocation } from '@tanstack/react-router'
+import { useLocation, useNavigate } from '@tanstack/react-router'
 import { ArrowDown, Download } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { VList } from 'virtua'
@@ -9,7 +9,7 @@ import { Failure, ProblemText } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
-import { lineOf, type Range, rangeOf } from './line.tsx'
+import { hrefOf, lineOf, type Range, rangeOf } from './line.tsx'
 import { useLog } from './lines.ts'
 import { type Folds, ROW, useFolds, useScroll } from './scroll.ts'
 import { LogSearch, useSearch } from './search.tsx'
@@ -28,6 +28,17 @@ type LogViewProps = {
 const useRange = (): Range | null => {
   const hash = useLocation({ select: (location) => location.hash })
   return useMemo(() => rangeOf(hash), [hash])
+}
+
+/** Once a line is named, so is its attempt: a retry then neither moves the reader nor changes what a link shows. */
+const useNamedAttempt = (attempt: number, range: Range | null) => {
+  const navigate = useNavigate()
+  const named = useLocation({ select: ({ search }) => (search as { attempt?: number }).attempt })
+  useEffect(() => {
+    if (range === null || named === attempt) return
+    const search = (before: object) => ({ ...before, attempt })
+    void navigate({ ...{ to: '.', search, hash: true, replace: true, resetScroll: false, hashScrollIntoView: false } })
+  }, [attempt, range, named, navigate])
 }
 
 type Log = ReturnType<typeof useLog>
@@ -65,7 +76,8 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
   const [wrap, setWrap] = useState(true)
   const [times, setTimes] = useState(true)
   const range = useRange()
-  const select = useSelect(folds, scroll)
+  useNamedAttempt(attempt, range)
+  const select = useSelect(folds, scroll, attempt)
   /** Where a selection by keys begins: its lines are in view. */
   const selected = useRef<number>(undefined)
   useStart(log, scroll, { range, failed, selected })
@@ -104,7 +116,7 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
       ['N', () => search.step?.(-1)],
       ['t', () => setTimes(!times)],
       ['w', () => setWrap(!wrap)],
-      ['y', () => copy(location.href)],
+      ['y', () => copy(hrefOf(attempt, location.hash))],
       ['c', copyRange],
       ['Shift ArrowDown', () => extend(1)],
       ['Shift ArrowUp', () => extend(-1)],
@@ -138,9 +150,9 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
       {log.lines.length === 0 ? (
         <Empty>{tOperation.logs.empty}</Empty>
       ) : log.complete && log.total <= FEW ? (
-        <FewLines {...{ ended: log.complete, folds, scroll, range, wrap, times, press }} />
+        <FewLines {...{ ended: log.complete, folds, scroll, attempt, range, wrap, times, press }} />
       ) : (
-        <Lines {...{ ended: log.complete, folds, scroll, range, wrap, times, press }} />
+        <Lines {...{ ended: log.complete, folds, scroll, attempt, range, wrap, times, press }} />
       )}
     </section>
   )
@@ -164,6 +176,7 @@ type LinesProps = {
   ended: boolean
   folds: Folds
   scroll: Scroll
+  attempt: number
   range: Range | null
   wrap: boolean
   times: boolean
@@ -175,7 +188,7 @@ const textOf = (lines: readonly LogLine[]): string => lines.map(({ text }) => `$
 /** A log that has ended with so few lines takes no more room than they do. */
 export const FEW = 20
 
-const FewLines = ({ folds, scroll, range, wrap, times, press }: LinesProps) => (
+const FewLines = ({ folds, scroll, wrap, press, ...shown }: LinesProps) => (
   <section
     className={`log-lines few ${wrap ? 'wrapped' : ''}`}
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
@@ -183,11 +196,11 @@ const FewLines = ({ folds, scroll, range, wrap, times, press }: LinesProps) => (
     aria-label={tOperation.logs.lines}
     onKeyDown={press}
   >
-    {folds.rows.map(lineOf(folds, scroll, range, times))}
+    {folds.rows.map(lineOf(folds, scroll, shown))}
   </section>
 )
 
-const Lines = ({ ended, folds, scroll, range, wrap, times, press }: LinesProps) => (
+const Lines = ({ ended, folds, scroll, wrap, press, ...shown }: LinesProps) => (
   <div className="relative">
     {/* A log that has ended takes no more room than its lines. */}
     <div className="log-lines" style={ended ? { maxHeight: (folds.rows.length + 2) * ROW } : undefined}>
@@ -212,7 +225,7 @@ const Lines = ({ ended, folds, scroll, range, wrap, times, press }: LinesProps) 
           else scroll.leave(event.key === 'PageUp' ? 'page' : 'line')
         }}
       >
-        {folds.rows.map(lineOf(folds, scroll, range, times))}
+        {folds.rows.map(lineOf(folds, scroll, shown))}
       </VList>
     </div>
     {!scroll.following && scroll.news > 0 ? (

@@ -39,9 +39,13 @@ export const GraphMatrix = memo(({ matrix, ...props }: Props) =>
 
 type GridProps = Props & { matrix: Matrix }
 
+const FIRST: Place = [0, 0]
+
 /** The tab stop, which keys and presses move; keys also move the focus with it. */
 const useWalk = (box: React.RefObject<HTMLDivElement | null>, { matrix, states, open }: GridProps) => {
-  const [at, setAt] = useState<Place>([0, 0])
+  const [asked, setAt] = useState<Place>(FIRST)
+  // A patch may have removed its row: without a tab stop, no key would reach the matrix.
+  const at = asked[0] < matrix.rows.length && asked[1] < matrix.steps.length ? asked : FIRST
   const [walked, walk] = useState<Place>()
   useEffect(() => {
     if (walked) box.current?.querySelector<HTMLElement>(`[data-at="${walked.join('/')}"]`)?.focus()

@@ -4,6 +4,7 @@ import type { GraphStates } from '../graph/states.ts'
 export type Link = { node: GraphNode } | { gate: Graph['gates'][number] }
 
 const DONE: ReadonlySet<string> = new Set(['succeeded', 'succeeded_with_exceptions', 'skipped', 'cancelled', 'undone'])
+const PASSED_OVER: ReadonlySet<string> = new Set(['tolerate', 'skip_dependents'])
 const PASSED: ReadonlySet<string> = new Set(['approved', 'bypassed'])
 
 /**
@@ -19,7 +20,7 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
     if (node === undefined || !['pending', 'gated', 'ready'].includes(node.state)) break
     const next: GraphNode | undefined = node.depends_on
       .flatMap((before) => states.node(before) ?? [])
-      .filter((before) => !DONE.has(states.look(before).word))
+      .filter((before) => !DONE.has(states.look(before).word) && !isPassedOver(before))
       .sort((a, b) => states.look(a).rank - states.look(b).rank)[0]
     if (next === undefined) {
       const gate = graph.gates.find(({ gate_id, state }) => node.gates.includes(gate_id) && !PASSED.has(state))
@@ -29,6 +30,10 @@ export const whyOf = (graph: Graph, states: GraphStates, node_id: string): Link[
   }
   return chain
 }
+
+/** A failure that the plan passes over: no person has to mend it first. */
+const isPassedOver = ({ state, exception }: GraphNode): boolean =>
+  state === 'failed' && PASSED_OVER.has(exception ?? '')
 
 const textOf = ({ node_id, name, target_id }: GraphNode): string =>
   `${name}\n${node_id}\n${target_id ?? ''}`.toLowerCase()

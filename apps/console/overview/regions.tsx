@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { Overview } from '../../shared/contracts/overview/overview.ts'
 import { useTopic } from '../api/hooks.ts'
 import { meQuery } from '../queries/me.ts'
-import { rowsOf } from '../queries/pages.ts'
+import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { placesQuery } from '../queries/topology.ts'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
@@ -26,6 +26,7 @@ const QUIET = { open: 0, needs_attention: 0, gates: 0 }
 export const Regions = ({ overview }: { overview: Overview }) => {
   const may = useQuery(meQuery()).data?.permissions.includes('catalog:read') ?? false
   const places = useInfiniteQuery({ ...placesQuery('regions', {}), enabled: may })
+  useAllPages(places)
   useTopic(may ? 'resources' : '')
   if (!may) return null
   const regions = rowsOf(places).map(({ resource_id, display_name, name, counts }) => ({

@@ -7,7 +7,7 @@ import { wishFor } from '../kit/wish.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { placeOf, viewsQuery } from '../queries/views.ts'
-import { Status } from '../values/status.tsx'
+import { NodeStatus } from '../values/status.tsx'
 import { palette } from '../words/frame/palette.ts'
 import { t } from '../words/index.ts'
 import { useActions } from './actions.ts'
@@ -69,7 +69,7 @@ const useMine = (): Item[] => {
         ? []
         : [
             {
-              ...{ key: `failure ${operation_id}`, text: node.name, of, aside: <Status state={node.state} /> },
+              ...{ key: `failure ${operation_id}`, text: node.name, of, aside: <NodeStatus state={node.state} /> },
               link: { to: '/operations/$operation_id/nodes/$node_id', params: { operation_id, node_id: node.node_id } },
             },
           ],

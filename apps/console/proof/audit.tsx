@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useId } from 'react'
+import { useId, useMemo } from 'react'
 import type { AuditRow } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { SearchField } from '../forms/search.tsx'
@@ -11,11 +11,14 @@ import {
   auditQuery,
   detailsOf,
   isOfUsers,
+  nameIn,
+  namesOfQuery,
   namesQuery,
   readAudit,
   readable,
   SOURCES,
   type Source,
+  unnamedIn,
 } from '../queries/audit.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Export, type Fields } from '../ui/export.tsx'
@@ -26,17 +29,18 @@ import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
 import { quoted } from '../words/frame/language.ts'
 
-const NOBODY: ReadonlyMap<string, string> = new Map()
+const NOBODY: Names = new Map()
 const NOTHING: AuditFind = { actor: '', action: '', object: '', from: '', to: '' }
 
 /** Who did what: the logs of operations, catalog, users and sign-ins, with filters and an export. */
 export const AuditPage = () => {
   const { source, ...find } = useSearch({ from: '/shell/audit' })
   const navigate = useNavigate({ from: '/audit' })
-  const names = useQuery(namesQuery()).data ?? NOBODY
-  const asked = { ...find, actor: actorOf(source, find.actor, names) }
-  const list = useInfiniteQuery(auditQuery(source, asked))
+  const { named, reading } = usePeople(find.actor)
+  const asked = { ...find, actor: actorOf(source, find.actor, named) }
+  const list = useInfiniteQuery({ ...auditQuery(source, asked), enabled: !reading })
   const rows = rowsOf(list)
+  const names = useNames(rows, named)
   const filtered = Object.values(find).some((value) => value !== '')
   const set =
     (name: keyof AuditFind) =>
@@ -101,6 +105,27 @@ export const AuditPage = () => {
   )
 }
 
+type Names = ReadonlyMap<string, string>
+
+/** The first page of accounts, and those with the name that was typed if there are more. */
+const usePeople = (actor: string): { named: Names; reading: boolean } => {
+  const first = useQuery(namesQuery())
+  const typed = nameIn(actor)
+  const hits = useQuery({ ...namesQuery(typed), enabled: typed !== '' && first.data?.whole === false })
+  const [known, found] = [first.data?.names ?? NOBODY, hits.data?.names ?? NOBODY]
+  const named = useMemo(() => new Map([...found, ...known]), [found, known])
+  // A name that is not known yet would find no row.
+  return { named, reading: typed !== '' && (first.isLoading || hits.isLoading) }
+}
+
+/** The same with the people of these rows who are not among them. */
+const useNames = (rows: readonly AuditRow[], named: Names): Names => {
+  const { whole = true } = useQuery(namesQuery()).data ?? {}
+  const ids = whole ? [] : unnamedIn(rows, named)
+  const { data = NOBODY } = useQuery({ ...namesOfQuery(ids), enabled: ids.length > 0 })
+  return useMemo(() => new Map([...data, ...named]), [data, named])
+}
+
 const keyOf = ({ at, actor, action, object, request_id }: AuditRow): string =>
   [at, actor, action, object, request_id].join(' ')
 
@@ -137,7 +162,7 @@ const FIELDS: Fields<AuditRow> = {
 type At = AuditFind & { source: Source }
 
 /** Ids appear short or as names; the tooltip has the full id. Links lead to all rows of the same actor or action. */
-const columnsOf = (at: At, names: ReadonlyMap<string, string>): Column<AuditRow>[] => [
+const columnsOf = (at: At, names: Names): Column<AuditRow>[] => [
   {
     name: tAudit.audit.columns.at,
     className: 'whitespace-nowrap',

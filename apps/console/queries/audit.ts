@@ -48,18 +48,49 @@ export const auditQuery = (source: Source, find: AuditFind) =>
     getNextPageParam: (last) => last.next_page_token || undefined,
   })
 
-/** Names of people by id, from the first page of accounts, which readers of the logs may read. */
-export const namesQuery = () =>
+type Names = ReadonlyMap<string, string>
+const namesOptions = { staleTime: 60_000, retry: false } as const
+
+/** Names of people by id, of the first page of accounts with `q` in their name; readers of the logs may read them. */
+export const namesQuery = (q = '') =>
   queryOptions({
-    queryKey: ['names'],
-    staleTime: 60_000,
-    retry: false,
+    ...namesOptions,
+    queryKey: ['names', q],
     queryFn: async ({ signal }) => {
-      const query = { page_size: 500 }
-      const { items } = await read(api.GET('/v1/admin/users', { params: { query }, signal }))
-      return new Map(items.map(({ id, username }) => [id, username]))
+      const query = { page_size: 500, ...(q && { q }) }
+      const { items, next_page_token } = await read(api.GET('/v1/admin/users', { params: { query }, signal }))
+      return { names: new Map(items.map(({ id, username }) => [id, username])), whole: !next_page_token }
     },
   })
+
+/** The names of single accounts; one that is gone has none. */
+export const namesOfQuery = (ids: readonly string[]) =>
+  queryOptions({
+    ...namesOptions,
+    queryKey: ['names', 'of', ids],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const nameOf = async (user_id: string) => {
+        const path = { user_id }
+        const { username } = await read(api.GET('/v1/admin/users/{user_id}', { params: { path }, signal }))
+        return [[user_id, username] as const]
+      }
+      return new Map((await Promise.all(ids.map((id) => nameOf(id).catch(() => [])))).flat())
+    },
+  })
+
+/** How many people beyond the first page of accounts are looked up for one page of a log. */
+const LOOKED_UP = 30
+
+/** The people of these rows without a known name. */
+export const unnamedIn = (rows: readonly AuditRow[], names: Names): string[] =>
+  [
+    ...new Set(
+      rows.flatMap(({ actor, object }) => [actor, object]).flatMap((text) => PERSON.exec(text ?? '')?.[1] ?? []),
+    ),
+  ]
+    .filter((id) => !names.has(id))
+    .slice(0, LOOKED_UP)
 
 /** An action in words. Routes may have two colons before a verb. */
 export const actionWords = (code: string): string => {
@@ -68,21 +99,25 @@ export const actionWords = (code: string): string => {
 }
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+const PERSON = /^(?:user:)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
 /** Replaces ids with the name of a known person, otherwise with the end of the id. */
-export const readable = (text: string, names: ReadonlyMap<string, string>): string =>
+export const readable = (text: string, names: Names): string =>
   text.replace(UUID, (id) => names.get(id) ?? id.slice(-6))
 
 /** The details of a row, such as whose grant it was and which role it gave. */
-export const detailsOf = (details: Record<string, unknown>, names: ReadonlyMap<string, string>): string =>
+export const detailsOf = (details: Record<string, unknown>, names: Names): string =>
   Object.entries(details)
     .filter(([, value]) => value !== null && JSON.stringify(value) !== '{}')
     .map(([name, value]) => `${name}: ${readable(typeof value === 'string' ? value : JSON.stringify(value), names)}`)
     .join(', ')
 
+/** A person may be typed as the logs write them. */
+export const nameIn = (typed: string): string => typed.replace(/^user:/, '')
+
 /** Converts a typed name to the form in which its log identifies the person; any other text stays unchanged. */
-export const actorOf = (source: Source, typed: string, names: ReadonlyMap<string, string>): string => {
-  const name = typed.replace(/^user:/, '')
+export const actorOf = (source: Source, typed: string, names: Names): string => {
+  const name = nameIn(typed)
   const id = [...names].find(([id, username]) => username === name || id === name)?.[0]
   if (isOfUsers(source)) return id ?? name
   return id === undefined ? typed : `user:${id}`

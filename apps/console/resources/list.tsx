@@ -5,7 +5,7 @@ import { useTopic } from '../api/hooks.ts'
 import type { FoundResource, ResourceRow, SearchResult } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
-import { rowsOf } from '../queries/pages.ts'
+import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { resourcesPage, resourcesQuery, searchQuery, typesQuery } from '../queries/resources.ts'
 import { placesQuery } from '../queries/topology.ts'
 import { Export, type Fields } from '../ui/export.tsx'
@@ -87,7 +87,8 @@ type Find = { type: string; region: string; health: string; lifecycle?: string; 
 /** Filters with known values. A search for words covers every drift and lifecycle. */
 const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => void }) => {
   const types = useQuery(typesQuery()).data?.items ?? []
-  const regions = rowsOf(useInfiniteQuery(placesQuery('regions', {})))
+  const places = useInfiniteQuery(placesQuery('regions', {}))
+  useAllPages(places)
   const named = (values: readonly string[], chosen: string) =>
     [...new Set([...(chosen ? [chosen] : []), ...values])].map((value) => [value, value] as const)
   const words = tCatalog.resources
@@ -102,7 +103,15 @@ const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => vo
       />
       <Filter
         label={words.region}
-        choices={[any, ...named(regions.map(({ resource_id }) => resource_id).sort(), find.region)]}
+        choices={[
+          any,
+          ...named(
+            rowsOf(places)
+              .map(({ resource_id }) => resource_id)
+              .sort(),
+            find.region,
+          ),
+        ]}
         value={find.region}
         change={(region) => set({ region })}
       />

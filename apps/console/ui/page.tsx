@@ -24,7 +24,8 @@ export const Heading = ({ children, title }: { children: React.ReactNode; title:
   }, [title, waiting])
   useEffect(() => markWaiting(waiting), [waiting])
   useEffect(() => {
-    if (inside) noteOpened(title, { href, pathname })
+    // The page to sign in is still shown when the session begins.
+    if (inside && pathname !== '/login') noteOpened(title, { href, pathname })
   }, [inside, title, href, pathname])
   // Its own path: the location is ahead of the page, whose heading would take the focus with it.
   const path = useMatch({ strict: false, shouldThrow: false, select: (match) => match.pathname })

@@ -7,7 +7,10 @@ export const Conflicts = ({ conflicts }: Pick<Plan, 'conflicts'>) => (
   <ul className="flex flex-col gap-1">
     {conflicts.map(({ kind, id, resource_id, message }) => (
       <li key={`${kind} ${id} ${resource_id}`} lang="en" className="wrap-anywhere">
-        {kind === 'lease' || kind === 'dependent' ? (
+        {id === '' ? (
+          // Of an operation or a plan that this person may not see.
+          message
+        ) : kind === 'lease' || kind === 'dependent' ? (
           <OperationLink id={id} data-row="">
             {message}
           </OperationLink>

@@ -4,6 +4,7 @@ import {
   nodeLook,
   operationLook,
   type Shape,
+  type State,
   type StatusLook,
   type Tone,
 } from '../../shared/contracts/client/status.ts'
@@ -101,7 +102,8 @@ export const ShapeIcon = ({ shape, tone, size = 16 }: { shape: Shape; tone: Tone
 export const statusWord = (state: string, look: StatusLook = lookOf(state)): string =>
   look.word === 'waiting_person' ? t.status.waiting_person : (t.state[state] ?? t.status[look.word])
 
-type Props = { state: string; look?: StatusLook; badge?: boolean }
+/** Another text than a known state needs a look with it. */
+type Props = { badge?: boolean } & ({ state: State; look?: undefined } | { state: string; look: StatusLook })
 
 /** Shape and label. In lists only the shape is colored; a badge has the soft tint. */
 export const Status = ({ state, look = lookOf(state), badge = false }: Props) => (

@@ -11,7 +11,7 @@ import {
   lockTotp,
   resealTotp,
   saveTotp,
-  totpsSealedBefore,
+  totpsSealedBy,
 } from '../../../db/credential/totp.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { type Kek, unsealBy } from '../../shared/codec/kek.ts'
@@ -129,14 +129,15 @@ export const removeTotp = async ({ db }: Deps, user_id: string) => ({
   removed: (await db.transaction((tx) => deleteTotp(tx, personOf(user_id)))) !== undefined,
 })
 
-/** Reseals with the newest key what an older one sealed, so that the older key can be removed. */
+/** Reseals with the newest key what older ones sealed, so that these open no secret of a later time. */
 export const resealTotps = async ({ db, keks }: Deps): Promise<void> => {
-  const [{ kek_id, key }] = keks
-  for (let rows = await totpsSealedBefore(db, kek_id, BATCH); rows.length > 0; ) {
+  const [{ kek_id, key }, ...older] = keks
+  const ids = older.map((one) => one.kek_id)
+  for (let rows = await totpsSealedBy(db, ids, BATCH); rows.length > 0; ) {
     for (const row of rows) {
       const secret = unsealBy(keks, row.kek_id, aboutRow(row), row.secret)
       await resealTotp(db, row, seal(key, aboutRow(row), secret), kek_id)
     }
-    rows = await totpsSealedBefore(db, kek_id, BATCH)
+    rows = await totpsSealedBy(db, ids, BATCH)
   }
 }

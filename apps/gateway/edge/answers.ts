@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { AppError, type CodeOf, isFault, problemOf } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
-import { toAppError } from '../../shared/http/problems.ts'
+import { SCIM_JSON, scimBodyOf, toAppError } from '../../shared/http/problems.ts'
 import { isKnown } from '../../shared/http/routes.ts'
 import { requestId } from '../../shared/ids.ts'
 import { logFault } from '../../shared/process/outage.ts'
@@ -106,7 +106,9 @@ const headOf = (type: string, body: string): HeaderList => [
   'no-store',
 ]
 
-/** Sends every refusal as problem+json. After the answer has begun, it can only break the answer off. */
+const SCIM = /\/scim\/v2(\/|$)/
+
+/** Sends every refusal as problem+json, to a directory in the form that it reads. After the answer has begun, it can only break the answer off. */
 export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unknown): void => {
   const { req, res, request_id } = exchange
   // The client went away: no one is waiting for an answer, and this is no fault.
@@ -115,8 +117,10 @@ export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unkno
   if (isFault(error)) logFault(deps.telemetry.log, error, { request_id, route: exchange.endpoint })
   if (res.headersSent) return void res.destroy()
   const { retry_after_ms, headers } = error.options
-  const body = JSON.stringify(problemOf(error, request_id, (req.url ?? '/').split('?')[0] ?? '/'))
-  const own = headOf('application/problem+json; charset=utf-8', body)
+  const path = (req.url ?? '/').split('?')[0] ?? '/'
+  const scim = SCIM.test(path)
+  const body = JSON.stringify(scim ? scimBodyOf(error) : problemOf(error, request_id, path))
+  const own = headOf(`${scim ? SCIM_JSON : 'application/problem+json'}; charset=utf-8`, body)
   if (retry_after_ms !== undefined) own.push('retry-after', String(Math.ceil(retry_after_ms / 1000)))
   for (const [name, value] of Object.entries(headers ?? {})) {
     // An unread body would be taken for the next request, so the connection ends below.
@@ -141,7 +145,8 @@ export const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): v
   const begun = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent
   if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
   const [status, code, text, detail] = MALFORMED[error.code ?? ''] ?? NOT_HTTP
-  const refusal = new AppError('validation_error', code, detail, { status })
+  const hint = code === 'bad_path' ? { hint: 'Send one well-formed request, with one length and a known method.' } : {}
+  const refusal = new AppError('validation_error', code, detail, { status, ...hint })
   const body = JSON.stringify(problemOf(refusal, requestId(), '/'))
   socket.end(
     `HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Type: application/problem+json; charset=utf-8\r\n` +

@@ -99,6 +99,11 @@ const request = async (deps: Uses<'config'>, tx: Tx, req: FastifyRequest, asked:
     object: `change:${id}`,
     reason: kind,
     after,
+    // The notifier tells the administrators, and whoever is to be reset while another one can still reject it.
+    details: {
+      subject: subject.name,
+      ...((kind === 'user.reset' || kind === 'user.recover') && { resets: subject.id }),
+    },
   }
 }
 

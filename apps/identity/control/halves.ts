@@ -16,7 +16,8 @@ export const halfOf = async (deps: ChangeDeps, req: FastifyRequest, change_id: s
     const part = row.requested_by === actorOf(req) ? 'first' : row.decided_by === actorOf(req) ? 'second' : undefined
     throwIf(refuseOthersChange(part !== undefined))
     const user = row.user_id === null ? undefined : await getUser(tx, row.user_id)
-    throwIf(refuseHalf(row.state === 'confirmed' && user?.status === 'ACTIVE' && isNewest(user, row.id)))
+    const open = row.state === 'confirmed' && user?.status === 'ACTIVE' && isNewest(user, row.id)
+    throwIf(refuseHalf(open, row.state === 'pending'))
     const body = { id: row.id, user_id: row.user_id ?? '', part: part ?? 'first' }
     return { status: 200, body, action: 'change.half_shown', object: `change:${row.id}`, reason: body.part }
   })

@@ -15,6 +15,7 @@ import { text } from '../../shared/contracts/shapes.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes, sendStored } from '../../shared/http/routes.ts'
 import type { ChangeDeps } from '../deps.ts'
+import { endedOf } from '../mutations.ts'
 import { askedOf, closeUnmade, confirmChange, type Measures, viewOf } from './changes.ts'
 import { controlOf } from './dual.ts'
 import { halfOf } from './halves.ts'
@@ -56,8 +57,14 @@ export const changesRoutes = routes<ChangeDeps, { measures: Measures }>('changes
     body: Reviewed,
     response: { 200: DecidedChange },
     preHandler: arm,
-    handler: async (req, reply) =>
-      sendStored(reply, await confirmChange(deps, measures, req, { ...req.params, ...req.body })),
+    handler: async (req, reply) => {
+      const stored = await confirmChange(deps, measures, req, { ...req.params, ...req.body })
+      const { change } = JSON.parse(stored.body.toString('utf8')) as { change: ChangeView }
+      const { kind, subject } = change
+      if (kind !== 'user.recover' || subject.id === null) return sendStored(reply, stored)
+      const body = { change, sessions: await endedOf(deps, subject.id) }
+      return sendStored(reply, { ...stored, body: Buffer.from(JSON.stringify(body)) })
+    },
   })
   app.post('/v1/admin/changes/:change_id/half', {
     operationId: 'createEnrolmentHalf',

@@ -106,7 +106,11 @@ const createUser = async (
   // A person created here by the directory who signs in for the first time: a verified claim contains their id there.
   const { externalId: external_id } = external
   const kept = provider.scim && external_id ? await scimBy(tx, provider.id, 'User', { external_id }) : undefined
-  if (kept?.user?.provider === provider.id) return linkIn(deps, tx, { ...external, userId: kept.user.id }, request_id)
+  // A local one that it manages is linked again by its person alone.
+  if (kept?.user)
+    return kept.user.provider === provider.id
+      ? linkIn(deps, tx, { ...external, userId: kept.user.id }, request_id)
+      : { refused: 'identity_linked' }
   const { jit } = provider
   const required = jit.require_group
   if (!jit.enabled || (required && !required.some((name) => external.groups.includes(name))))
@@ -158,17 +162,20 @@ export const linkExternal = async (deps: Deps, link: Link, request_id: string): 
     ? inControl(deps.db, () => deps.db.transaction((tx) => linkIn(deps, tx, link, request_id)))
     : { refused: 'no_account' }
 
-type Link = Pick<LinkExternalRequest, 'userId' | 'providerId' | 'subject'>
+type Link = Pick<LinkExternalRequest, 'userId' | 'providerId' | 'subject' | 'externalId'>
 
 const linkIn = async (deps: Deps, tx: Tx, link: Link, request_id: string): Promise<Resolved> => {
-  const { userId: user_id, providerId: provider, subject } = link
+  const { userId: user_id, providerId: provider, subject, externalId: external_id } = link
   await lockControl(deps, tx)
   const user = await getUser(tx, user_id)
   if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering) return { refused: 'account_disabled' }
   const holder = await knownUser(tx, link)
   if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
   if (await isFrom(tx, user.id, provider)) return { refused: 'subject_changed' }
-  await tx.insert(external_identities).values({ provider, subject, user_id })
+  // The directory would disable its account when the person leaves, and this one stay open.
+  const kept = external_id ? await scimBy(tx, provider, 'User', { external_id }) : undefined
+  if (kept?.user && kept.user.id !== user.id) return { refused: 'identity_linked' }
+  await tx.insert(external_identities).values({ provider, subject, user_id, external_id: external_id || null })
   await appendAuditTo(tx, user_events, deps.keys.audit, {
     actor: `user:${user_id}`,
     action: 'user.identity_linked',

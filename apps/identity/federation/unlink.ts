@@ -17,7 +17,7 @@ import { alignIn } from './rights.ts'
 type Deps = Uses<'db' | 'keys' | 'providers'>
 type Identity = typeof external_identities.$inferSelect
 
-const identitiesOf = (db: Queryable, user_id: string): Promise<Identity[]> =>
+export const identitiesOf = (db: Queryable, user_id: string): Promise<Identity[]> =>
   db
     .select()
     .from(external_identities)

@@ -16,7 +16,7 @@ import {
   passkeyByCredential,
   passkeysOf,
 } from '../../../db/identity/passkeys.ts'
-import { lastProof, lockUser } from '../../../db/identity/queries.ts'
+import { lastProofs, lockUser } from '../../../db/identity/queries.ts'
 import { scimById } from '../../../db/identity/scim.ts'
 import { external_identities, type PasskeyRow, type UserRow, user_events } from '../../../db/identity/tables.ts'
 import type { Fields } from '../../shared/contracts/client/votes.ts'
@@ -29,6 +29,7 @@ import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import { publicKeyOf } from '../../shared/jwt/sound.ts'
 import type { Uses } from '../deps.ts'
 import { userMessage } from '../principal.ts'
+import { refuseClosedLogin } from '../rules.ts'
 import { jwkOf } from './jwk.ts'
 
 type Deps = Uses<'config' | 'db' | 'keys'>
@@ -189,14 +190,21 @@ export const verifyAssertion = async (
 }
 
 /**
- * What a passkey's sign-in to a provider's account rests on. A directory tells who has left; without one only the
- * provider's sign-ins do, so it lasts no longer than a session of the last of them.
+ * What a passkey's sign-in rests on: of an account that a provider created, or whose person has only linked ones left
+ * because its password is closed. A directory tells who has left; without one only the sign-ins through a provider do,
+ * so it lasts no longer than a session of the last of them.
  */
-const footingOf = async ({ db, providers }: Uses<'db' | 'providers'>, { id, provider: provider_id }: UserRow) => {
-  if (provider_id === null) return undefined
-  const provider = providers.get(provider_id)
-  if (provider?.scim && (await scimById(db, provider_id, 'User', id))) return undefined
-  const proof = await lastProof(db, id, provider_id)
-  const rest_s = provider && proof ? Math.max(0, provider.session_max_s - proof.age_s) : 0
-  return { providerId: provider_id, subject: proof?.subject ?? '', restS: Math.floor(rest_s) }
+const footingOf = async ({ config, db, providers }: Deps & Uses<'providers'>, { id, username, provider }: UserRow) => {
+  if (provider === null && !refuseClosedLogin(config.break_glass, username)) return undefined
+  const proofs = await lastProofs(db, id)
+  const resting = provider === null ? proofs.map((one) => one.provider) : [provider]
+  const footings = []
+  for (const providerId of resting) {
+    const known = providers.get(providerId)
+    if (known?.scim && (await scimById(db, providerId, 'User', id))) return undefined
+    const proof = proofs.find((one) => one.provider === providerId)
+    const rest_s = known && proof ? Math.max(0, known.session_max_s - proof.age_s) : 0
+    footings.push({ providerId, subject: proof?.subject ?? '', restS: Math.floor(rest_s) })
+  }
+  return footings.sort((a, b) => b.restS - a.restS)[0]
 }

@@ -1,10 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, isFault, overloaded } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
-import { toAppError } from '../../shared/http/problems.ts'
-
-export const SCIM_JSON = 'application/scim+json'
-export const SCIM_ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error'
+import { SCIM_JSON, scimBodyOf, toAppError } from '../../shared/http/problems.ts'
 
 /** A refusal with the error name from RFC 7644 (3.12). */
 export const scimError = (status: 400 | 409, scimType: string, detail: string) =>
@@ -16,16 +13,11 @@ export const sendScimError = (raw: unknown, req: FastifyRequest, reply: FastifyR
   // For a directory 409 is a conflict of values, which it does not repeat.
   const error = known.code === 'in_progress' ? overloaded() : known
   if (isFault(error)) req.log.error({ err: error, cause: error.cause }, error.message)
-  const { extra, hint, headers, retry_after_ms: wait } = error.options
+  const { headers, retry_after_ms: wait } = error.options
   return reply
     .code(error.status)
     .headers({ ...headers, ...(wait !== undefined && { 'retry-after': Math.ceil(wait / 1000) }) })
     .type(`${SCIM_JSON}; charset=utf-8`)
     .serializer(JSON.stringify)
-    .send({
-      schemas: [SCIM_ERROR],
-      status: String(error.status),
-      ...extra,
-      detail: hint ? `${error.message} ${hint}` : error.message,
-    })
+    .send(scimBodyOf(error))
 }

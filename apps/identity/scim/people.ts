@@ -24,7 +24,8 @@ export const refuseName = async ({ tx, req }: Sync, name: string): Promise<void>
 }
 
 /**
- * The account of a new person: the one that this provider created at their sign-in, or a new one. If the name is that of
+ * The account of a new person: the one that this provider created at their sign-in, the local one that they have linked
+ * to it, or a new one. If the name is that of
  * a deleted account or was of another person there, theirs is numbered: an account never passes to another person.
  */
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
@@ -36,6 +37,8 @@ export const accountFor = async (one: Sync, { name = '', external_id }: Wanted):
       'uniqueness',
       'The account of this externalId was deleted here: unlink its identity, then POST.',
     )
+  if (adopted && !isAdoptable(one, adopted))
+    throw scimError(409, 'uniqueness', 'The account of this externalId is for emergencies, or of another provider.')
   if (adopted) return adopted.id
   await refuseName(one, name)
   let username = name
@@ -45,6 +48,12 @@ export const accountFor = async (one: Sync, { name = '', external_id }: Wanted):
   await one.tx.insert(users).values(row)
   return row.id
 }
+
+/** A person who linked a local account has proved both. Emergency accounts must outlast the provider. */
+const isAdoptable = ({ deps, req }: Sync, { provider, folded }: UserRow): boolean =>
+  provider === null
+    ? !deps.config.AUTH__LOCAL__USERS.some((name) => foldUsername(name) === folded)
+    : provider === req.directory.id
 
 /** Disables an account, or enables one that the directory itself disabled; `undefined` if already in that state. */
 export const moveStatus = async ({ deps, tx, req, leaves }: Sync, { row }: Known, user: UserRow, active: boolean) => {

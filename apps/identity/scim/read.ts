@@ -1,4 +1,5 @@
 import { FILTERS, type ScimType } from '../../../db/identity/scim.ts'
+import { LINE } from '../../shared/contracts/shapes.ts'
 import { pointerToUnstorable } from '../../shared/http/json-body.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { scimError } from './errors.ts'
@@ -33,9 +34,18 @@ const attributesOf = (value: unknown): Attributes => {
 const MOST_TEXT = 255
 const textOf = (name: string, value: unknown): string => {
   if (typeof value === 'string' && value.length > 0 && value.length <= MOST_TEXT) return value
-  throw invalid(`${name} must have 1 to ${MOST_TEXT} characters.`)
+  throw invalid(`${SPELLED[name] ?? name} must have 1 to ${MOST_TEXT} characters.`)
 }
 const textOrNull = (name: string, value: unknown) => (value == null || value === '' ? null : textOf(name, value))
+
+const SHOWN = new RegExp(LINE, 'u')
+/** The map grants rights by a group's exact text, so people must see all of it. A person's is taken as it is: no name keeps a leaver in. */
+const shownOf = (name: string, value: unknown): string => {
+  const text = textOf(name, value)
+  if (SHOWN.test(text)) return text
+  throw invalid(`${SPELLED[name] ?? name} must be one visible line, without control or invisible characters.`)
+}
+const shownOrNull = (name: string, value: unknown) => (value == null || value === '' ? null : shownOf(name, value))
 
 /** Entra sends booleans as text. */
 const booleanOf = (_name: string, value: unknown): boolean => {
@@ -52,7 +62,7 @@ const KEPT = {
     displayname: ['display_name', textOrNull],
     active: ['active', booleanOf],
   },
-  Group: { displayname: ['name', textOf], externalid: ['external_id', textOrNull] },
+  Group: { displayname: ['name', shownOf], externalid: ['external_id', shownOrNull] },
 } as const
 
 /** Entra sends one value also as a list of one: `[{ "$ref": null, "value": "False" }]`. */

@@ -3,9 +3,10 @@ import { type Known, listScim, type ScimType, scimMembersOf } from '../../../db/
 import { allow } from '../../shared/auth/http.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
 import { notFound } from '../../shared/errors.ts'
+import { SCIM_ERROR, SCIM_JSON } from '../../shared/http/problems.ts'
 import type { IdentityDeps } from '../deps.ts'
 import about from './about.json' with { type: 'json' }
-import { SCIM_ERROR, SCIM_JSON, sendScimError } from './errors.ts'
+import { sendScimError } from './errors.ts'
 import { readPage, readPatch, readShown, readWhole } from './read.ts'
 import { changeScim, createScim, findScim, removeScim, viewOf } from './resources.ts'
 import { createAdmission, sync } from './source.ts'

@@ -6,7 +6,7 @@ import { type Measure, perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import { linkOf } from '../control/links.ts'
 import type { ChangeDeps, Uses } from '../deps.ts'
-import { changeIdOf, changeOnce, marked, statusEventOf } from '../mutations.ts'
+import { changeIdOf, changeOnce, endedOf, statusEventOf } from '../mutations.ts'
 import { refuseLastAdmin, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, lockFound, setStatus, viewOf } from './change.ts'
 import { createMeasure, enableMeasure, recoverMeasure, resetMeasure } from './measures.ts'
@@ -32,8 +32,10 @@ const LINKS = { 'user.reset': resetMeasure, 'user.recover': recoverMeasure }
 export const createEnrolment = async (deps: ChangeDeps, req: FastifyRequest, user_id: string, kind: LinkKind) => {
   const stored = await perform<LinkKind>(deps, req, { kind, request: { user_id } }, LINKS[kind] as Measure<LinkKind>)
   const { status, replayed } = stored
-  if (status !== 201) return { replayed, status, body: bodyOf<object>(stored) }
-  return { replayed, status, body: { enrolment: await enrolmentOf(deps, req, user_id) } }
+  if (status === 202) return { replayed, status, body: bodyOf<object>(stored) }
+  const ended = kind === 'user.recover' ? { sessions: await endedOf(deps, user_id) } : {}
+  if (status !== 201) return { replayed, status, body: { ...bodyOf<object>(stored), ...ended } }
+  return { replayed, status, body: { enrolment: await enrolmentOf(deps, req, user_id), ...ended } }
 }
 
 /**
@@ -93,10 +95,10 @@ export const enableUser = async (deps: ChangeDeps, req: FastifyRequest, user_id:
  * change may be an earlier one: a request that finds the status as wanted writes no event.
  */
 const withSessions = async (deps: Uses<'db'>, user_id: string, stored: Stored) => {
-  const done = await marked(deps, { user_id })
+  const sessions = await endedOf(deps, user_id)
   return {
     replayed: stored.replayed,
-    status: done ? 200 : 202,
-    body: { ...bodyOf<{ user: unknown }>(stored), sessions: done ? ('revoked' as const) : ('pending' as const) },
+    status: sessions === 'revoked' ? 200 : 202,
+    body: { ...bodyOf<{ user: unknown }>(stored), sessions },
   }
 }

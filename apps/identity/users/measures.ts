@@ -7,7 +7,7 @@ import { AppError } from '../../shared/errors.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
 import { handedOut, resetBy } from '../control/links.ts'
-import { endWaysIn } from '../federation/unlink.ts'
+import { endWaysIn, identitiesOf } from '../federation/unlink.ts'
 import { announce, rolesChanged, statusEventOf } from '../mutations.ts'
 import { refuseClosedLogin, refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, findUser, lockFound, setStatus, viewOf } from './change.ts'
@@ -38,7 +38,10 @@ export const createMeasure: Measure<'user.create'> = async ({ deps, tx }, wanted
   }
 }
 
-/** Locks the account and checks that a new link can let its person in. No one enrols themselves. */
+/**
+ * Locks the account and checks that its person can get in again: by a new link or through the `provider` that it returns.
+ * No one enrols themselves.
+ */
 const lockEnrollable = async ({ deps, tx, requester }: Cause, user_id: string) => {
   const user = await lockFound(tx, user_id)
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
@@ -48,8 +51,12 @@ const lockEnrollable = async ({ deps, tx, requester }: Cause, user_id: string) =
     throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
       hint: 'Enable the user first.',
     })
-  if (user.provider === null) throwIf(refuseClosedLogin(deps.config.break_glass, user.username))
-  return user
+  const closed = user.provider === null ? refuseClosedLogin(deps.config.break_glass, user.username) : undefined
+  if (!closed) return user
+  // Its person signs in through that provider alone, as to an account that it created.
+  const linked = (await identitiesOf(tx, user.id)).find((one) => deps.providers.get(one.provider))
+  if (!linked) throw closed
+  return { ...user, provider: linked.provider }
 }
 
 const handOut = async ({ tx, req }: Cause, user_id: string, by: By, more: { recovering?: true } = {}) => {
@@ -74,7 +81,7 @@ export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) =>
 /**
  * Resets an account whose person lost every passkey: passkeys, identities at providers, sessions and the password end at
  * once, and only the new link lets the person in. The evidence keeps the key of any vote that a lost passkey signed. An
- * account of a provider loses its factors alone: its person signs in there, and sets up new ones.
+ * account that only a provider signs in loses its factors alone: its person signs in there, and sets up new ones.
  */
 export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }) => {
   const user = await lockEnrollable(cause, user_id)

@@ -9,6 +9,7 @@ import {
   Enrolment,
   NewUser,
   Reason,
+  SessionsEnded,
   UserDetail,
   UserMoved,
 } from '../../shared/contracts/identity/users.ts'
@@ -140,7 +141,11 @@ const LINKS = [
     summary: 'Recover a user who lost every passkey',
     description:
       'Ends passkeys, app, identities at providers, sessions and password, and gives a one-time link. An account of a provider loses passkeys, app and sessions, and gets no link (200). 202 if another administrator must confirm it.',
-    response: { 200: Type.Object({ user: UserDetail }), 201: Type.Object({ enrolment: Enrolment }), 202: Pending },
+    response: {
+      200: Type.Object({ user: UserDetail, sessions: SessionsEnded }),
+      201: Type.Object({ enrolment: Enrolment, sessions: SessionsEnded }),
+      202: Pending,
+    },
   },
 ] as const
 

@@ -1,4 +1,4 @@
-import { type BriefTarget, getBrief } from '../../../db/operations/gates/brief.ts'
+import type { Brief, BriefTarget } from '../../../db/operations/gates/brief.ts'
 import type { GateRow } from '../../../db/operations/gates/rows.ts'
 import { COMPARED_MAX } from '../../shared/contracts/catalog/health.ts'
 import type { GateBrief } from '../../shared/contracts/operations/gates.ts'
@@ -16,13 +16,12 @@ const badness = ({ health }: BriefTarget) => WORST.indexOf(health)
  * Returns what a voter weighs besides the subject, without names that this viewer may not see. While the gate is
  * waiting, it asks the catalog how the metrics of the canary compare.
  */
-export const readBrief = async (
+export const briefFor = async (
   { db, trust }: Uses<'db' | 'trust'>,
   viewer: Viewer,
-  { operation_id, gate_id, status }: GateRow['gate'],
-): Promise<GateBrief | null> => {
-  const brief = await getBrief(db, operation_id, gate_id)
-  if (!brief) return null
+  { status }: Pick<GateRow['gate'], 'status'>,
+  brief: Brief,
+): Promise<GateBrief> => {
   const all = brief.targets.map(({ resource_id }) => resource_id)
   const seen = await seenResources(db, viewer, all)
   const visible = brief.targets.filter(({ resource_id }) => seen.has(resource_id))

@@ -7,12 +7,17 @@ import {
   askedService,
   carryVotes,
   type GateRow,
-  readGates,
   swapGate,
   type Vote,
   voidVotes,
 } from '../../../db/operations/gates/rows.ts'
-import { listDue, listVotedBy, markProved, markStanding, readClock } from '../../../db/operations/gates/standing.ts'
+import {
+  listVotedBy,
+  markProved,
+  markStanding,
+  readStanding,
+  type StandingRow,
+} from '../../../db/operations/gates/standing.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import { outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import type { Uses } from '../deps.ts'
@@ -45,25 +50,27 @@ const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measur
 }
 
 /**
- * Proves the people of these gates again. Votes that no longer count are void. A passed gate that loses its quorum asks
- * again in a further round with the other votes, and the engine is told. Throws 503 while identity is away.
+ * Proves the people of these gates, as they were just read, again. Votes that no longer count are void. A passed gate
+ * that loses its quorum asks again in a further round with the other votes, and the engine is told. Throws 503 while
+ * identity is away.
  */
 const proveGates = async (
-  { db, trust, nats, lookback_s }: Uses<'db' | 'lookback_s' | 'nats' | 'trust'>,
+  { db, trust, nats, lookback_s }: ProveDeps,
   operation_id: string,
-  gate_ids: readonly string[],
-  asked_at?: string,
+  before: readonly StandingRow[],
 ): Promise<void> => {
-  const at = asked_at ?? (await readClock(db))
-  // Read before the lock is taken. The rows are marked only if they are still the same.
-  const before = await readGates(db, operation_id, gate_ids)
+  const asked_at = before[0]?.now
+  if (asked_at === undefined) return
+  const gate_ids = before.map(({ gate }) => gate.gate_id)
   const known = await askPeople(trust, before.flatMap(votersOf))
+  // Read before the lock is taken. The rows are marked only if they are still the same.
   const work = async (people: People) =>
-    !(await standsAsRead(db, before, { people, asked_at: at, lookback_s })) &&
-    db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at: at, people, lookback_s }))
+    !(await standsAsRead(db, before, { people, asked_at, lookback_s })) &&
+    db.transaction((tx) => prove(tx, { operation_id, gate_ids, asked_at, people, lookback_s }))
   const reopened = await withPeople(trust, work, known)
   if (reopened) nats.wake('operations')
 }
+type ProveDeps = Uses<'db' | 'lookback_s' | 'nats' | 'trust'>
 
 /** The common case takes no lock that deciding people wait for: all these gates have passed, and no vote is lost. */
 const standsAsRead = async (
@@ -90,7 +97,7 @@ type Proving = {
 const prove = async (tx: Tx, { operation_id, gate_ids, asked_at, people, lookback_s }: Proving): Promise<boolean> => {
   const operation = await lockOperation(tx, operation_id)
   if (!operation || operation.control === 'cancel') return false
-  const rows = await readGates(tx, operation_id, gate_ids)
+  const rows = await readStanding(tx, operation_id, gate_ids)
   const measure = { places: await loadPlaces(tx, operation.resource_ids), now: operation.now, lookback_s }
   const moved: Moved[] = []
   for (const row of rows) moved.push(await settle(tx, row, people, measure))
@@ -179,19 +186,20 @@ const reopen = async (
 
 /** Before a claim, proves those gates whose voters were not proved recently. */
 export const proveDue = async (
-  deps: Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'trust'>,
+  deps: ProveDeps & Uses<'config'>,
   operation_id: string,
   gate_ids: readonly string[],
-) => {
-  const due = await listDue(deps.db, operation_id, gate_ids, deps.config.OPERATIONS__GATES__STANDING_S)
-  if (due.gate_ids.length > 0) await proveGates(deps, operation_id, due.gate_ids, due.at)
+): Promise<void> => {
+  const rows = await readStanding(deps.db, operation_id, gate_ids, deps.config.OPERATIONS__GATES__STANDING_S)
+  await proveGates(
+    deps,
+    operation_id,
+    rows.filter(({ due }) => due),
+  )
 }
 
 /** The rights of these people have changed: their votes on gates not used yet are proved now. */
-export const rightsChanged = async (
-  deps: Uses<'db' | 'lookback_s' | 'nats' | 'trust'>,
-  user_ids: readonly string[] | 'all',
-): Promise<void> => {
+export const rightsChanged = async (deps: ProveDeps, user_ids: readonly string[] | 'all'): Promise<void> => {
   for (const { operation_id, gate_ids } of await listVotedBy(deps.db, user_ids))
-    await proveGates(deps, operation_id, gate_ids)
+    await proveGates(deps, operation_id, await readStanding(deps.db, operation_id, gate_ids))
 }

@@ -1,3 +1,5 @@
+import { type Db, together } from '../../../db/client.ts'
+import { getBrief } from '../../../db/operations/gates/brief.ts'
 import { type GateRow, getGate, getGateContext } from '../../../db/operations/gates/rows.ts'
 import { getReachOf } from '../../../db/operations/plans/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
@@ -40,7 +42,7 @@ import {
   requireAsked,
   votingGroups,
 } from '../policies/footing.ts'
-import { readBrief } from './brief.ts'
+import { briefFor } from './brief.ts'
 
 const ELIGIBLE_SHOWN = 50
 
@@ -188,12 +190,16 @@ export const readGate = async (
   if (!row) throw notFound('gate', gate_id)
   const places = await placesFor(deps.db, caller, row.operation.resource_ids)
   if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
-  const [{ subject, context: read }, approvers, conflicts, brief, lost] = await Promise.all([
-    getGateContext(deps.db, operation_id, gate_id),
+  const [[{ subject, context: read }, reach, found], approvers, lost] = await Promise.all([
+    for_voter
+      ? readForVoter(deps.db, operation_id, gate_id)
+      : getGateContext(deps.db, operation_id, gate_id).then((context) => [context, undefined, undefined] as const),
     deps.trust.approvers.list(),
-    for_voter ? conflictsOf(deps, operation_id) : [],
-    for_voter ? readBrief(deps, caller, row.gate) : null,
     for_voter ? lostAuthorOf(deps, row) : undefined,
+  ])
+  const [conflicts, brief] = await Promise.all([
+    reach ? listConflicts(deps.db, deps, caller, reach, operation_id) : [],
+    found ? briefFor(deps, caller, row.gate, found) : null,
   ])
   const { impact, ...context } = read
   const { dependents = [], affected = null } = impact ? await impactFor(deps.db, caller, impact) : {}
@@ -206,10 +212,15 @@ export const readGate = async (
   return { view, operation_status: operationFactsOf(row).status, row }
 }
 
-const conflictsOf = async (deps: Uses<'clock' | 'db' | 'library'>, operation_id: string) => {
-  const reach = await getReachOf(deps.db, operation_id)
-  return reach ? listConflicts(deps.db, deps, reach, operation_id) : []
-}
+/** In one transaction: its statements go out together and are planned once. To plan the brief costs more than to run it. */
+const readForVoter = (db: Db, operation_id: string, gate_id: string) =>
+  db.transaction((tx) =>
+    together(
+      getGateContext(tx, operation_id, gate_id),
+      getReachOf(tx, operation_id),
+      getBrief(tx, operation_id, gate_id),
+    ),
+  )
 
 /** Returns why a gate must be decided alone; null if it may be decided together with others (console.md 5.2). */
 export const aloneOf = ({ gate, operation }: GateRow, verdict: Verdict, most: Most): Alone | null =>

@@ -31,13 +31,18 @@ type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 const EVERY_S = 5
 const BATCH = 100
 
-/** Finds the decisions and failures of people who want notices, and queues the notices not sent yet. */
-export const findNotices = async (deps: Deps): Promise<void> => {
-  if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db)) && !(await anyHold(deps.db))) return
-  for (const { owner, rules } of await claimOwners(deps.db, EVERY_S, BATCH))
+/**
+ * Finds the decisions and failures of people who want notices, and queues the notices not sent yet. Returns whether
+ * more people may wait to be looked for.
+ */
+export const findNotices = async (deps: Deps): Promise<boolean> => {
+  if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db)) && !(await anyHold(deps.db))) return false
+  const claimed = await claimOwners(deps.db, EVERY_S, BATCH)
+  for (const { owner, rules } of claimed)
     await findFor(deps, owner, rules).catch((err: unknown) =>
       deps.telemetry.log.warn({ err, owner }, 'a person could not be looked for'),
     )
+  return claimed.length === BATCH
 }
 
 const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<void> => {

@@ -27,23 +27,25 @@ export const queueFact = async (tx: Tx, user_id: string, fact: SecurityFact): Pr
 
 /**
  * Creates messages about people's accounts: one per fact and active destination, despite rules and quiet hours. Identity
- * is asked for the administrators before the transaction, once. While it is away, their facts alone wait.
+ * is asked for the administrators before the transaction, once. While it is away, their facts alone wait. Returns whether more may.
  */
-export const queueSecurity = async ({ db, telemetry, trust }: Uses<'db' | 'telemetry' | 'trust'>): Promise<void> => {
+export const queueSecurity = async ({ db, telemetry, trust }: Uses<'db' | 'telemetry' | 'trust'>): Promise<boolean> => {
   const waiting = await waitingSecurity(db)
-  if (!waiting.any) return
+  if (!waiting.any) return false
   const administrators = waiting.administrators
     ? await trust.administrators().catch((err: unknown) => {
         telemetry.log.warn({ err }, 'messages to the administrators wait for identity')
         return undefined
       })
     : undefined
-  await db.transaction(async (tx) => {
-    for (const { user_id, fact } of await takeSecurity(tx, BATCH, { administrators: administrators !== undefined })) {
+  return db.transaction(async (tx) => {
+    const taken = await takeSecurity(tx, BATCH, { administrators: administrators !== undefined })
+    for (const { user_id, fact } of taken) {
       const people = user_id === ADMINISTRATORS ? (administrators ?? []) : [user_id]
       for (const id of people)
         if ((await queueFact(tx, id, fact)) > 0)
           telemetry.log.warn({ user_id, event: fact.event }, 'too many messages about one account in a day')
     }
+    return taken.length === BATCH
   })
 }

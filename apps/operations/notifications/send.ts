@@ -1,7 +1,7 @@
 import {
-  type Delivery,
   dropNotices,
   endDelivery,
+  type Leased,
   leaseDeliveries,
   listNotices,
   markShown,
@@ -49,18 +49,22 @@ const OUTAGE_S = 10
 /**
  * Sends due messages. One process sends each message; if it dies while sending, another one sends it under the same id.
  * Messages wait while a restored database is held, because it reflects the past. `sending` holds what this process is
- * still sending, so that a caller who does not wait for all of it can look again meanwhile.
+ * still sending, so that a caller who does not wait for all of it can look again meanwhile. Returns whether any was due:
+ * one look takes a share, and more may wait.
  */
-export const sendDue = async (deps: SendDeps, sending = new Set<Promise<void>>()): Promise<void> => {
-  if ((await deps.fence()).held_since !== null) return
-  for (const delivery of await leaseDeliveries(deps.db, { limit: BATCH - sending.size, per_kind: PER_KIND })) {
+export const sendDue = async (deps: SendDeps, sending = new Set<Promise<void>>()): Promise<boolean> => {
+  if ((await deps.fence()).held_since !== null) return false
+  const due = await leaseDeliveries(deps.db, { limit: BATCH - sending.size, per_kind: PER_KIND })
+  const taken = due.map((delivery) => {
     const one = sendOne(deps, delivery).finally(() => sending.delete(one))
     sending.add(one)
-  }
-  await Promise.all(sending)
+    return one
+  })
+  await Promise.all(taken)
+  return due.length > 0
 }
 
-const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
+const sendOne = async (deps: SendDeps, delivery: Leased): Promise<void> => {
   try {
     const destination = await getDestination(deps.db, delivery.destination_id)
     if (!destination || !mayReach(destination, delivery) || !(await isOfSession(deps, destination))) {
@@ -80,9 +84,9 @@ const sendOne = async (deps: SendDeps, delivery: Delivery): Promise<void> => {
   }
 }
 
-/** Whether its next try would come after the time in which it is retried. */
-const isLate = ({ clock, config }: Pick<SendDeps, 'clock' | 'config'>, { created_at }: Delivery, wait_s: number) =>
-  clock.now().getTime() + wait_s * 1000 - Date.parse(created_at) > config.NOTIFY__GIVE_UP_S * 1000
+/** Whether its next try would come after the time in which it is retried, which the first try begins. */
+const isLate = ({ clock, config }: Pick<SendDeps, 'clock' | 'config'>, { tried_since }: Leased, wait_s: number) =>
+  clock.now().getTime() + wait_s * 1000 - Date.parse(tried_since) > config.NOTIFY__GIVE_UP_S * 1000
 
 /** Whether a browser's session still lasts; if it has ended, the browser is removed. */
 const isOfSession = async ({ db, trust }: SendDeps, { destination_id, owner, session_id }: Destination) => {
@@ -91,7 +95,7 @@ const isOfSession = async ({ db, trust }: SendDeps, { destination_id, owner, ses
   return false
 }
 
-const carry = async (deps: SendDeps, delivery: Delivery, destination: Destination, message: Message): Promise<void> => {
+const carry = async (deps: SendDeps, delivery: Leased, destination: Destination, message: Message): Promise<void> => {
   const { kind } = destination
   const reach = reachOf(deps, delivery, destination)
   const sent: Sent = reach
@@ -103,7 +107,7 @@ const carry = async (deps: SendDeps, delivery: Delivery, destination: Destinatio
 /** `undefined` if a part was sealed with a key that no longer exists. */
 const reachOf = (
   { notifyKeys, clock }: SendDeps,
-  { delivery_id }: Delivery,
+  { delivery_id }: Leased,
   { destination_id, kind, address: sealed_address, secret: sealed_secret, ...destination }: Destination,
 ): Reach | undefined => {
   const address = notifyKeys.open(destination_id, sealed_address)
@@ -122,7 +126,7 @@ export const countMessages = (telemetry: Telemetry) =>
 /** Records the result: sent, given up, or to be retried after a backoff or when the receiver asks. */
 const settle = (
   deps: SendDeps,
-  delivery: Delivery,
+  delivery: Leased,
   { kind, message }: { kind: Destination['kind']; message: Message },
   { error, final, gone, retry_after_ms = 0 }: Sent,
 ) =>
@@ -140,7 +144,7 @@ const settle = (
     }
     const wait_s = Math.max(Math.min(FIRST_S * 4 ** attempts, LONGEST_S), retry_after_ms / 1000)
     if (!final && !isLate(deps, delivery, wait_s)) {
-      await putOff(tx, delivery_id, wait_s, error)
+      await putOff(tx, delivery_id, wait_s, { error })
       return count('again')
     }
     telemetry.log.warn({ delivery_id, error }, 'a message was given up')
@@ -151,11 +155,7 @@ const settle = (
   })
 
 /** Returns the message's current content; `undefined` if it is not sent now. */
-const messageOf = async (
-  deps: SendDeps,
-  delivery: Delivery,
-  destination: Destination,
-): Promise<Message | undefined> => {
+const messageOf = async (deps: SendDeps, delivery: Leased, destination: Destination): Promise<Message | undefined> => {
   const { console_url } = deps.channels
   const style = { console_url, content: deps.config.NOTIFY__CONTENT, reader: await readerOf(deps, destination) }
   if (delivery.purpose === 'code') return codeMessage(deps.notifyKeys.codeOf(delivery.destination_id), style)
@@ -173,7 +173,7 @@ const messageOf = async (
   await deps.db.transaction(async (tx) => {
     await dropNotices(tx, over)
     if (told.length === 0) await endDelivery(tx, delivery.delivery_id, 'obsolete')
-    else if (quiet !== undefined) await putOff(tx, delivery.delivery_id, (quiet - now) / 1000)
+    else if (quiet !== undefined) await putOff(tx, delivery.delivery_id, (quiet - now) / 1000, { untried: true })
   })
   if (told.length === 0 || quiet !== undefined) return undefined
   return decisionsMessage(told, style)
@@ -198,7 +198,7 @@ const signOutFor = async (
 /** Returns how a decision or hold ended; `undefined` if it is gone, waits again or has a newer notice: that ends it. */
 const outcomeOf = async (
   { db, trust }: SendDeps,
-  { delivery_id, owner }: Delivery,
+  { delivery_id, owner }: Leased,
   decision: DecisionKey,
   style: Style,
 ): Promise<Message | undefined> => {
@@ -220,7 +220,7 @@ const outcomeOf = async (
 }
 
 /** Returns which of its subjects still wait for its owner, with the rights that identity states now. */
-const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Delivery, silent_until?: number) => {
+const stillWaiting = async ({ db, trust }: SendDeps, { delivery_id, owner }: Leased, silent_until?: number) => {
   const view = await viewOf(owner, trust.principals.ask)
   const notices = await listNotices(db, [delivery_id])
   const waiting = view ? await listWaiting(db, view, among(notices)) : []

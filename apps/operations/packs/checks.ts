@@ -1,9 +1,9 @@
 import { isObject, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
 import { CelError, type CelProgram, compileCel, compileCondition } from '../../shared/expressions/cel.ts'
 import { formsOf, PLAN_ROOTS, type Reference, ValueError } from '../../shared/expressions/values.ts'
+import type { Fault } from '../../shared/steps/shape.ts'
 import { chainsOf } from '../graph/conditions.ts'
 import { EXECUTORS, SECRET } from '../graph/executors.ts'
-import type { Fault } from '../graph/shape.ts'
 import type { Procedure, Step } from '../graph/types.ts'
 import type { PackRule } from './source.ts'
 

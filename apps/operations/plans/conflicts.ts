@@ -3,10 +3,12 @@ import { listBlockers } from '../../../db/operations/leases/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan, Reach } from '../../../db/operations/plans/rows.ts'
+import { intents } from '../../../db/operations/tables/index.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import type { OperationsDeps, Uses } from '../deps.ts'
+import { seenOperations, seenResources, type Viewer, visibleSql } from '../policies/authority.ts'
 import { libraryNow } from '../targets/calendar.ts'
 
 type Conflicts = PlanView['conflicts']
@@ -17,11 +19,13 @@ type Planned = Reach | (Pick<Plan, 'document' | 'intent_id'> & { dependents: rea
 /**
  * Returns the current obstacles to a plan (operations.md 3.5): operations that hold its targets, the places that
  * contain them, or direct dependents; closed windows; freezes; other plans that are ready for the same targets. For an
- * operation that already runs (`running`), it returns the obstacles besides itself.
+ * operation that already runs (`running`), it returns the obstacles besides itself. Of those that this viewer may
+ * not see, it tells only the kind.
  */
 export const listConflicts = async (
   db: Queryable,
   { library, clock }: Uses<'library' | 'clock'>,
+  viewer: Viewer,
   plan: Planned,
   running?: string,
 ): Promise<Conflicts> => {
@@ -35,37 +39,42 @@ export const listConflicts = async (
       db,
       dependents.map((resource_id) => ({ resource_id, mode: 'exclusive' as const })),
     ),
-    listRivalPlans(db, intent_id, pluck(document.catalog_pins, 'resource_id')),
+    listRivalPlans(db, intent_id, pluck(document.catalog_pins, 'resource_id'), visibleSql(viewer, intents)),
     libraryNow(db, library),
     running === undefined ? frozenAtStart('gates' in document ? document.gates : []) : listFreezesNow(db, running, now),
   ])
-  const others = <T extends { operation_id: string }>(all: T[]) => all.filter((one) => one.operation_id !== running)
-  return [
-    ...others(held).map(({ operation_id, resource_id, title }) => ({
-      kind: 'lease',
-      id: operation_id,
-      resource_id,
-      title,
-      message: `"${title}" holds ${resource_id}.`,
-    })),
-    ...others(dependent).map(({ operation_id, resource_id, title }) => ({
-      kind: 'dependent',
-      id: operation_id,
-      resource_id,
-      title,
-      message: `"${title}" is changing ${resource_id}, which depends on a target.`,
-    })),
+  const others = [...kindOf('lease', held), ...kindOf('dependent', dependent)].filter(
+    ({ operation_id }) => operation_id !== running,
+  )
+  const [seen, resources] = await Promise.all([
+    seenOperations(db, viewer, pluck(others, 'operation_id')),
+    seenResources(db, viewer, pluck(dependent, 'resource_id')),
+  ])
+  const obstacles = [
+    ...others.map(({ kind, operation_id, ...holder }) => {
+      const title = seen.has(operation_id) ? holder.title : null
+      const resource_id = kind === 'lease' || resources.has(holder.resource_id) ? holder.resource_id : null
+      const who = title === null ? 'Another operation' : `"${title}"`
+      const changes = resource_id === null ? 'a resource that depends' : `${resource_id}, which depends`
+      const message = kind === 'lease' ? `${who} holds ${resource_id}.` : `${who} is changing ${changes} on a target.`
+      return { kind, id: title === null ? '' : operation_id, resource_id, title, message }
+    }),
     ...closedWindows(library, document, now),
     ...freezesOf(current, frozen),
-    ...rivals.map(({ plan_id, title }) => ({
+    ...rivals.map(({ plan_id, title, seen }) => ({
       kind: 'plan',
-      id: plan_id,
+      id: seen ? plan_id : '',
       resource_id: null,
-      title,
-      message: `The plan of "${title}" is ready and changes some of the same resources.`,
+      title: seen ? title : null,
+      message: `${seen ? `The plan of "${title}"` : 'Another plan'} is ready and changes some of the same resources.`,
     })),
   ]
+  // Several that may not be told apart are one.
+  return [...new Map(obstacles.map((one) => [`${one.id} ${one.message}`, one])).values()]
 }
+
+const kindOf = <T extends object>(kind: 'lease' | 'dependent', all: readonly T[]) =>
+  all.map((one) => ({ ...one, kind }))
 
 /** Returns the windows to which the plan's nodes are restricted, while none of them is open. */
 const closedWindows = (

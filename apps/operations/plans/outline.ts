@@ -57,7 +57,7 @@ const outlinePlan = async (
     const made = await planIntent(db, deps, intent, { at: deps.clock.now().toISOString(), affected })
     return {
       ...pick(made, 'counts', 'risk', 'estimates', 'warnings'),
-      conflicts: await listConflicts(db, deps, {
+      conflicts: await listConflicts(db, deps, caller, {
         ...pick(made, 'document'),
         ...pick(intent, 'intent_id'),
         dependents: made.impact.dependents,

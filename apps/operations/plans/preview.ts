@@ -216,7 +216,9 @@ export const renderPlan = async (
     diff_next: rest.length > DIFF_PAGE ? (diff.at(-1)?.resource_id ?? null) : null,
     impact: await impactFor(db, caller, report.impact),
     conflicts:
-      status === 'ready' ? await listConflicts(db, deps, { ...plan, dependents: report.impact.dependents }) : [],
+      status === 'ready'
+        ? await listConflicts(db, deps, caller, { ...plan, dependents: report.impact.dependents })
+        : [],
     policy_results: report.policy_results ?? [],
     gates: document.gates.map((gate) => gateView(gate, caller, intent)),
     ...pick(document, 'leases', 'windows', 'constraints', 'catalog_pins', 'packs'),

@@ -1,5 +1,6 @@
-import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, inArray, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
+import { operations } from '../../../db/operations/tables/index.ts'
 import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
 import type { OperationFacts } from '../../../workflows/operation/rules/facts.ts'
 import { refusePatch } from '../../../workflows/operation/rules/patches.ts'
@@ -245,17 +246,36 @@ export const seenResources = async (
   )
 }
 
+/** Returns which of these operations this person may see. */
+export const seenOperations = async (
+  db: Queryable,
+  viewer: Viewer,
+  operation_ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  const visible = visibleSql(viewer, operations)
+  if (visible === undefined || operation_ids.length === 0) return new Set(operation_ids)
+  const rows = await db
+    .select(pick(operations, 'operation_id'))
+    .from(operations)
+    .where(and(inArray(operations.operation_id, [...operation_ids]), visible))
+  return new Set(pluck(rows, 'operation_id'))
+}
+
 /** Returns the impact of a plan, without names that its reader may not see. */
-export const impactFor = async <I extends { affected: Affected | null }>(db: Queryable, viewer: Viewer, impact: I) => {
+export const impactFor = async <I extends { affected: Affected | null; dependents: readonly string[] }>(
+  db: Queryable,
+  viewer: Viewer,
+  impact: I,
+) => {
   const { affected = null } = impact
-  if (!affected) return { ...impact, affected }
-  const named = affected.groups.flatMap(({ nearest }) => pluck(nearest, 'resource_id'))
-  const seen = await seenResources(db, viewer, named)
-  const groups = affected.groups.map((group) => ({
+  const named = affected?.groups.flatMap(({ nearest }) => pluck(nearest, 'resource_id')) ?? []
+  const seen = await seenResources(db, viewer, [...impact.dependents, ...named])
+  const dependents = impact.dependents.filter((id) => seen.has(id))
+  const groups = affected?.groups.map((group) => ({
     ...group,
     nearest: group.nearest.filter(({ resource_id }) => seen.has(resource_id)),
   }))
-  return { ...impact, affected: { ...affected, groups } }
+  return { ...impact, dependents, affected: affected && groups ? { ...affected, groups } : null }
 }
 
 /** Whether this person may read a resource, wherever it is. */

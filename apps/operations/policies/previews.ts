@@ -9,9 +9,10 @@ import { placesOf, spreadOf } from './authority.ts'
 import type { PreviewFacts } from './cedar.ts'
 import type { JudgedPlan, PlanPolicies } from './plans.ts'
 
+/** The key of a module may be any text, also one with brackets. */
+const OF_TOFU = /^(?:module\.[^.[]+(?:\["(?:[^"\\]|\\.)*"\]|\[[^"\]]*\])?\.)*(?:data\.)?([a-z0-9_]+)\.[^ ]/
 /** "module.a[0].aws_instance.web" is an aws_instance, "Deployment.apps web/api" a Deployment.apps. */
-const kindOf = (id: string): string =>
-  /^(?:module\.[^.[]+(?:\[[^\]]*\])?\.)*(?:data\.)?([a-z0-9_]+)\.[^ ]/.exec(id)?.[1] ?? id.split(/[ /]/)[0] ?? ''
+const kindOf = (id: string): string => OF_TOFU.exec(id)?.[1] ?? id.split(/[ /]/)[0] ?? ''
 
 /** A preview as planning policies see it. Its list of changes is bounded, heaviest first; the counts are not. */
 const previewFacts = ({ changes, changes_count, counts, unknowns, binding }: Preview): PreviewFacts => {
@@ -24,9 +25,13 @@ const previewFacts = ({ changes, changes_count, counts, unknowns, binding }: Pre
   }
 }
 
-export const holdsPreview = (value: unknown): boolean =>
-  Value.Check(Preview, value) ||
-  (typeof value === 'object' && value !== null && Object.values(value).some(holdsPreview))
+/** All previews in a value: any pointer may bind one, so none is too deep, and one may lie inside another. */
+const previewsIn = (value: unknown): Preview[] => {
+  if (typeof value !== 'object' || value === null) return []
+  return [...(Value.Check(Preview, value) ? [value] : []), ...Object.values(value).flatMap(previewsIn)]
+}
+
+export const holdsPreview = (value: unknown): boolean => previewsIn(value).length > 0
 
 /**
  * Judges the previews among the outputs of a node by the hard and soft policies of planning (operations.md 7.5). A hard
@@ -39,7 +44,7 @@ export const judgePreviews = async (
   { operation_id, node_id }: { operation_id: string; node_id: string },
   outputs: Record<string, unknown>,
 ): Promise<NodeError | undefined> => {
-  const previews = Object.values(outputs).filter((value): value is Preview => Value.Check(Preview, value))
+  const previews = previewsIn(outputs)
   if (previews.length === 0) return undefined
   const [operation] = await tx
     .select({

@@ -40,7 +40,7 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
           retry_after_ms: 2000,
         })
       await tail.opens(caller.session_id, async () => {
-        const { topics, accepted, refused } = await openTopics(deps, caller, req.query.topics)
+        const opened = await openTopics(deps, caller, req.query.topics)
         const here = await tail.here()
         const sent = req.headers['last-event-id']
         const resumed = sent === undefined ? undefined : decodeCursor(sent)
@@ -55,7 +55,7 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
           'x-content-type-options': 'nosniff',
           'x-request-id': req.id,
         })
-        const stream = createStream(deps, raw, caller, topics, resumed ?? here)
+        const stream = createStream(deps, raw, caller, opened, resumed ?? here)
         const atExp = setTimeout(() => stream.end('token'), Math.max(0, exp - deps.clock.now().getTime()))
         raw.on('error', () => tail.leave(stream))
         raw.on('close', () => {
@@ -67,15 +67,14 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
         stream.send({
           event: 'hello',
           data: {
-            topics: accepted,
-            refused,
+            topics: opened.accepted,
+            refused: opened.refused,
             cursor: encodeCursor(stream.cursor),
             server_time: deps.clock.now().toISOString(),
           },
         })
         const whole = await tail.join(stream)
-        if (!whole || (sent !== undefined && !resumed))
-          for (const topic of accepted) stream.send({ event: 'resync', data: { topic } })
+        if (!whole || (sent !== undefined && !resumed)) stream.resync()
       })
       return reply
     },

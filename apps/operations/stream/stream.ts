@@ -10,14 +10,20 @@ import { isVisible, maySeeResource, placesFor } from '../policies/authority.ts'
 import { countsFor } from '../policies/mine.ts'
 import { type LiveChange, resourceFrame } from './frames.ts'
 import { type Cursor, encodeCursor } from './resume.ts'
-import type { Topics } from './topics.ts'
+import type { Opened, Topics } from './topics.ts'
 
 const MAX_BUFFERED = 1_048_576
 const LOG_LINES = 200
 const LOG_BYTES = 65_536
 
 /** One client of the live stream. Everything is written in order; a client that does not read is disconnected. */
-export const createStream = (deps: Uses<'db'>, raw: ServerResponse, caller: Caller, topics: Topics, start: Cursor) => {
+export const createStream = (
+  deps: Uses<'db'>,
+  raw: ServerResponse,
+  caller: Caller,
+  { topics, accepted }: Opened,
+  start: Cursor,
+) => {
   const cursor: Cursor = { ...start, l: {} }
   // Keeps only topics that are followed now: a reader may move from log to log all day with one cursor.
   for (const name of [...topics.logs.keys()].map(shortName)) if (start.l[name]) cursor.l[name] = start.l[name]
@@ -68,6 +74,10 @@ export const createStream = (deps: Uses<'db'>, raw: ServerResponse, caller: Call
     topics,
     cursor,
     send,
+    /** Tells the client to read everything again. */
+    resync: () => {
+      for (const topic of accepted) send({ event: 'resync', data: { topic } })
+    },
     comment: () => write(': still here\n\n'),
     end,
     isEnded: () => ended,

@@ -1,6 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import { type LogRef, listLogHeads } from '../../../db/operations/history/logs.ts'
 import { listChangedResources, listChanges, RESOURCE_WINDOW, readLogEnds } from '../../../db/operations/history/tail.ts'
+import type { Fence } from '../../../db/restore.ts'
 import type { Uses } from '../deps.ts'
 import { loadFrames } from './frames.ts'
 import { type Cursor, isResumable } from './resume.ts'
@@ -30,6 +31,8 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let closed = false
+  /** What the fence said last about a restore of the database. */
+  let told: string | undefined
 
   const forAll: ForAll = async (deliver) => {
     await Promise.all(
@@ -43,7 +46,21 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
     )
   }
 
+  /** Readers who followed while the database was restored have seen what it has lost. */
+  const turnRestore = async () => {
+    const now = toldBy(await deps.fence())
+    if (now === told) return
+    const { last, catalog } = await readLogEnds(db)
+    told = now
+    await forAll(async (stream) => {
+      Object.assign(stream.cursor, { p: last, c: catalog })
+      streams.set(stream, undefined)
+      stream.resync()
+    })
+  }
+
   const turn = async () => {
+    await turnRestore()
     while (streams.size > 0 && (await turnEvents(db, streams, forAll))) {}
     await turnResources(db, streams)
     await turnLogs(db, streams, forAll)
@@ -77,13 +94,15 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
     here: (): Promise<Cursor> => readLogEnds(db).then(({ last, catalog }) => ({ p: last, c: catalog, l: {} })),
     /** Lets a stream follow from its cursor. Returns false if it is too old or unknown: the client must reload. */
     join: async (stream: Stream): Promise<boolean> => {
-      const [{ first, last, catalog }, { lost }] = await Promise.all([readLogEnds(db), deps.fence()])
+      const [{ first, last, catalog }, fence] = await Promise.all([readLogEnds(db), deps.fence()])
+      const { lost } = fence
       const { cursor } = stream
       const behind = catalog - cursor.c
       const near = !followsResources(stream) || (behind >= 0 && behind <= RESOURCES_BEHIND)
       const resumable = isResumable(cursor.p, { first, last, lost }) && near
       if (!resumable) Object.assign(cursor, { p: last, c: catalog })
       if (stream.isEnded()) return resumable
+      if (streams.size === 0) told = toldBy(fence)
       streams.set(stream, undefined)
       open.set(streams.size)
       run()
@@ -116,6 +135,8 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
   }
 }
 export type Tail = ReturnType<typeof createTail>
+
+const toldBy = ({ epoch, lost }: Fence): string => JSON.stringify({ epoch, lost })
 
 const followsResources = ({ topics }: Stream): boolean => topics.resources || topics.resource_ids.size > 0
 

@@ -64,7 +64,10 @@ const STEPS: Record<Rotation, (out: string, has_next: boolean) => string | Chang
 
 const read = (out: string, name: string): string => readFileSync(join(out, name), 'utf8')
 
-/** Old keys stay in `SECRET__KEYS`: audit rows and the addresses of notifications depend on them. */
+/**
+ * Old keys stay in each list: audit rows and the addresses of notifications depend on them. An old key encryption key
+ * opens rows that no app has sealed anew yet, and those of a backup.
+ */
 const turnLists = (out: string, step: 'next' | 'use'): Changes => {
   // A setting of two apps must get the same key in both.
   const made = new Map<string, string>()
@@ -76,9 +79,7 @@ const turnLists = (out: string, step: 'next' | 'use'): Changes => {
   return inSecretFiles(out, (text) =>
     text.replaceAll(/^(\w+__(?:SECRET__KEYS|KEK))='?([^'\n]+)'?$/gm, (_line, name: string, value: string) => {
       const keys = value.startsWith('[') ? (JSON.parse(value) as string[]) : [value]
-      // A key encryption key has at most one predecessor: apps have sealed anew all that lives longer.
-      const kept = name.endsWith('KEK') ? keys.slice(0, 1) : keys
-      const turned = step === 'next' ? [...kept, keyOf(name)] : [keys.at(-1), ...keys.slice(0, -1)]
+      const turned = step === 'next' ? [...keys, keyOf(name)] : [keys.at(-1), ...keys.slice(0, -1)]
       return `${name}='${JSON.stringify(turned)}'`
     }),
   )

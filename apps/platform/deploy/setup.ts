@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { namesSeveral } from '../../shared/config.ts'
 import { takeFolder, writeWhole } from '../base/record.ts'
 import { readFlags } from '../base/screen.ts'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
@@ -72,7 +73,8 @@ if (proxies?.split(',').some((one) => !/^[\da-fA-F.:]+\/\d+$/.test(one)))
   refuse(`--proxies takes networks, such as 10.0.0.0/8,fd00::/8, not ${proxies}.`)
 if (!rest.temporal.includes('://')) rest.temporal = `tls://${rest.temporal}`
 for (const name of ['postgres', 'redis', 'nats', 'temporal'] as const)
-  if (!URL.canParse(rest[name])) refuse(`--${name} is not a URL: ${rest[name]}`)
+  if (namesSeveral(rest[name])) refuse(`--${name} takes one name that leads to every server, not ${rest[name]}`)
+  else if (!URL.canParse(rest[name])) refuse(`--${name} is not a URL: ${rest[name]}`)
 const [cert_file = '', key_file = ''] = ca?.split(',').map((file) => resolve(file)) ?? []
 if (ca !== undefined) options.ca = `${cert_file},${key_file}`
 // A later run needs the files only if a certificate is due.

@@ -41,7 +41,7 @@ const secretsOf = (app: string, env: Env): string[] =>
   Object.entries(env).flatMap(([name, value]) => {
     // The secrets of identity providers lie beside the file that describes them.
     if (name === 'AUTH__PROVIDERS__FILE') return filesOf(join(dirname(value), 'secrets')).flatMap(partsOf)
-    if (/(KEY|TOKEN|PASSWORD|SECRET|REGISTRY)S?(_FILE|_DIR)?$/.test(name) && existsSync(value))
+    if (/(KEY|TOKEN|PASSWORD|SECRET|REGISTRY|HEADER)S?(_FILE|_DIR)?$/.test(name) && existsSync(value))
       return filesOf(value).flatMap(partsOf)
     if (schemaOf(app)[name]?.secret) return partsIn(value)
     return URL.canParse(value) ? inAddress(new URL(value)) : []

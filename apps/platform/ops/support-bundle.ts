@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
@@ -58,7 +69,7 @@ export const supportBundle = async (options: BundleOptions): Promise<number> => 
       for (const [file, path] of Object.entries({ 'health.json': '/health/ready', 'metrics.txt': '/metrics' }))
         put(`${name}/${file}`, await ask(name, env, options.hosts, path))
       const log = join(options.logs ?? join(signalboxDir(), 'logs'), `${name}.log`)
-      if (existsSync(log)) put(`${name}/log.jsonl`, since(readFileSync(log, 'utf8'), Date.now() - hours * HOUR_MS))
+      if (existsSync(log)) put(`${name}/log.jsonl`, since(endOf(log), Date.now() - hours * HOUR_MS))
     }
     if (options.operation) await putOperation(options.operation, put)
     execFileSync('tar', ['-czf', to, '-C', scratch, basename(folder)])
@@ -100,6 +111,19 @@ const ask = async (app: string, env: Env, hosts: string, path: string): Promise<
   }
 }
 
+/** The last whole lines of a log: of a secret that is cut, the mask would know neither part. */
+const endOf = (file: string): string => {
+  const log = openSync(file, 'r')
+  try {
+    const { size } = fstatSync(log)
+    const end = Buffer.alloc(Math.min(size, MOST_LOG))
+    const text = end.toString('utf8', 0, readSync(log, end, 0, end.length, size - end.length))
+    return size > MOST_LOG ? text.replace(/^[^\n]*\n?/, '') : text
+  } finally {
+    closeSync(log)
+  }
+}
+
 /** The lines of a log from that time on; a line without a time belongs to the one before. */
 const since = (text: string, from: number): string => {
   let recent = false
@@ -108,7 +132,7 @@ const since = (text: string, from: number): string => {
     if (time) recent = Date.parse(time) >= from
     return recent
   })
-  return kept.join('\n').slice(-MOST_LOG)
+  return kept.join('\n')
 }
 
 /** States and times of an operation, without its inputs, its outputs, or the payloads of its history. */

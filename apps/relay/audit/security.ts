@@ -40,16 +40,21 @@ const ofAccount = (row: Row): Told[] => {
   const { ip_address, user_agent } = row.body as Pick<SecurityFact, 'ip_address' | 'user_agent'>
   const from = { at: row.at.toISOString(), ...(ip_address && { ip_address }), ...(user_agent && { user_agent }) }
   const all = ofInstallation(row).map((fact) => ({ user_id: ADMINISTRATORS, fact: { ...from, ...fact } }))
+  const { resets } = (row.body.details ?? {}) as { resets?: string }
+  if (row.action === 'change.requested' && row.body.outcome === 'done' && resets)
+    return [{ user_id: resets, fact: { event: 'account.reset_requested', ...from } }, ...all]
   if (!event || !row.object.startsWith('user:')) return all
   const about = event.startsWith('key.') && { about: String(row.body.reason) }
   return [{ user_id: row.object.slice('user:'.length), fact: { event, ...from, ...about } }, ...all]
 }
 
-/** Every administrator hears of the use of an emergency account, and of guessed passwords. */
+/** Every administrator hears of the use of an emergency account, of guessed passwords, and of changes that wait. */
 const ofInstallation = ({ action, body }: Row): Pick<SecurityFact, 'event' | 'about'>[] => {
-  const { break_glass, network } = (body.details ?? {}) as { break_glass?: string; network?: string }
+  const { break_glass, network, subject } = (body.details ?? {}) as Record<string, string | undefined>
   if (action === 'login' && body.outcome === 'done' && break_glass)
     return [{ event: 'break_glass.used', about: break_glass }]
+  if (action === 'change.requested' && body.outcome === 'done' && subject)
+    return [{ event: 'change.waiting', about: `${String(body.reason)}: ${subject}` }]
   return action === 'spray_suspected' && network ? [{ event: 'spray.suspected', about: network }] : []
 }
 

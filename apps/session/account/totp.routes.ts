@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
 import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { AppError } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { byPerson, clientOf } from '../browser/client.ts'
@@ -94,7 +94,8 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         const gone = await deps.credential
           .removeTotp(request, withRequestId(String(req.id)))
           .catch(throwFromRpc('credential'))
-        if (!gone.removed) throw notFound('authenticator app', 'yours', 'not_found')
+        if (!gone.removed)
+          throw new AppError('not_found', 'not_found', 'You have no authenticator app.', { hint: 'Set one up first.' })
         await note(deps, req, 'remove_totp')
         return { status: 204, body: undefined }
       }

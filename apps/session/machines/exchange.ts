@@ -104,7 +104,7 @@ const refused = async (deps: Deps, { cause, ci, scheme, details, ...about }: Abo
   const detail = 'The credential of the machine is not valid.'
   return new AppError('invalid_token', code, detail, {
     headers: { 'www-authenticate': scheme === 'Basic' ? 'Basic realm="signalbox"' : scheme },
-    hint: "The machine's owners can find the cause in the audit log.",
+    hint: 'An administrator or auditor finds the cause in the audit log of sign-ins, under machine_token.',
     extra: { error: code, error_description: detail },
   })
 }

@@ -9,7 +9,16 @@ import { type Flow, indexOf, type SignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
 import { openFederated } from '../token/code.ts'
 import type { Login } from '../token/login.ts'
-import { externalOf, namesElsewhere, readClaims, refuseClaims, refused, userOf, vouchesForTwo } from './claims.ts'
+import {
+  externalIdOf,
+  externalOf,
+  namesElsewhere,
+  readClaims,
+  refuseClaims,
+  refused,
+  userOf,
+  vouchesForTwo,
+} from './claims.ts'
 import { type Claims, refusedToken } from './foreign.ts'
 import { findProvider } from './start.ts'
 import { tryClaims } from './trial.ts'
@@ -110,7 +119,8 @@ const finishOwn = async (deps: SessionDeps, provider: Provider, flow: Flow, clai
   const { user_id, session_id } = flow.session ?? { user_id: '', session_id: '' }
   if (!(await deps.store.get(user_id, session_id))) throw refusedToken('sign_in_expired')
   if (flow.purpose === 'link') {
-    const request = { userId: user_id, providerId: provider.id, subject: claims.sub }
+    const theirs = { subject: claims.sub, externalId: externalIdOf(provider, claims) }
+    const request = { userId: user_id, providerId: provider.id, ...theirs }
     userOf(
       await deps.identity.linkExternal(request, withRequestId(callback.request_id)).catch(throwFromRpc('identity')),
     )

@@ -69,10 +69,13 @@ export const externalOf = (provider: Provider, claims: Claims, make = true) => {
     username: creates && typeof username === 'string' ? username : '',
     groups: [named].flat().filter((name) => typeof name === 'string'),
     groupsKnown: !namesElsewhere(provider, claims),
-    externalId: make ? String(claims[provider.scim?.match ?? ''] ?? '') : '',
+    externalId: make ? externalIdOf(provider, claims) : '',
   }
   return { external, creates }
 }
+
+/** The claim by which the provider's directory names the person; empty without one. */
+export const externalIdOf = ({ scim }: Provider, claims: Claims): string => String(claims[scim?.match ?? ''] ?? '')
 
 const REFUSED: Record<string, string> = {
   no_account: 'You have no account here yet.',

@@ -67,7 +67,7 @@ export const methodsOf = ({ backedUp }: Passkey): Method[] => [backedUp ? 'swk' 
 export const assertionInvalid = () =>
   new AppError('policy_denied', 'assertion_invalid', "The passkey's answer is refused.")
 
-/** The provider created the account, and has not said for too long that the person is still there. */
+/** The provider has not said for too long that the person is still there. */
 const providerRequired = ({ providers }: Uses<'providers'>, id: string) =>
   new AppError('policy_denied', 'provider_required', 'The provider of this account must sign you in again.', {
     hint: `Sign in through ${providers.get(id)?.title ?? `the provider ${id}`}, or ask an administrator to unlink it.`,

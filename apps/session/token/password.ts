@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
+import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
@@ -58,6 +59,7 @@ export const changePassword = async (
   const { caller, request_id } = request
   if (!takesPassword(deps, caller.username)) throw passwordClosed(deps)
   await chargePassword(deps, request)
+  await refuseEnded(deps, request)
   const reply = await deps.credential
     .changePassword(
       {
@@ -141,6 +143,7 @@ export const reauthenticate = async (
 export const freshAccess = async (deps: SessionDeps, request: PasswordRequest, by: Method[]): Promise<string> => {
   const { caller, request_id } = request
   const mode = modeOfPerson(caller)
+  await refuseEnded(deps, request)
   const auth_time = Math.floor(deps.clock.now().getTime() / 1000)
   const key = { user_id: caller.user_id, session_id: caller.session_id }
   const amr = await deps.store.touchAuthTime(key, auth_time, by, request.client)
@@ -159,6 +162,13 @@ export const liftLimits = async (
 ): Promise<void> => {
   const { user_id, session_id, auth_time } = caller
   await deps.store.touchAuthTime({ user_id, session_id }, auth_time, by)
+}
+
+/** Refuses an account that was ended or is being recovered: the relay may still have to end its sessions. */
+const refuseEnded = async (deps: SessionDeps, { caller, request_id }: PasswordRequest): Promise<void> => {
+  const asked = deps.identity.getUser({ id: caller.user_id }, withRequestId(request_id))
+  const { user } = await asked.catch(throwFromRpc('identity'))
+  if (user?.status !== UserStatus.ACTIVE) throw sessionGone()
 }
 
 /** How recently a person who changes a way to sign in must have been authenticated. */

@@ -154,7 +154,8 @@ export const allow = (
     if (!claims) throw tokenRefused(new TokenMissing(), codes)
     if (isEnrolling(claims) && !enrols) throw factorRequired()
     const principal = await principals.get(claims.sub, kind)
-    if (principal?.user.status !== 'ACTIVE') throw tokenRefused(new TokenRejected('subject'), codes)
+    if (principal?.user.status !== 'ACTIVE' || principal.recovering)
+      throw tokenRefused(new TokenRejected('subject'), codes)
     // A machine has the rights of its credential, which only its own tokens state.
     if ((principal.user.kind === 'machine') !== (claims.cm === 'machine'))
       throw tokenRefused(new TokenRejected('claims'), codes)

@@ -19,6 +19,8 @@ export type Principal = {
   reset: { at: string; by: readonly string[] } | null
   /** An administrator may know the credential, so the account must not decide or administer. */
   renewal_required: boolean
+  /** Two administrators have ended its ways in: until its person enrols, it makes no request. */
+  recovering?: true
   /** For a machine: the people who answer for it. Where four eyes are required, its acts count as theirs. */
   behind: readonly string[]
   roles: string[]
@@ -149,11 +151,13 @@ const withGrants = (principal: Omit<Principal, 'grants' | 'roles' | 'permissions
 
 const STATUS = {
   [UserStatus.ACTIVE]: 'ACTIVE',
+  // An account under recovery: its votes and schedules stay.
+  [UserStatus.UNSPECIFIED]: 'ACTIVE',
   [UserStatus.DISABLED]: 'DISABLED',
   [UserStatus.DELETED]: 'DELETED',
 } as const
 
-/** Reads identity's message. A missing status counts as not ACTIVE. */
+/** Reads identity's message. A status that this build does not know counts as not ACTIVE. */
 export const principalOf = ({
   user,
   grants,
@@ -180,6 +184,7 @@ export const principalOf = ({
       })),
       reset: reset?.at ? { at: textOf(reset.at), by: reset.by } : null,
       renewal_required: renewalRequired,
+      ...(user?.status === UserStatus.UNSPECIFIED && { recovering: true }),
       behind,
       version: Number(version),
     },

@@ -5,14 +5,14 @@ import { unseal } from './seal.ts'
 /** A key that seals secrets at rest. Its id is stored beside each of them. */
 export type Kek = { kek_id: string; key: Buffer }
 
-/** Reads a setting's key encryption keys: one in base64, or a JSON array of at most two, the sealing one first. */
+/** Reads a setting's key encryption keys: one in base64, or a JSON array, the sealing one first. */
 export const keksOf = (text: string, variable: string): [Kek, ...Kek[]] => {
   const list = text.startsWith('[') ? parseList(text, variable) : [text]
   const [first, ...more] = secretKeysOf(list, variable).map((key) => ({
     kek_id: createHash('sha256').update(key).digest('hex').slice(0, 16),
     key,
   }))
-  if (!first || more.length > 1) throw new ConfigError(`${variable} must hold one or two keys.`)
+  if (!first) throw new ConfigError(`${variable} holds no key.`)
   return [first, ...more]
 }
 

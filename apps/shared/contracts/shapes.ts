@@ -26,5 +26,21 @@ export const NAME = `${START}[^${HIDDEN}]*$`
 /** One line that is only read: it may contain joiners of letters and emoji. */
 export const LINE = `${START}(?:[^${HIDDEN}]|[\\u200c\\u200d\\ufe0f])*$`
 
+/** Letters and digits of any script and ._@+-, as far as tools that know no properties of Unicode can tell. */
+export const USERNAME = '^[^\\s!-*,/:-?\\[-^`{-~]+$'
+export const MACHINE_NAME = '^[a-z][a-z0-9-]{0,49}$'
+export const GROUP_KEY = '^[a-z][a-z0-9-]{1,62}$'
+export const NETWORK = '^[0-9a-fA-F.:]{2,39}/[0-9]{1,3}$'
+const SEEN = 'must be one visible line, without control or invisible characters'
+/** What a value must be, in words, for the patterns that people meet. */
+export const SENTENCES: Readonly<Record<string, string>> = {
+  [NAME]: SEEN,
+  [LINE]: SEEN,
+  [USERNAME]: 'must be letters, digits or ._-@+, without spaces',
+  [MACHINE_NAME]: 'must be 1 to 50 small letters, digits or hyphens, with a letter first',
+  [GROUP_KEY]: 'must be 2 to 63 small letters, digits or hyphens, with a letter first',
+  [NETWORK]: 'must be a network such as 203.0.113.0/24 or 2001:db8::/32',
+}
+
 /** Returns a text schema with an example: every text of a reply has one (example.ts builds whole replies from them). */
 export const text = (example: string, options: TStringOptions = {}) => Type.String({ ...options, examples: [example] })

@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
-import { LINE, NAME } from '../contracts/shapes.ts'
+import { LINE, NAME, SENTENCES } from '../contracts/shapes.ts'
 import type { Violation } from '../errors.ts'
 import { canonicalJson } from './digest.ts'
 import { isTime } from './formats.ts'
@@ -123,13 +123,12 @@ export const violationOf = (error: ErrorObject): Violation => {
   return { pointer: `${error.instancePath}${token}`, code: error.keyword, message: messageOf(error) }
 }
 
-const SEEN = 'must be one visible line, without control or invisible characters'
 const messageOf = ({ keyword, params, propertyName, message = 'is not valid' }: ErrorObject): string => {
   if (propertyName !== undefined) return `is not a valid name here: it ${message}`
   if (keyword === 'format' && params.format === 'date-time') return 'must be a time such as 2026-01-31T12:00:00Z'
   if (keyword === 'additionalProperties') return 'is not a known member'
   if (keyword === 'enum') return `${message}: ${(params.allowedValues as unknown[]).join(', ')}`
-  return keyword === 'pattern' && OURS.includes(params.pattern) ? SEEN : message
+  return (keyword === 'pattern' && SENTENCES[params.pattern]) || message
 }
 
 /** Whether a fault says that a value is not of this kind. */

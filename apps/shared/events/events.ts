@@ -103,8 +103,7 @@ export const ensureStreams = async (
   const jsm = await nc.jetstreamManager()
   for (const name of names) {
     try {
-      const { config } = await jsm.streams.info(streamName(prefix, name))
-      if (config.num_replicas < num_replicas) await jsm.streams.update(config.name, { ...config, num_replicas })
+      await raiseReplicas(jsm, streamName(prefix, name), num_replicas)
     } catch (error) {
       if ((error as { api_error?: { err_code?: number } }).api_error?.err_code !== 10_059) throw error
       await jsm.streams.add({
@@ -121,6 +120,11 @@ export const ensureStreams = async (
     }
   }
   return jsm
+}
+
+export const raiseReplicas = async (jsm: JetStreamManager, stream: string, num_replicas: number): Promise<void> => {
+  const { config } = await jsm.streams.info(stream)
+  if (config.num_replicas < num_replicas) await jsm.streams.update(stream, { ...config, num_replicas })
 }
 
 /**

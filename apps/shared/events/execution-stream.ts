@@ -9,7 +9,7 @@ import {
   StorageType,
 } from 'nats'
 import { linksOfProcess } from '../links.ts'
-import { prefixed } from './events.ts'
+import { prefixed, raiseReplicas } from './events.ts'
 
 /**
  * The work queue for external agents (operations.md 7.4). One message is one handover, on `execution.<pool>`, and goes
@@ -27,11 +27,14 @@ const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 const UNKNOWN = new Set([10_059, 10_014])
 
-/** Creates the stream and the consumer of a pool if they are missing; existing ones keep their settings. */
+/** Creates the stream and the consumer of a pool if they are missing. Existing ones keep their settings, as in `ensureStreams`. */
 export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: string): Promise<void> => {
   const jsm = await nc.jetstreamManager()
   const stream = `${prefix}${EXECUTION_STREAM}`
-  if (!(await exists(jsm.streams.info(stream))))
+  const num_replicas = linksOfProcess().nats_replicas
+  if (await exists(jsm.streams.info(stream)))
+    await raiseReplicas(jsm, stream, num_replicas).catch(() => {}) // work goes out all the same
+  else
     await jsm.streams.add({
       name: stream,
       subjects: [prefixed(prefix, executionSubject('*'))],
@@ -41,7 +44,7 @@ export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: 
       max_age: nanos(DAY),
       duplicate_window: nanos(10 * MINUTE),
       max_bytes: 1024 ** 3,
-      num_replicas: linksOfProcess().nats_replicas,
+      num_replicas,
     })
   await ensureConsumer(jsm, stream, pool, prefixed(prefix, executionSubject(pool)))
 }

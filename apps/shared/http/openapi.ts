@@ -298,6 +298,8 @@ const refusalsOf = (path: string, method: string, operation: Operation, internal
   return [
     400,
     ...(security.length > 0 ? [401, 403] : []),
+    // The Origin rule of the gateway.
+    ...(!internal && WRITES.has(method.toUpperCase()) ? [403] : []),
     ...(path.includes('{') ? [404] : []),
     // The state at an earlier time may be past its retention.
     ...(has(operation, 'at', 'query') ? [410] : []),

@@ -102,3 +102,13 @@ export const invalid = (all: ErrorObject[], context: string, codes: EdgeCodes): 
     })
   return new AppError('validation_error', code, detail, { status: 400, violations })
 }
+
+export const SCIM_JSON = 'application/scim+json'
+export const SCIM_ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error'
+/** A refusal as directories read it (RFC 7644 3.12). */
+export const scimBodyOf = ({ status, message, options: { extra, hint } }: AppError) => ({
+  schemas: [SCIM_ERROR],
+  status: String(status),
+  ...extra,
+  detail: hint ? `${message} ${hint}` : message,
+})

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, constants } from 'node:os'
 import type { Readable } from 'node:stream'
@@ -70,13 +70,14 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   const numbers = [cpu_s * availableParallelism() + 1, file_blocks, open_files, memory_mib * 1024, input.mark].map(
     String,
   )
-  const child = spawn('/bin/sh', ['-c', LIMITED, 'sh', ...numbers, path, ...args], {
+  const child = begin(['-c', LIMITED, 'sh', ...numbers, path, ...args], {
     cwd,
     env,
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...(contained ? ['pipe' as const] : [])],
     ...(uid !== undefined && { uid, gid: gid ?? uid }),
   })
+  if (child instanceof Error) return { how: 'not_begun', message: child.message }
   const leader = contained ? leaderOf(child.stdio[4] as Readable) : Promise.resolve(child.pid)
   const isOver = () => child.exitCode !== null || child.signalCode !== null
   let how: 'ended' | 'timeout' | 'told' = 'ended'
@@ -100,8 +101,9 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   if (input.signal.aborted) told()
   // A program may close its input pipe without reading it.
   child.stdin.on('error', () => {})
-  if (ask.signal === 'EOF') void Promise.resolve(stdin).then((text) => child.stdin.write(text))
-  else void Promise.resolve(stdin).then((text) => child.stdin.end(text))
+  void Promise.resolve(stdin)
+    .then((text) => (ask.signal === 'EOF' ? child.stdin.write(text) : child.stdin.end(text)))
+    .catch(() => child.stdin.destroy())
   try {
     return await new Promise<ProcessEnd>((resolve) => {
       child.on('error', ({ message }) => resolve({ how: 'not_begun', message }))
@@ -125,6 +127,18 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
     clearTimeout(time)
     clearTimeout(kill)
     input.signal.removeEventListener('abort', told)
+  }
+}
+
+/** Returns the error of a process that did not begin: its arguments are too long, or no process or pipe is left. */
+const begin = (args: string[], options: SpawnOptions): ChildProcessWithoutNullStreams | Error => {
+  try {
+    const child = spawn('/bin/sh', args, options)
+    if (child.stdin) return child as ChildProcessWithoutNullStreams
+    child.on('error', () => {})
+    return new Error('too many files are open')
+  } catch (error) {
+    return error as Error
   }
 }
 

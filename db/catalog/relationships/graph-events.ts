@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { first, type Queryable } from '../../client.ts'
+import { runOf } from '../../restore.ts'
 import { rowsOf } from '../resources/rows.ts'
 
 /** A log event as the graph in memory reads it. `rid` is the row number of its resource. */
@@ -45,7 +46,14 @@ export type LogState = {
   unfolded_ms: number
   /** Whether someone paused this projection. */
   paused: boolean
+  run?: string
 }
+
+const RUN = sql.raw(runOf('catalog'))
+
+/** This run of the database (reliability.md 4.13). */
+export const readRun = async (db: Queryable): Promise<string | undefined> =>
+  first(await rowsOf<{ run: string }>(db, sql`select ${RUN} as run`))?.run
 
 /** The state of the log relative to a projection that has applied it up to `pub_seq`. */
 export const readLogState = async (db: Queryable, name: string, pub_seq: string): Promise<LogState> => {
@@ -56,7 +64,7 @@ export const readLogState = async (db: Queryable, name: string, pub_seq: string)
     from catalog.outbox where ${which} order by ${order} limit 1), 0)::float8`
   const [row] = await rowsOf<LogState>(
     db,
-    sql`select ${age(sql`pub_seq is null`, sql`id`)} as unnumbered_ms,
+    sql`select ${RUN} as run, ${age(sql`pub_seq is null`, sql`id`)} as unnumbered_ms,
           ${age(sql`pub_seq > ${pub_seq}`, sql`pub_seq`)} as unfolded_ms,
           exists (select 1 from catalog.projection where name = ${name} and state = 'paused') as paused`,
   )

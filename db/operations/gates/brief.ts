@@ -10,6 +10,7 @@ import {
   operation_timeline_view,
   operations,
   plans,
+  votes,
 } from '../tables/index.ts'
 
 /** A target that the gate holds back, or one that ended before the gate asked; `ended_at` is then its end. */
@@ -24,7 +25,7 @@ export type BriefTarget = {
   started_at: string | null
   retries: number
 }
-type Brief = {
+export type Brief = {
   requester: Actor
   title: string
   reason: string
@@ -39,6 +40,7 @@ type Brief = {
   compensable: number
   /** The released nodes that the subject lists. */
   order: string[]
+  /** Those that still say why the gate asks: of this round or the one before, of people who have not voted again. */
   void_votes: { name: string; why: string; round: number }[]
 }
 
@@ -73,7 +75,9 @@ export const getBrief = async (db: Queryable, operation_id: string, gate_id: str
       (select coalesce(jsonb_agg(n.node_id order by n.ordinal), '[]') from ${n}
         and n.node_id in (select r ->> 'node_id' from jsonb_array_elements(g.subject -> 'releases') r)) as "order",
       (select coalesce(jsonb_agg(jsonb_build_object('name', v.data #>> '{voter,name}', 'why', v.data ->> 'why', 'round', v.data -> 'round') order by v.seq), '[]')
-        from ${operation_timeline_view} v where v.operation_id = ${operation_id} and v.gate_id = ${gate_id} and v.type = 'gate.vote_voided') as void_votes
+        from ${operation_timeline_view} v where v.operation_id = ${operation_id} and v.gate_id = ${gate_id} and v.type = 'gate.vote_voided'
+          and (v.data ->> 'round')::int >= g.round - 1 and not exists (select 1 from ${votes} w where w.operation_id = g.operation_id
+            and w.gate_id = g.gate_id and w.round = g.round and w.user_id = v.data #>> '{voter,id}' and not w.voided)) as void_votes
     from ${gates} g join ${operations} o using (operation_id) join ${intents} i using (intent_id) join ${plans} p on p.plan_id = o.plan_id
     where g.operation_id = ${operation_id} and g.gate_id = ${gate_id}`)
   return rows[0]

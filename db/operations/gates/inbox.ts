@@ -45,4 +45,4 @@ export const votableBy = (user_id: string, groups: readonly string[]): SQL => sq
   and not ((${gates.policy} ->> 'four_eyes')::boolean and ${user_id} = any(case when ${gates.kind} = 'intervention'
     then array[${gates.subject} #>> '{intervention,author,id}'] || array(select jsonb_array_elements_text(coalesce(${gates.subject} #> '{intervention,author,behind}', '[]'))) else ${operations.involved} end))
   and not exists (select 1 from ${votes} v where v.operation_id = ${gates.operation_id} and v.gate_id = ${gates.gate_id}
-                  and v.round = ${gates.round} and v.user_id = ${user_id} and v.decision = 'approve' and not v.voided)`
+                  and v.round = ${gates.round} and v.user_id = ${user_id} and not v.voided)`

@@ -90,16 +90,6 @@ const gateToDecide = builtOnce(['operation_id', 'gate_id'], (db, key) =>
 export const getGate = (db: Queryable, operation_id: string, gate_id: string): Promise<GateRow | undefined> =>
   gateByKey(db, { operation_id, gate_id }).then(first)
 
-const gatesByIds = builtOnce(['operation_id', 'gate_ids'], (db, { operation_id, gate_ids }) =>
-  selectGates(db)
-    .where(and(eq(gates.operation_id, operation_id), sql`${gates.gate_id} = any(${gate_ids}::text[])`))
-    .orderBy(asc(gates.gate_id)),
-)
-
-/** These gates of one operation, by id. */
-export const readGates = (db: Queryable, operation_id: string, gate_ids: readonly string[]): Promise<GateRow[]> =>
-  gatesByIds(db, { operation_id, gate_ids })
-
 /** Like `getGate`, for a decision: the row stays as it was read until the end of the transaction. */
 export const lockGate = (tx: Tx, operation_id: string, gate_id: string): Promise<GateRow | undefined> =>
   gateToDecide(tx, { operation_id, gate_id }).then(first)

@@ -1,7 +1,8 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
+import { builtOnce } from '../../rows.ts'
 import { gates } from '../tables/index.ts'
-import type { GateRow } from './rows.ts'
+import { type GateRow, selectGates } from './rows.ts'
 
 /**
  * SQL: whether the voters of a gate need to be proved again. This holds if people approved it and were last proved more
@@ -15,27 +16,23 @@ export const standingDue = (gate: string, seconds: string, now: string): string 
     and (${gate}.standing_at is null or ${gate}.standing_at < ${gate}.decided_at
       or ${gate}.standing_at < ${now} - make_interval(secs => ${seconds})))`
 
-/** Which of these gates need proof again, and the time by Postgres' clock of this query. */
-export const listDue = async (
-  db: Queryable,
-  operation_id: string,
-  gate_ids: readonly string[],
-  standing_s: number,
-): Promise<{ gate_ids: string[]; at: string }> => {
-  const { rows } = await db.execute<{ gate_ids: string[] | null; at: string }>(sql`
-    with given as (select ${standing_s}::double precision as seconds, clock_timestamp() as at)
-    select array_agg(g.gate_id order by g.gate_id) as gate_ids, operations.iso(given.at) as at from given
-    left join operations.gates g on g.operation_id = ${operation_id} and g.gate_id = any(${sql.param(gate_ids)}::text[])
-      and ${sql.raw(standingDue('g', 'given.seconds', 'given.at'))}
-    group by given.at`)
-  return { gate_ids: rows[0]?.gate_ids?.filter((id) => id !== null) ?? [], at: rows[0]?.at ?? '' }
-}
+const [BEFORE, AFTER] = standingDue('operations.gates', ':seconds', 'clock_timestamp()').split(':seconds')
+const gatesByIds = builtOnce(['operation_id', 'gate_ids', 'standing_s'], (db, { operation_id, gate_ids, standing_s }) =>
+  selectGates(db, {
+    due: sql<boolean>`${sql.raw(BEFORE ?? '')}${standing_s}${sql.raw(AFTER ?? '')}`,
+    now: sql<string>`operations.iso(clock_timestamp())`,
+  })
+    .where(and(eq(gates.operation_id, operation_id), sql`${gates.gate_id} = any(${gate_ids}::text[])`))
+    .orderBy(asc(gates.gate_id)),
+)
 
-/** Postgres' time: what identity says afterwards is true as of this time. */
-export const readClock = async (db: Queryable): Promise<string> => {
-  const { rows } = await db.execute<{ now: string }>(sql`select operations.iso(clock_timestamp()) as now`)
-  return rows[0]?.now ?? ''
-}
+/**
+ * These gates of one operation, by id; which of them are due to be proved again; and Postgres' time: what identity says
+ * afterwards is true as of this time.
+ */
+export const readStanding = (db: Queryable, operation_id: string, gate_ids: readonly string[], standing_s = 0) =>
+  gatesByIds(db, { operation_id, gate_ids, standing_s })
+export type StandingRow = Awaited<ReturnType<typeof readStanding>>[number]
 
 /** Records that the voters of these gates were proved as of this time. */
 export const markProved = (tx: Tx, operation_id: string, gate_ids: readonly string[], asked_at: string) =>

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
-import { textArray } from '../expressions.ts'
+import { eachText } from '../expressions.ts'
 
 /** Jobs of agents that change a target by its source. */
-const ACTING = textArray(['opentofu.apply', 'kubernetes.apply', 'ansible.run'])
+const ACTING = eachText(['opentofu.apply', 'kubernetes.apply', 'ansible.run'])
 /** A failure of another class ended before the first change. */
-const HALFWAY = textArray(['partial', 'hosts_failed', 'not_ready', 'timeout', 'cancelled'])
+const HALFWAY = eachText(['partial', 'hosts_failed', 'not_ready', 'timeout', 'cancelled'])
 
 /**
  * The changes of targets by nodes that did not undo them. `wrote`: the desired state. `acted`: an agent applied a source,

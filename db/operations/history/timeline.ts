@@ -15,7 +15,7 @@ import {
 } from '../tables/index.ts'
 
 /** A join with the view of runs takes a second for the 2,000 nodes of an operation that has just begun. */
-const RAN_MS = sql<number | null>`(select (extract(epoch from t.ended_at - t.started_at) * 1000)::int
+const RAN_MS = sql<number | null>`(select round(extract(epoch from t.ended_at - t.started_at) * 1000)::float8
   from operations.node_attempts t
   where t.operation_id = nodes.operation_id and t.node_id = nodes.node_id and t.generation = nodes.generation
   order by t.started_at desc limit 1)`

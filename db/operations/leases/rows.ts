@@ -4,7 +4,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, equals, first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
 import { tellEngine } from '../commands/rows.ts'
-import { textArray } from '../expressions.ts'
+import { eachText } from '../expressions.ts'
 import { bumpRevision, ENGINE, SYSTEM, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import {
   type LeaseState,
@@ -58,9 +58,9 @@ export const listBlockers = async (
     .innerJoin(operations, eq(operations.operation_id, leases.operation_id))
     .where(
       and(
-        sql`${leases.resource_id} in ${textArray(ids)}`,
+        sql`${leases.resource_id} in ${eachText(ids)}`,
         operation_id === undefined ? undefined : ne(leases.operation_id, operation_id),
-        or(eq(leases.mode, 'exclusive'), sql`${leases.resource_id} in ${textArray(exclusive)}`),
+        or(eq(leases.mode, 'exclusive'), sql`${leases.resource_id} in ${eachText(exclusive)}`),
       ),
     )
     .orderBy(asc(leases.resource_id), asc(leases.operation_id))

@@ -5,7 +5,7 @@ import type { ArtifactQuery, NodeListQuery } from '../../../apps/shared/contract
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { coneOf, freeOf, type Progress } from '../../../workflows/operation/rules/nodes.ts'
 import { equals, first, type Queryable, type Tx } from '../../client.ts'
-import { iso, type Newest, operation_node_run_summary as run, textArray } from '../expressions.ts'
+import { eachText, iso, type Newest, operation_node_run_summary as run } from '../expressions.ts'
 import { gates, node_attempts, nodes, operation_artifact_index } from '../tables/index.ts'
 
 const columns = {
@@ -135,7 +135,7 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
       has_compensation: sql<boolean>`${nodes.spec} -> 'compensate' is not null`,
     })
     .from(nodes)
-    .where(and(equals(nodes, { operation_id, removed: false }), sql`${nodes.node_id} in ${textArray(cone)}`))
+    .where(and(equals(nodes, { operation_id, removed: false }), sql`${nodes.node_id} in ${eachText(cone)}`))
     .orderBy(asc(nodes.ordinal))
   return rows.map((row) => ({ ...row, free: free.has(row.node_id) }))
 }

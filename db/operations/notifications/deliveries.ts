@@ -14,7 +14,8 @@ import {
   type SecurityFact,
 } from '../tables/index.ts'
 
-export type Delivery = Awaited<ReturnType<typeof leaseDeliveries>>[number]
+export type Delivery = Awaited<ReturnType<typeof listDeliveries>>[number]
+export type Leased = Awaited<ReturnType<typeof leaseDeliveries>>[number]
 export type NewNotice = Omit<typeof notify_notices.$inferInsert, 'destination_id' | 'delivery_id'>
 
 /** Longer than any channel takes to send a message. */
@@ -106,17 +107,17 @@ export const queueNotices = async (
     .values(notices.map((notice) => ({ ...notice, destination_id, delivery_id })))
     .onConflictDoNothing()
     .returning(pick(notify_notices, 'object'))
-  if (added.length === 0 || open) return added.length
+  if (added.length === 0) return 0
   const last = sql`(select max(coalesce(ended_at, created_at)) from operations.notify_deliveries
-    where destination_id = ${destination_id} and purpose = 'notices' and state <> 'obsolete')`
+    where destination_id = ${destination_id} and delivery_id <> ${delivery_id} and purpose = 'notices' and state <> 'obsolete')`
+  const next_at = sql`greatest(${inSeconds(gather_s)}, ${last} + make_interval(secs => ${digest_s}))`
   await tx
     .insert(notify_deliveries)
-    .values({
-      delivery_id,
-      destination_id,
-      owner,
-      purpose: 'notices',
-      next_at: sql`greatest(${inSeconds(gather_s)}, ${last} + make_interval(secs => ${digest_s}))`,
+    .values({ delivery_id, destination_id, owner, purpose: 'notices', next_at })
+    .onConflictDoUpdate({
+      target: notify_deliveries.delivery_id,
+      // The open one may be put off until quiet hours end, and these notices not wait for that.
+      set: { next_at: sql`least(${notify_deliveries.next_at}, excluded.next_at)` },
     })
   return added.length
 }
@@ -213,7 +214,10 @@ const MOST_TO_ONE = 2
 export const leaseDeliveries = (db: Db, { limit, per_kind }: { limit: number; per_kind: number }) =>
   db
     .update(notify_deliveries)
-    .set({ leased_until: inSeconds(LEASE_S) })
+    .set({
+      leased_until: inSeconds(LEASE_S),
+      tried_since: sql`coalesce(${notify_deliveries.tried_since}, clock_timestamp())`,
+    })
     .where(
       sql`${notify_deliveries.delivery_id} in (with due as (
           select delivery_id, d.next_at, coalesce(n.kind, '') as kind, coalesce(d.leased_until > clock_timestamp(), false) as sending,
@@ -227,7 +231,7 @@ export const leaseDeliveries = (db: Db, { limit, per_kind }: { limit: number; pe
           and (x.leased_until is null or x.leased_until < clock_timestamp())
         order by x.next_at limit ${limit} for update of x skip locked)`,
     )
-    .returning(columns)
+    .returning({ ...columns, tried_since: sql<string>`${iso(notify_deliveries.tried_since)}` })
 
 const TRIED = { attempts: sql`${notify_deliveries.attempts} + 1` }
 
@@ -265,11 +269,17 @@ export const listDead = (db: Queryable) =>
     .where(eq(notify_deliveries.state, 'dead'))
     .orderBy(notify_deliveries.created_at)
 
-/** Returns a message to the queue, due after this many seconds; `error`: an attempt to send it failed. */
-export const putOff = (tx: Tx, delivery_id: string, seconds: number, error?: string) =>
+/** Returns a message to the queue, due after this many seconds; `error`: an attempt failed; `untried`: none was made. */
+export const putOff = (
+  tx: Tx,
+  delivery_id: string,
+  seconds: number,
+  { error, untried }: { error?: string; untried?: true } = {},
+) =>
   moveDelivery(tx, delivery_id, {
     next_at: inSeconds(seconds),
     ...(error !== undefined && { last_error: error, ...TRIED }),
+    ...(untried && { tried_since: null }),
   })
 
 const moveDelivery = (tx: Tx, delivery_id: string, set: PgUpdateSetSource<typeof notify_deliveries>) =>

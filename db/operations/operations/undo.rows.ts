@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../client.ts'
-import { textArray } from '../expressions.ts'
+import { eachText } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
@@ -53,7 +53,7 @@ export const restoreDrift = async (
   await updateRows(tx, { operation_id }, operations, {
     pins: sql`${operations.pins} || ${JSON.stringify(drift.pins)}::jsonb` as never,
     diff_moved: sql`(select coalesce(jsonb_agg(d), '[]') from jsonb_array_elements(${operations.diff_moved}) d
-      where d ->> 'resource_id' <> all (${textArray(drift.resource_ids)})) || ${JSON.stringify(drift.diff)}::jsonb` as never,
+      where d ->> 'resource_id' <> all (${eachText(drift.resource_ids)})) || ${JSON.stringify(drift.diff)}::jsonb` as never,
   })
   return restoreGates(tx, operation_id, asked)
 }

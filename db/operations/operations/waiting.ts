@@ -1,9 +1,14 @@
 import { and, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
-import type { Actor, GatePolicy, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
+import {
+  type Actor,
+  type GatePolicy,
+  type NodeState,
+  TARGET_DRIFTED,
+} from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { nodes, operations, patch_votes, patches } from '../tables/index.ts'
+import { nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
 
 /** What waits for a person besides gates. `visible` is what the caller may see, `mine` what the caller can act on. */
 type Scope = { visible: SQL | undefined; mine: SQL; only_mine: boolean }
@@ -51,9 +56,15 @@ export const listWaitingPatches = (db: Queryable, { visible, mine, only_mine }: 
     .orderBy(patches.created_at, patches.patch_id)
     .limit(SHOWN)
 
-/** Nodes whose failure holds up their operation. */
+/**
+ * Nodes whose failure holds up their operation, by the rules of the engine. A target that is not as planned always
+ * does. Failures that the plan passes over do once they are more than its budget.
+ */
 const HOLDING = sql`${nodes.operation_id} = ${operations.operation_id} and not ${nodes.removed}
-  and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed' and ${nodes.spec} ->> 'on_failure' = 'hold'))`
+  and (${nodes.state} in ('outcome_unknown', 'compensation_failed') or (${nodes.state} = 'failed'
+    and (${nodes.spec} ->> 'on_failure' = 'hold' or ${nodes.error} ->> 'class' = ${TARGET_DRIFTED}
+      or (${nodes.spec} ->> 'on_failure' = 'skip_dependents' and exists (select 1 from ${operation_control}
+        where ${operation_control.operation_id} = ${operations.operation_id} and ${operation_control.pause_reason} = 'failure_budget')))))`
 /** Whether the operation has such nodes. */
 export const IS_HELD = and(
   isNull(operations.ended_at),

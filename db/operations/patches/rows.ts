@@ -11,7 +11,7 @@ import type {
 import type { PatchChange, PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { iso, textArray } from '../expressions.ts'
+import { eachText, iso } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { readRunningGates } from '../gates/rows.ts'
 import { nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
@@ -63,8 +63,8 @@ export const listMended = (db: Queryable, { operation_id, changes, held_nodes }:
     ...('node_id' in change ? [change.node_id] : []),
     ...('depends_on' in change ? [change.depends_on] : []),
   ])
-  const ids = textArray([...named, ...held_nodes, ...added.flatMap(({ depends_on = [] }) => depends_on)])
-  const targets = textArray(added.flatMap(({ target_id }) => target_id ?? []))
+  const ids = eachText([...named, ...held_nodes, ...added.flatMap(({ depends_on = [] }) => depends_on)])
+  const targets = eachText(added.flatMap(({ target_id }) => target_id ?? []))
   return db
     .select({
       ...pick(nodes, 'node_id', 'name'),

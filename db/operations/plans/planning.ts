@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
-import { textArray } from '../expressions.ts'
+import { eachText } from '../expressions.ts'
 import {
   catalog_relationship_types,
   catalog_relationships,
@@ -38,7 +38,7 @@ export const loadResources = (db: Queryable, resource_ids: readonly string[]) =>
   db
     .select(resourceColumns)
     .from(catalog_resources)
-    .where(sql`${catalog_resources.resource_id} in ${textArray(resource_ids)}`)
+    .where(sql`${catalog_resources.resource_id} in ${eachText(resource_ids)}`)
     .orderBy(asc(catalog_resources.resource_id))
 
 /** Resources of the type or a derived one, by name; returns at most `limit + 1`. */
@@ -83,7 +83,7 @@ export const loadAncestors = async (
   const { rows } = await db.execute<{ origin: string; resource_id: string; type_key: string }>(sql`
     with recursive up as (
       select r.resource_id as origin, ${parentOf(sql`r`)} as next, 1 as depth
-      from ${catalog_resources} r where r.resource_id in ${textArray(resource_ids)}
+      from ${catalog_resources} r where r.resource_id in ${eachText(resource_ids)}
       union all
       select up.origin, ${parentOf(sql`p`)}, up.depth + 1
       from up join ${catalog_resources} p on p.resource_id = up.next where up.depth < 16)
@@ -111,7 +111,7 @@ export const loadRelationships = async (
   const seen = new Set(resource_ids)
   let front = [...resource_ids]
   for (let step = 0; step < depth && front.length > 0 && edges.size < MAX_RELATIONSHIPS; step++) {
-    const near = sql`${textArray(front)}`
+    const near = sql`${eachText(front)}`
     const rows = await db
       .select({ ...pick(catalog_relationships, 'relationship_id', 'type_key', 'from_id', 'to_id') })
       .from(catalog_relationships)
@@ -149,7 +149,7 @@ export const listClaims = (db: Queryable, type_key: string, from_ids: readonly s
       and(
         catalog_relationships.open,
         eq(catalog_relationships.type_key, type_key),
-        sql`${catalog_relationships.from_id} in ${textArray(from_ids)}`,
+        sql`${catalog_relationships.from_id} in ${eachText(from_ids)}`,
       ),
     )
 
@@ -169,7 +169,7 @@ export const loadDurations = async (
   if (steps.length === 0) return new Map()
   const { rows } = await db.execute<{ step: string; p50: string; p90: string }>(sql`
     select s.step, percentile_cont(0.5) within group (order by d.ms) as p50, percentile_cont(0.9) within group (order by d.ms) as p90
-    from ${textArray(steps)} as s(step)
+    from ${eachText(steps)} as s(step)
     cross join lateral (select ms from ${durations} where ${durations.step} = s.step order by at desc limit 50) d
     group by s.step order by s.step`)
   return new Map(rows.map(({ step, p50, p90 }) => [step, { p50_s: tenths(p50), p90_s: tenths(p90) }]))
@@ -181,15 +181,21 @@ export const loadVersions = async (db: Queryable, resource_ids: readonly string[
   const rows = await db
     .select({ resource_id: catalog_resources.resource_id, version: catalog_resources.version })
     .from(catalog_resources)
-    .where(sql`${catalog_resources.resource_id} in ${textArray(resource_ids)}`)
+    .where(sql`${catalog_resources.resource_id} in ${eachText(resource_ids)}`)
   return new Map(rows.map(({ resource_id, version }) => [resource_id, version]))
 }
 
 /** Other plans that can be started on the same resources. */
-export const listRivalPlans = async (db: Queryable, intent_id: string, resource_ids: readonly string[]) => {
+/** Other plans that are ready for some of these resources; `seen` by `visible`, the condition on their intents. */
+export const listRivalPlans = async (
+  db: Queryable,
+  intent_id: string,
+  resource_ids: readonly string[],
+  visible: SQL | undefined,
+) => {
   if (resource_ids.length === 0) return []
   return db
-    .select({ plan_id: plans.plan_id, title: intents.title })
+    .select({ plan_id: plans.plan_id, title: intents.title, seen: sql<boolean>`${visible ?? true}` })
     .from(plans)
     .innerJoin(intents, eq(intents.intent_id, plans.intent_id))
     .where(
@@ -197,7 +203,7 @@ export const listRivalPlans = async (db: Queryable, intent_id: string, resource_
         eq(plans.status, 'ready'),
         ne(plans.intent_id, intent_id),
         sql`${plans.expires_at} > clock_timestamp()`,
-        sql`${intents.resource_ids} && array${textArray(resource_ids)}`,
+        sql`${intents.resource_ids} && array${eachText(resource_ids)}`,
       ),
     )
     .orderBy(asc(plans.plan_id))

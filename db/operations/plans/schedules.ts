@@ -3,7 +3,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { lockOwner } from '../../locks.ts'
-import { iso, type Newest, olderThan, textArray } from '../expressions.ts'
+import { eachText, iso, type Newest, olderThan } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
 export type Schedule = NonNullable<Awaited<ReturnType<typeof getSchedule>>>
@@ -90,7 +90,7 @@ export const listWatching = (db: Queryable, mark: number, in_vain: readonly stri
         eq(schedules.status, 'active'),
         ne(schedules.seen, mark),
         sql`${schedules.when} ? 'on'`,
-        sql`(coalesce(${schedules.status_reason} <> all(${textArray(in_vain)}), true) or ${schedules.updated_at} < clock_timestamp() - interval '1 min')`,
+        sql`(coalesce(${schedules.status_reason} <> all(${eachText(in_vain)}), true) or ${schedules.updated_at} < clock_timestamp() - interval '1 min')`,
       ),
     )
 
@@ -129,7 +129,7 @@ export const beginRun = async (
 export const joinWaiting = async (tx: Tx, schedule_id: string, targets: readonly string[] = []): Promise<boolean> => {
   const joined = await tx.execute(sql`
     update operations.schedule_runs set targets = case when targets is null then null
-      else (select array_agg(distinct one order by one) from unnest(targets || ${textArray(targets)}) as one) end
+      else (select array_agg(distinct one order by one) from unnest(targets || ${eachText(targets)}) as one) end
     where (schedule_id, due_at) in (
       select schedule_id, due_at from operations.schedule_runs
       where schedule_id = ${schedule_id} and state = 'begun' and intent_id is null

@@ -80,7 +80,7 @@ export const notify_security = t('notify_security', {
 /** A decision as notices identify it; `object` is gate:<id> or patch:<id>. */
 export type DecisionKey = { operation_id: string; object: string; round: number }
 
-/** One message to one destination. `leased_until`: a process is sending it. */
+/** One message to one destination. `leased_until`: a process is sending it; `tried_since`: when the first took it. */
 export const notify_deliveries = t(
   'notify_deliveries',
   {
@@ -97,6 +97,7 @@ export const notify_deliveries = t(
     last_error: text('last_error'),
     next_at: at('next_at').notNull(),
     leased_until: at('leased_until'),
+    tried_since: at('tried_since'),
     created_at: now('created_at'),
     ended_at: at('ended_at'),
   },

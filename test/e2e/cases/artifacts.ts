@@ -182,15 +182,35 @@ describe('the log of a failed attempt', () => {
           { what: `attempt ${attempt} to fail`, timeout_ms: 30_000 },
         )
       await failed(1)
+      const page = await tabOf('eva')
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: stack.gateway_url })
+      const url = `${stack.gateway_url}/operations/${operation_id}/nodes/try?tab=logs`
+      await page.goto(url)
+      const box = page.getByRole('region', { name: 'Lines of the log' })
+      const number = box.getByRole('link', { name: `Line ${BAD}`, exact: true })
+      const names = (address: string | null, attempt: number) => {
+        const { searchParams, hash } = new URL(address ?? '')
+        expect([searchParams.get('tab'), searchParams.get('attempt'), hash]).toEqual(['logs', `${attempt}`, `#L${BAD}`])
+      }
+      names(await number.getAttribute('href'), 1)
+      await number.click()
+      await page.waitForURL((at) => at.searchParams.get('attempt') === '1' && at.hash === `#L${BAD}`)
       await people.olga.post(`${path}/retry`, { reason: 'once more' })
       await failed(2)
 
-      const page = await tabOf('eva')
-      await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/try?tab=logs`)
-      const box = page.getByRole('region', { name: 'Lines of the log' })
+      // A retry neither moves the reader of a named line nor changes what its link shows.
+      await page.getByLabel('Attempts').locator('option').nth(1).waitFor({ state: 'attached' })
+      await box.getByText(`attempt 1 found no disk ${BAD}`).waitFor()
+      const link = page.url()
+      await page.goto('about:blank')
+      await page.goto(link)
+      await box.getByText(`attempt 1 found no disk ${BAD}`).waitFor()
+      await page.goto(url)
       const marked = async () => (await box.locator('[aria-current=true] .log-seq').allTextContents()).join()
       await until(async () => (await marked()) === String(BAD), { what: 'the first error' })
       await box.focus()
+      await page.keyboard.press('y')
+      await until(async () => (await page.evaluate<string>('navigator.clipboard.readText()')).includes('attempt=2'))
       await page.keyboard.press('e')
       await until(async () => (await marked()) === String(BAD + 200), { what: 'the next error' })
       await page.keyboard.press('e')

@@ -64,6 +64,8 @@ describe('a gate in the graph', () => {
       await page.goto(`${url}/graph`)
       const drawing = page.getByRole('application', { name: 'Graph of the operation' })
       await drawing.getByText('Gate: undecided').waitFor()
+      // Each of the two nested applications has a name of its own.
+      await drawing.getByRole('application', { name: 'Drawing' }).waitFor()
       await drawing.focus()
       await page.keyboard.press('ArrowRight')
       await page.getByText('Gate, Go on with drawn?, Waiting for a person, guards 1 node').waitFor()

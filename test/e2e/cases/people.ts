@@ -309,6 +309,32 @@ describe('the filters of the audit log', () => {
   )
 })
 
+describe('the audit log of more accounts than one page has', () => {
+  it(
+    'finds a person by name, and names them in its rows',
+    async () => {
+      await start('by somebody far down the list')
+      const page = await tabOf('ada')
+      const isFirst = (url: URL) => url.pathname === '/api/v1/admin/users' && !url.searchParams.has('q')
+      await page.route(isFirst, async (route) => {
+        const json = await (await route.fetch()).json()
+        await route.fulfill({ json: { ...json, items: [], next_page_token: 'more' } })
+      })
+      await page.goto(`${stack.gateway_url}/audit?source=operations&action=start`)
+      const olga = page.getByRole('link', { name: 'user:olga' }).first()
+      await olga.waitFor()
+      await page.goto(`${stack.gateway_url}/audit?source=operations&actor=olga`)
+      await olga.waitFor()
+      const { id } = await people.olga.get<{ id: string }>('/v1/users/me')
+      const asked = page.waitForRequest((one) => one.url().includes('/auth-events?'))
+      await page.goto(`${stack.gateway_url}/audit?source=sign-ins&actor=olga`)
+      expect(new URL((await asked).url()).searchParams.get('user_id')).toBe(id)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('every action of the server, for each role', () => {
   it.each(['vera', 'olga', 'eva', 'otto', 'ada'])(
     'is a button, a button with its reason, or in the list of what this person cannot do: %s',

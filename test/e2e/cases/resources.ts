@@ -20,7 +20,16 @@ describe('the list of resources', () => {
           .count
       await until(async () => (await listed()).value === 130, { what: 'the projected resources' })
       const page = await tabOf('eva')
+      // The filter offers the regions of further pages too.
+      await page.route('**/api/v1/topology/regions?*', async (route) => {
+        const url = route.request().url()
+        const answer = await route.fetch({ url: url.replace(/&page_token=[^&]*/, '') })
+        const next = { items: [], next_page_token: 'more' }
+        const last = { items: [{ resource_id: 'region-101' }], next_page_token: '' }
+        await route.fulfill({ json: { ...(await answer.json()), ...(url.includes('page_token=') ? last : next) } })
+      })
       await page.goto(`${stack.gateway_url}/resources?q=labels.listed%3Dyes`)
+      await page.locator('option[value=region-101]').waitFor({ state: 'attached' })
       await page.getByText('130 resources', { exact: true }).waitFor()
       const names = page.getByRole('table').locator('tbody td:first-child')
       const first = (name: string) => until(async () => (await names.first().textContent()) === name, { what: name })

@@ -389,6 +389,11 @@ describe('a session in the browser', () => {
       expect(await page.locator('body').textContent()).not.toContain('half said')
 
       await enter('otto')
+      // Nor does the go-to field name what the person before has opened.
+      await page.keyboard.press('Control+k')
+      await page.getByRole('listbox').getByRole('option').first().waitFor()
+      expect(await page.getByRole('option', { name: /opened before$/ }).allInnerTexts()).toEqual([])
+      await page.keyboard.press('Escape')
       expect(await (await comment()).inputValue()).toBe('')
       await signOut()
       await enter('eva')

@@ -8,7 +8,7 @@ import { type Taken, takeSource } from '../tools/checkout.ts'
 import { createDiff } from '../tools/diff.ts'
 import { named } from '../tools/file.ts'
 import { sshOptions, writeOwn } from '../tools/host.ts'
-import { pictureOf } from '../tools/picture.ts'
+import { fitting, pictureOf } from '../tools/picture.ts'
 import { noteVersion } from '../tools/program.ts'
 import {
   failed,
@@ -30,6 +30,8 @@ const GRACE_S = 15
 const MAX_LINE = 64 * 1024 * 1024
 const MAX_UNFORESEEN = 200
 const MAX_NAMED = 10
+/** Of the 256 KiB that outputs may have: some thousand hosts. */
+const MAX_HOSTS_SHOWN = 150_000
 
 type Counts = { ok: number; changed: number; failed: number; unreachable: number; skipped: number }
 /** The state gathered from the events of one run. */
@@ -168,6 +170,16 @@ const take = (
   job.log(`${name}: ${state}${words ? ` (${words})` : ''}`, { level: bad ? 'error' : 'info' })
 }
 
+/** What the run says about its hosts: those that failed or changed come first if not all fit; the sums cover them all. */
+export const outcomeOf = (hosts: Told['hosts']) => {
+  const sums: Counts = { ok: 0, changed: 0, failed: 0, unreachable: 0, skipped: 0 }
+  for (const counts of Object.values(hosts))
+    for (const name of Object.keys(sums) as (keyof Counts)[]) sums[name] += counts[name]
+  const rank = ({ failed, unreachable, changed }: Counts) => (failed + unreachable > 0 ? 0 : changed > 0 ? 1 : 2)
+  const all = Object.entries(hosts).sort(([, a], [, b]) => rank(a) - rank(b))
+  return { hosts: Object.fromEntries(fitting(all, MAX_HOSTS_SHOWN)), hosts_count: all.length, sums }
+}
+
 /** Names the failed hosts; `undefined` if no more than `allowed` failed, and the others were done. */
 const hostsFailed = ({ hosts, faults, planned, early }: Told, allowed = 0): string | undefined => {
   const bad = Object.entries(hosts).filter(([, counts]) => counts.failed + counts.unreachable > 0)
@@ -228,5 +240,5 @@ export const runPlaybook: Tool = async (job) => {
     return { status: 'unknown', class: 'tool_failed', message: `ansible-playbook ended early: ${told.said}` }
   if (!over)
     return failed('tool_failed', `ansible-playbook failed: ${told.said || 'no host matches'}. No change was made.`)
-  return { status: 'succeeded', outputs: { hosts: told.hosts, catalog: inForce(job) } }
+  return { status: 'succeeded', outputs: { ...outcomeOf(told.hosts), catalog: inForce(job) } }
 }

@@ -1,7 +1,7 @@
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { equalJson } from '../../../shared/data/pointer.ts'
 import { type Cluster, wordsOf } from './cluster.ts'
-import { bare, type Difference, differences, type KubeObject, leavesOf } from './fields.ts'
+import { bare, type Difference, differences, type KubeObject, leavesOf, ownedBy } from './fields.ts'
 import { applyAt, conflictsOf, liveAt, type Placed } from './set.ts'
 
 export type Action = 'create' | 'update' | 'none' | 'unseen'
@@ -97,7 +97,7 @@ const fieldsOf = (
 
 /** Why a check differs from the preview; `undefined` if all fields, changed or already equal, come out as previewed. */
 export const movedFrom = (
-  previewed: { action: Action; fields: readonly Found[]; taken: readonly string[]; object: KubeObject },
+  previewed: Pick<Placed, 'object' | 'manager'> & Pick<Checked, 'action' | 'taken'> & { fields: readonly Found[] },
   now: Checked,
   noise: readonly string[],
 ): string | undefined => {
@@ -108,6 +108,9 @@ export const movedFrom = (
   if (previewed.action === 'unseen') return now.action === 'update' ? 'it exists now, and differs' : undefined
   if (now.action === 'unseen') return 'the server can no longer check it'
   if (previewed.action !== 'create' && now.action === 'create') return 'it is gone'
+  // The undo deletes what the set created: it must not be what someone else has created meanwhile.
+  if (previewed.action === 'create' && now.live && ownedBy(now.live, previewed.manager) === undefined)
+    return 'it exists now'
   const other = now.taken.find((one) => !previewed.taken.includes(one))
   if (other !== undefined) return `it would also take over ${other}`
   const shown = new Map(previewed.fields.map((field) => [field.path, field]))

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { parseAllDocuments } from 'yaml'
+import { parseAllDocuments, type Scalar, visit } from 'yaml'
 import { digest } from '../../../shared/data/digest.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { type Taken, takeSource } from '../tools/checkout.ts'
@@ -109,7 +109,7 @@ const outputOf = async (job: Job, program: string | undefined, args: string[]): 
 }
 
 /** Parses YAML as kubectl does: YAML 1.1, except that times stay texts (0644 is octal, and 12:30 is not a number). */
-const objectsOf = (text: string, place: string): KubeObject[] => {
+export const objectsOf = (text: string, place: string): KubeObject[] => {
   const documents = parseAllDocuments(text, {
     schema: 'yaml-1.1',
     merge: true,
@@ -119,9 +119,17 @@ const objectsOf = (text: string, place: string): KubeObject[] => {
   return documents.flatMap((document, i) => {
     const [fault] = document.errors
     if (fault) throw broken(`${place}: ${fault.message.split('\n')[0]}`)
+    visit(document, { Scalar: (_, scalar) => refuseRounded(scalar, place) })
     const value = toValue(document, place)
     return value === null || value === undefined ? [] : unfold(value, `${place}, document ${i + 1}`)
   })
+}
+
+/** An integer that would reach the cluster with other digits than the manifest has. */
+const refuseRounded = ({ value, source = '', format }: Scalar, place: string): void => {
+  const rounded = Number.isInteger(value) && !Number.isSafeInteger(value) && format !== 'EXP' && !source.includes('.')
+  if (rounded)
+    throw broken(`${place}: the integer ${source} is too large to be passed on exactly. Write it as a string.`)
 }
 
 const toValue = (document: { toJS: () => unknown }, place: string): unknown => {

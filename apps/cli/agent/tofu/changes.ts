@@ -6,6 +6,9 @@ import { Ended, failed } from '../tools/types.ts'
 
 const NO_JSON = 'The tool did not answer with one JSON object of at most 64 MiB'
 
+/** Integers beyond 2^53 are read rounded, so two of them may look the same. */
+const UNSHOWN = 'the difference cannot be shown, as with the last digits of a very large number'
+
 /** The changes of a saved plan without its secrets: only listed members, and no values marked as sensitive. */
 type ToolChange = {
   actions: string[]
@@ -42,12 +45,14 @@ export const changesOf = (plan: ToolPlan, mask: (text: string) => string) => {
     const { importing } = change
     // The tool calls both "no-op", because they change only the state.
     const action = actionOf(change.actions) ?? (from !== undefined ? 'move' : importing ? 'import' : undefined)
+    const fields = fieldsOf(change, mask)
     const notes = [
+      ...(action === 'update' && fields.length === 0 ? [UNSHOWN] : []),
       ...(from === undefined ? [] : [`moved from ${from}`]),
       ...(importing ? [`imports ${importing.id ?? JSON.stringify(importing.identity)}`] : []),
     ]
     const note = notes.length > 0 ? { note: mask(notes.join(', ')) } : {}
-    return action === undefined ? [] : [{ id: mask(address), action, ...note, fields: fieldsOf(change, mask) }]
+    return action === undefined ? [] : [{ id: mask(address), action, ...note, fields }]
   })
   return { ...pictureOf(all), drift: driftIn(plan).length }
 }

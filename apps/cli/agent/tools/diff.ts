@@ -1,22 +1,23 @@
 import { createHash } from 'node:crypto'
 import type { PreviewChange } from '../../../shared/contracts/client/preview.ts'
 import { lineMaskerOf, type Masker } from '../../../shared/data/mask.ts'
-import { MAX_FIELDS } from './picture.ts'
+import { MAX_FIELDS, MAX_TEXT, type Side, sidesOf } from './picture.ts'
 
-/** How many characters of each side of a hunk are shown. */
-const MAX_SIDE = 350
+/** How many characters of all hunks are kept, beyond what is shown anyway, to find where their sides differ. */
+const MAX_KEPT = 1024 * 1024
 
-type Side = { text: string; size: number }
+type Kept = Side & { size: number }
 
 /**
  * Reads a unified diff without context by line, in bounded memory: each hunk is a field. Masks before it truncates, also
  * values that the ends of lines break on one side.
  */
 export const createDiff = (mask: Masker) => {
-  const hunks: { path: string; before: Side; after: Side }[] = []
+  const hunks: { path: string; before: Kept; after: Kept }[] = []
   const hash = createHash('sha256')
   const masker = lineMaskerOf<{ stream: string }>(mask)
   let count = 0
+  let left = MAX_KEPT
   let last: (typeof hunks)[number] | undefined
   const put = (lines: { text: string; about: { stream: string } }[]) => {
     for (const { text, about } of lines) {
@@ -25,7 +26,9 @@ export const createDiff = (mask: Masker) => {
       const side = about.stream === '-' ? last.before : last.after
       const more = `${side.size > 0 ? '\n' : ''}${text}`
       side.size += more.length
-      if (side.text.length < MAX_SIDE) side.text += more.slice(0, MAX_SIDE)
+      const kept = more.slice(0, Math.max(left, MAX_TEXT - side.text.length, 0))
+      side.text += kept
+      left -= kept.length
     }
   }
   return {
@@ -45,14 +48,10 @@ export const createDiff = (mask: Masker) => {
         ...{ id: mask(id), action, digest: `sha256:${hash.digest('hex')}` },
         fields: hunks.map(({ path, before, after }) => ({
           path,
-          ...shown('before', before),
-          ...shown('after', after),
+          ...sidesOf(before.size > 0 ? before : undefined, after.size > 0 ? after : undefined),
         })),
         ...(count > hunks.length && { fields_count: count }),
       }
     },
   }
 }
-
-const shown = (name: 'before' | 'after', { text, size }: Side) =>
-  size === 0 ? {} : { [name]: size <= MAX_SIDE ? text : `${text.slice(0, MAX_SIDE)}… (${size} characters)` }

@@ -140,6 +140,10 @@ const CODES: Codes = {
   too_many_credentials: ['Das Dienstkonto hat so viele Schlüssel, wie es darf.', 'Einen widerrufen.'],
   kid_taken: ['Ein anderer Schlüssel des Dienstkontos hat diese kid.', 'Eine andere wählen oder jenen widerrufen.'],
   last_admin: ['Es bliebe niemand in der Administration.', 'Zuerst einer anderen Person die Rolle geben.'],
+  change_pending: [
+    'Die Änderung wartet auf eine zweite Person der Administration.',
+    'Nach der Bestätigung wiederholen.',
+  ],
   change_closed: ['Die Änderung ist nicht mehr offen.', 'Bei Bedarf neu anfordern.'],
   user_deleted: ['Das Benutzerkonto ist endgültig gelöscht.', 'Ein neues mit anderem Namen anlegen.'],
   username_taken: ['Der Benutzername ist vergeben.', 'Einen anderen wählen.'],

@@ -149,6 +149,7 @@ export const frame: typeof en.frame = {
     withdrawn: 'Zurückgezogen',
     not_applicable: 'Nicht anwendbar',
     applied: 'Angewendet',
+    confirmed: 'Bestätigt',
   },
   health: {
     healthy: 'In Ordnung',

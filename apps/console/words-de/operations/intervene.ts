@@ -101,13 +101,17 @@ export const intervene: typeof en.intervene = {
   },
 }
 
+const operation = (title: string) => (title ? `„${title}“` : 'ein anderer Vorgang')
+
 /** The German texts for obstacles to a run. */
 export const obstacles: typeof en.obstacles = {
-  lease: (title: string, n: number) => `„${title}“ hält ${number(n)} davon`,
+  lease: (title: string, n: number) => `${operation(title)} hält ${number(n)} davon`,
   dependent: (title: string, n: number) =>
-    `„${title}“ ändert gerade ${count(n, '1 abhängige Ressource', '{n} abhängige Ressourcen')}`,
+    `${operation(title)} ändert gerade ${count(n, '1 abhängige Ressource', '{n} abhängige Ressourcen')}`,
   plan: (title: string, n: number) =>
-    count(n, `der fertige Plan „${title}“ ändert einige davon`, `{n} fertige Pläne „${title}“ ändern einige davon`),
+    !title
+      ? 'ein anderer fertiger Plan ändert einige davon'
+      : count(n, `der fertige Plan „${title}“ ändert einige davon`, `{n} fertige Pläne „${title}“ ändern einige davon`),
   window: (title: string) => `das Zeitfenster ${title} ist geschlossen`,
   freeze: (title: string) => `Sperre „${title}“`,
 }

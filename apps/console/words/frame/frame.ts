@@ -147,6 +147,7 @@ export const frame = {
     withdrawn: 'Withdrawn',
     not_applicable: 'Not applicable',
     applied: 'Applied',
+    confirmed: 'Confirmed',
   } as Record<string, string>,
   health: {
     healthy: 'Healthy',

@@ -100,12 +100,18 @@ export const intervene = {
   },
 }
 
+/** Without a title for a reader who may not see it. */
+const operation = (title: string) => (title ? `“${title}”` : 'another operation')
+
 /** Obstacles to a run, by kind, with the number of its resources or plans. */
 export const obstacles: Record<string, (title: string, n: number) => string> = {
-  lease: (title: string, n: number) => `“${title}” holds ${number(n)} of these`,
-  dependent: (title: string, n: number) => `“${title}” is changing ${count(n, '1 dependent', '{n} dependents')}`,
+  lease: (title: string, n: number) => `${operation(title)} holds ${number(n)} of these`,
+  dependent: (title: string, n: number) =>
+    `${operation(title)} is changing ${count(n, '1 dependent', '{n} dependents')}`,
   plan: (title: string, n: number) =>
-    count(n, `the ready plan “${title}” changes some of these`, `{n} ready plans “${title}” change some of these`),
+    !title
+      ? 'another ready plan changes some of these'
+      : count(n, `the ready plan “${title}” changes some of these`, `{n} ready plans “${title}” change some of these`),
   window: (title: string) => `the window ${title} is closed`,
   freeze: (title: string) => `freeze “${title}”`,
 }

@@ -10,6 +10,7 @@ const PATHS: { [E in SecurityEvent]?: string } = {
   'key.unused': '/admin/service-accounts',
   'break_glass.used': '/admin/users',
   'spray.suspected': '/audit',
+  'change.waiting': '/admin/changes',
 }
 const OWN_PATH = '/settings/sessions'
 /** As identity states the end of a credential, after its name. */

@@ -56,10 +56,13 @@ const en = {
     'key.unused': 'If the machine no longer needs it, an administrator revokes it:',
     'break_glass.used': 'If nobody announced this, disable the account and end its sessions:',
     'spray.suspected': 'Read which accounts were tried, and block the network in front of the gateway:',
+    'change.waiting': 'Review it, then confirm or reject it:',
+    'account.reset_requested': 'If you did not ask for it, tell an administrator now, who can reject it:',
   } as { [E in SecurityEvent]?: string },
   events: {
     'device.new': 'A new device signed in to your account.',
     'password.changed': 'The password of your account was set.',
+    'account.reset_requested': 'An administrator asked for a reset of your account. Another one must confirm it.',
     'account.reset': 'A link to set the password of your account was made.',
     'account.recovery':
       'The recovery of your account was begun: its passkeys, its app and a password set here no longer count.',
@@ -78,6 +81,7 @@ const en = {
     'key.unused': 'A credential of a machine that you answer for was not used for 90 days.',
     'break_glass.used': 'An emergency account signed in by its password.',
     'spray.suspected': 'Many usernames failed to sign in from one network: someone guesses passwords.',
+    'change.waiting': 'A change waits for a second administrator.',
   } as Record<SecurityEvent, string>,
 }
 
@@ -122,10 +126,15 @@ const de: typeof en = {
     'key.unused': 'Wenn das Dienstkonto sie nicht mehr braucht, widerruft sie ein Administrator:',
     'break_glass.used': 'Wenn das niemand angekündigt hat, sperren Sie das Konto und beenden Sie seine Sitzungen:',
     'spray.suspected': 'Lesen Sie, welche Konten versucht wurden, und sperren Sie das Netz vor dem Gateway:',
+    'change.waiting': 'Prüfen Sie sie, und bestätigen Sie sie oder lehnen Sie sie ab:',
+    'account.reset_requested':
+      'Wenn Sie nicht darum gebeten haben, sagen Sie es sofort einem Administrator, der sie ablehnen kann:',
   },
   events: {
     'device.new': 'Ein neues Gerät hat sich in Ihrem Konto angemeldet.',
     'password.changed': 'Das Passwort Ihres Kontos wurde gesetzt.',
+    'account.reset_requested':
+      'Ein Administrator hat eine Zurücksetzung Ihres Kontos beantragt. Ein zweiter muss sie bestätigen.',
     'account.reset': 'Ein Link zum Setzen Ihres Passworts wurde erstellt.',
     'account.recovery':
       'Die Wiederherstellung Ihres Kontos hat begonnen: Passkeys, App und ein hier gesetztes Passwort gelten nicht mehr.',
@@ -147,6 +156,7 @@ const de: typeof en = {
       'Zugangsdaten eines Dienstkontos, für das Sie verantwortlich sind, wurden 90 Tage lang nicht benutzt.',
     'break_glass.used': 'Ein Notfallkonto hat sich mit seinem Passwort angemeldet.',
     'spray.suspected': 'Viele Anmeldungen aus einem Netz sind gescheitert: Jemand errät Passwörter.',
+    'change.waiting': 'Eine Änderung wartet auf einen zweiten Administrator.',
   },
 }
 

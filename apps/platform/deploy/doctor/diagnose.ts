@@ -94,7 +94,7 @@ const openFiles = (dir: string, envs: ReadonlyMap<string, NodeJS.ProcessEnv>): F
     .map((entry) => join(entry.parentPath, entry.name))
   const named = [...envs.values()].flatMap((env) =>
     Object.entries(env).flatMap(([name, file = '']) =>
-      /(KEY|PASSWORD|TOKEN|REGISTRY)_FILE$/.test(name) && existsSync(file) ? [file] : [],
+      /(KEY|PASSWORD|TOKEN|REGISTRY|HEADERS)_FILE$/.test(name) && existsSync(file) ? [file] : [],
     ),
   )
   return [...new Set([...own, ...named])]
@@ -120,6 +120,7 @@ const findingsOf = async (app: string, env: NodeJS.ProcessEnv): Promise<Finding[
   const found = [
     ...told('settings', weak_settings),
     ...told('certificate', weakCertificate(app, env)),
+    ...told('telemetry', weakTelemetry(env)),
     ...told('edge', app === 'gateway' ? weakEdge(env) : []),
   ]
   // A link whose settings cannot be read was reported above.
@@ -154,6 +155,14 @@ const weakEdge = (env: NodeJS.ProcessEnv): Weakness[] => {
   const { tls } = loadGatewayConfig(env)
   return tls ? soon(new X509Certificate(tls.cert).validTo, 'Renew it for the proxy', "the public listener's") : []
 }
+
+/** A collector beside the app may be plain: spans leave no host. */
+const weakTelemetry = ({ SIGNALBOX__TELEMETRY__OTLP_URL: url = '' }: NodeJS.ProcessEnv): Weakness[] =>
+  weak(
+    /^http:\/\/(?!([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))/.test(url),
+    'spans and metrics go to the collector in plain text',
+    'Write https in SIGNALBOX__TELEMETRY__OTLP_URL, or run a collector on each host',
+  )
 
 const soon = (valid_to: string, remedy: string, whose = 'its'): Weakness[] => {
   const days = Math.floor((Date.parse(valid_to) - Date.now()) / DAY_MS)

@@ -61,7 +61,7 @@ const UNDONE = look('undone', 'undo', 'hold', 12)
 const SKIPPED = look('skipped', 'chevrons', 'idle', 13)
 const CANCELLED = look('cancelled', 'slash', 'idle', 14)
 
-const LOOKS: Record<string, StatusLook> = {
+const LOOKS = {
   pending: NOT_STARTED,
   armed: NOT_STARTED,
   open: NOT_STARTED,
@@ -88,6 +88,7 @@ const LOOKS: Record<string, StatusLook> = {
   applied: SUCCEEDED,
   fulfilled: SUCCEEDED,
   planned: SUCCEEDED,
+  confirmed: SUCCEEDED,
   succeeded_with_exceptions: EXCEPTIONS,
   bypassed: EXCEPTIONS,
   failed: FAILED,
@@ -110,10 +111,12 @@ const LOOKS: Record<string, StatusLook> = {
   cancelled: CANCELLED,
   cancelling: CANCELLING,
   compensated: UNDONE,
-}
+} satisfies Record<string, StatusLook>
+/** The states with a look. What shows the status of a contract takes no other: a new one is an error of types. */
+export type State = keyof typeof LOOKS
 
 /** Returns the look of a state. A state that this release does not know looks unknown, never like a good one. */
-export const lookOf = (state: string): StatusLook => LOOKS[state] ?? UNKNOWN
+export const lookOf = (state: string): StatusLook => (LOOKS as Record<string, StatusLook>)[state] ?? UNKNOWN
 
 /** Causes for which an operation or node waits for a person, not for a machine. */
 const PERSON_CAUSES = new Set(['gate', 'failed_node', 'outcome_unknown', 'patch'])

@@ -6,7 +6,10 @@ export const ACCESS = {
   invalid_token: {
     token_missing: ['The request needs an access token.', 'Sign in and send it as a bearer token.'],
     invalid_token: ['The access token is refused.', 'Refresh it, or sign in again.'],
-    invalid_client: ['The credential of the machine is refused.', 'Its owners can find the cause in the audit log.'],
+    invalid_client: [
+      'The credential of the machine is refused.',
+      'An administrator or auditor finds the cause in the audit log.',
+    ],
     invalid_grant: ['The refresh token is refused.', 'Sign in again.'],
     certificate_required: ["The listener accepts the platform's own apps only.", 'Call with a client certificate.'],
     // Sign-in through a provider

@@ -52,6 +52,7 @@ export const STATE = {
     too_many_credentials: ['The machine has the maximum number of credentials.', 'Revoke one that is no longer used.'],
     kid_taken: ['Another key of the machine has this kid.', 'Choose another kid, or revoke the other key first.'],
     last_admin: ['No active administrator would be left.', 'Make someone else an administrator first.'],
+    change_pending: ['The change waits for another administrator.', 'Ask again once it is confirmed.'],
     change_closed: ['The change is no longer open.', 'Request it again if it is still needed.'],
     user_deleted: ['The user is deleted for good.', 'Create a new user with another name.'],
     username_taken: ['The username is taken.', 'Choose another name.'],

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Closed, text } from '../shapes.ts'
 import { CredentialKind, type CredentialRequest, Jwk, ShownKey, Trust } from './machines.ts'
-import { GrantScope, NewGrant, type NewSubjectGrant, type NewUser, pageOf } from './users.ts'
+import { GrantScope, NewGrant, type NewSubjectGrant, type NewUser, pageOf, SessionsEnded } from './users.ts'
 
 const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
@@ -78,6 +78,14 @@ export const ChangeView = Type.Object({
     networks: Type.Optional(Type.Array(Type.String())),
     jwk: Type.Optional(nullable(Jwk)),
     trust: Type.Optional(nullable(Trust)),
+    replaces: Type.Optional(
+      nullable(
+        Type.Object(
+          { credential_id: id(), overlap_s: Type.Optional(Type.Integer()) },
+          { description: 'The key that this one replaces, and how long both work.' },
+        ),
+      ),
+    ),
   }),
   subject: ChangeSubject,
   requested_at: time(),
@@ -94,7 +102,7 @@ export const Changes = Type.Object({
     notice: nullable(text('There is only one administrator, so no one checks these changes.')),
   }),
 })
-export const DecidedChange = Type.Object({ change: ChangeView })
+export const DecidedChange = Type.Object({ change: ChangeView, sessions: Type.Optional(SessionsEnded) })
 
 export const Reviewed = Closed(
   { digest: text(SHA256, { minLength: 1, maxLength: 128 }) },

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Closed, LINE, text } from '../shapes.ts'
+import { Closed, LINE, MACHINE_NAME, NETWORK, text } from '../shapes.ts'
 import { GrantScope, pageOf } from './users.ts'
 
 const id = () => Type.String({ format: 'uuid' })
@@ -58,11 +58,11 @@ export const Jwk = Closed(
   { description: 'The public half of a signing key.' },
 )
 
-const Network = text('203.0.113.0/24', { pattern: '^[0-9a-fA-F.:]{2,39}/[0-9]{1,3}$', description: 'CIDR.' })
+const Network = text('203.0.113.0/24', { pattern: NETWORK, description: 'CIDR.' })
 
 export const NewMachine = Closed(
   {
-    name: text('ci-deploy', { pattern: '^[a-z][a-z0-9-]{0,49}$' }),
+    name: text('ci-deploy', { pattern: MACHINE_NAME }),
     owners: Type.Array(id(), { minItems: 1, maxItems: 5, uniqueItems: true, description: 'People who answer for it.' }),
   },
   { examples: [{ name: 'ci-deploy', owners: ['0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'] }] },

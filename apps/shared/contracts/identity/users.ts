@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Closed, LINE, text } from '../shapes.ts'
+import { Closed, GROUP_KEY, LINE, text, USERNAME } from '../shapes.ts'
 
 const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
@@ -66,18 +66,19 @@ export const CurrentUser = Type.Object({
   ...UserDetail.properties,
   session: Type.Object({ id: id(), mode: Type.Enum(['json', 'cookie', 'machine']), auth_time: Type.Integer() }),
 })
+export const SessionsEnded = Type.Enum(['revoked', 'pending'], {
+  description: 'Whether the sessions of the account have ended already; pending ones end within a moment.',
+})
 /** A user whose status was changed, and whether the sessions have already ended. */
-export const UserMoved = Type.Object({ user: UserDetail, sessions: Type.Enum(['revoked', 'pending']) })
+export const UserMoved = Type.Object({ user: UserDetail, sessions: SessionsEnded })
 export const Enrolment = Type.Object({
   token: text('e1.0195f0aa…'),
   url: text('https://signalbox.example/enrol#e1.0195f0aa…'),
   expires_at: time(),
 })
 
-export const GroupKey = text('netops', { pattern: '^[a-z][a-z0-9-]{1,62}$' })
+export const GroupKey = text('netops', { pattern: GROUP_KEY })
 export const NewGrant = Closed({ role: RoleName, scope: Type.Optional(GrantScope), expires_at: Type.Optional(time()) })
-/** Letters and digits of any script and ._@+-, as far as tools that know no properties of Unicode can tell. */
-const USERNAME = '^[^\\s!-*,/:-?\\[-^`{-~]+$'
 export const NewUser = Closed(
   {
     username: Type.String({ minLength: 1, maxLength: 64, pattern: USERNAME }),

@@ -20,6 +20,7 @@ export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
 export const SECURITY_EVENTS = [
   'device.new',
   'password.changed',
+  'account.reset_requested',
   'account.reset',
   'account.recovery',
   'passkey.added',
@@ -37,6 +38,7 @@ export const SECURITY_EVENTS = [
   'key.unused',
   'break_glass.used',
   'spray.suspected',
+  'change.waiting',
 ] as const
 export type SecurityEvent = (typeof SECURITY_EVENTS)[number]
 export const RISKS = ['low', 'medium', 'high', 'critical'] as const

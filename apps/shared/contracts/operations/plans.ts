@@ -124,7 +124,7 @@ export const PlanView = Type.Object({
     kind: text('change'),
     id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
     resource_id: NullableText,
-    /** The title of the operation, intent or freeze. */
+    /** The title of the operation, intent or freeze; null, with an empty id, for a reader who may not see it. */
     title: NullableText,
     message: text('It waits for the gate go.'),
   }),

@@ -1,6 +1,6 @@
-import { isObject } from '../../shared/data/pointer.ts'
-import { CelError, compileCondition } from '../../shared/expressions/cel.ts'
-import { connectionHeader, isConnectionHeader } from '../../shared/web/headers.ts'
+import { isObject } from '../data/pointer.ts'
+import { CelError, compileCondition } from '../expressions/cel.ts'
+import { connectionHeader, isConnectionHeader } from '../web/headers.ts'
 
 export type Fault = { pointer: string; message: string }
 
@@ -25,12 +25,14 @@ export const REQUEST: Shape = {
   timeout_s: { kind: 'number', min: 1, max: 120 },
 }
 
-/** Whether a value is an unresolved form such as {"$from": …}. */
-export const isOpen = (value: unknown): boolean =>
-  isObject(value) && Object.keys(value).some((key) => key.startsWith('$'))
+/** Whether a value is not known yet: it always fits. */
+export type IsOpen = (value: unknown) => boolean
 
-/** Returns why values do not fit a shape; values known only at dispatch always fit. */
-export const checkShape = (values: Record<string, unknown>, shape: Shape, at: string): Fault[] => {
+/** Whether a value of a plan is an unresolved form such as {"$from": …}. */
+export const isForm: IsOpen = (value) => isObject(value) && Object.keys(value).some((key) => key.startsWith('$'))
+
+/** Returns why values do not fit a shape. */
+export const checkShape = (values: Record<string, unknown>, shape: Shape, at: string, isOpen: IsOpen): Fault[] => {
   const faults: Fault[] = []
   for (const key of Object.keys(values))
     if (!Object.hasOwn(shape, key))
@@ -43,7 +45,7 @@ export const checkShape = (values: Record<string, unknown>, shape: Shape, at: st
     } else if (!isOpen(value)) {
       const message = faultOf(value, rule)
       if (message) faults.push({ pointer, message })
-      else if (rule.shape && isObject(value)) faults.push(...checkShape(value, rule.shape, pointer))
+      else if (rule.shape && isObject(value)) faults.push(...checkShape(value, rule.shape, pointer, isOpen))
     }
   }
   return faults

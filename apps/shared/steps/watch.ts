@@ -1,5 +1,5 @@
-import { isObject } from '../../shared/data/pointer.ts'
-import { checkShape, type Fault, isOpen, REQUEST, type Shape } from './shape.ts'
+import { isObject } from '../data/pointer.ts'
+import { checkShape, type Fault, type IsOpen, REQUEST, type Shape } from './shape.ts'
 
 const WATCH: Shape = {
   for_s: { kind: 'number', required: true, min: 1, max: 86_400 },
@@ -32,9 +32,9 @@ const QUERY: Shape = {
 const MAX_CHECKS = 20
 
 /** Each check is a probe or a query with a bound; names are unique, because they identify the samples. */
-export const checkWatch = (values: Record<string, unknown>): Fault[] => {
+export const checkWatch = (values: Record<string, unknown>, isOpen: IsOpen): Fault[] => {
   const { checks, for_s, every_s } = values
-  const faults = checkShape(values, WATCH, '')
+  const faults = checkShape(values, WATCH, '', isOpen)
   if (typeof for_s === 'number' && typeof every_s === 'number' && every_s > for_s)
     faults.push({ pointer: '/every_s', message: 'must be at most for_s' })
   if (!Array.isArray(checks)) return faults
@@ -56,7 +56,7 @@ export const checkWatch = (values: Record<string, unknown>): Fault[] => {
     if (probe === 'query' in check) faults.push({ pointer, message: 'must have either request or query' })
     else
       faults.push(
-        ...checkShape(check, probe ? PROBE : QUERY, pointer),
+        ...checkShape(check, probe ? PROBE : QUERY, pointer, isOpen),
         ...(probe ? probeFaults : queryFaults)(check, pointer),
       )
   }

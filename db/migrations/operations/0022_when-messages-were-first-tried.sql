@@ -1,0 +1,1 @@
+ALTER TABLE "operations"."notify_deliveries" ADD COLUMN IF NOT EXISTS "tried_since" timestamp with time zone;
