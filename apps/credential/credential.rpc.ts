@@ -4,7 +4,7 @@ import { Credential } from '../shared/contracts/gen/auth_pb.ts'
 import { rpcContext, rpcService } from '../shared/rpc/client.ts'
 import type { CredentialDeps } from './deps.ts'
 import { createEnrolmentToken } from './enrolment.service.ts'
-import { changePassword, setPassword, verifyPassword } from './passwords/change.ts'
+import { changePassword, endPassword, setPassword, verifyPassword } from './passwords/change.ts'
 import { beginTotp, readTotp, removeTotp, setTotp, verifyTotp } from './totp/factor.ts'
 
 const contextOf = (context: HandlerContext) => ({ request_id: rpcContext(context).request_id, signal: context.signal })
@@ -17,6 +17,7 @@ export const credentialRpc = (deps: CredentialDeps) =>
       verifyPassword: 'password:verify',
       setPassword: 'password:set',
       changePassword: 'password:change',
+      endPassword: 'password:set',
       createEnrolmentToken: 'enrolment:create',
       getTotp: 'totp:write',
       beginTotp: 'totp:write',
@@ -41,6 +42,7 @@ export const credentialRpc = (deps: CredentialDeps) =>
         )
         return { currentIsValid: current_is_valid, violations, passwordVersion: password_version }
       },
+      endPassword: ({ userId }) => endPassword(deps, userId),
       createEnrolmentToken: async (request) => {
         const { token, expires_at } = await createEnrolmentToken(deps, request)
         return { enrolmentToken: token, expiresAt: timestampFromDate(expires_at) }

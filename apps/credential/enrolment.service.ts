@@ -19,7 +19,7 @@ export const createEnrolmentToken = async (
   const now = clock.now()
   const lives_s = half === 0 ? config.CREDENTIAL__ENROLMENT__TTL_S : config.CREDENTIAL__ENROLMENT__SPLIT_TTL_S
   const row = await db.transaction(async (tx) => {
-    if (onlyIfNoPassword && (await getCredential(tx, user_id))) {
+    if (onlyIfNoPassword && (await getCredential(tx, user_id))?.password_hash) {
       throw new ConnectError('the user has a password already', Code.FailedPrecondition)
     }
     const made = await addEnrolmentToken(tx, {

@@ -175,6 +175,12 @@ export const refuseClosedLogin = (names: ReadonlySet<string> | undefined, userna
         'A new person signs in through a provider, which creates the account. Or name this one in AUTH__LOCAL__USERS.',
       )
 
+/** Whether it must outlast every provider: no directory sees or changes it, also if it had adopted it before. */
+export const isEmergency = (
+  { AUTH__LOCAL__USERS }: { AUTH__LOCAL__USERS: readonly string[] },
+  { provider, folded }: Pick<UserRow, 'provider' | 'folded'>,
+) => provider === null && AUTH__LOCAL__USERS.some((name) => foldUsername(name) === folded)
+
 /** If-Match is the version in quotes; without it the change always applies. */
 export const refuseVersion = ({ version }: { version: number }, if_match: string | undefined) =>
   if_match === undefined || tagsOf(if_match).some((tag) => tag === '*' || tag === `"${version}"`)

@@ -97,8 +97,11 @@ const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string 
   return username || elsewhere ? undefined : 'names no account: write user:password@ before the host.'
 }
 
-/** Whether the address is a list; a comma may also be part of a password. */
-export const namesSeveral = (address: string): boolean => /^\w+:\/\/([^/@]*@)?[^/@?]*,/.test(address)
+/** Whether the address is a list; a comma before the first @ is part of a password. */
+export const namesSeveral = (address: string): boolean => {
+  const [, authority = ''] = /^\w+:\/\/([^/?]*)/.exec(address) ?? []
+  return authority.slice(authority.indexOf('@') + 1).includes(',')
+}
 
 /** Production refuses a secret of the development setup, and one that a person typed. */
 const refuseWeakSecret = (name: string, text: string, env: NodeJS.ProcessEnv): void => {

@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls'
 import type { Tracer } from '@opentelemetry/api'
 import Type from 'typebox'
+import { Value } from 'typebox/value'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ConfigError, loadConfig, readTextFile } from './config.ts'
 import { loadLinks } from './links.ts'
@@ -16,7 +17,8 @@ export const schema = Type.Object({
   ),
   SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE: Type.Optional(
     Type.String({
-      description: 'A file with a JSON object of headers that it asks for, such as {"authorization":"Bearer …"}.',
+      description:
+        'A file with a JSON object of headers that it asks for, such as {"authorization":"Bearer …"}; they need https.',
     }),
   ),
   SIGNALBOX__TELEMETRY__METRICS_S: Type.Integer({
@@ -62,12 +64,14 @@ export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
   const { SIGNALBOX__TELEMETRY__OTLP_URL: url, SIGNALBOX__TELEMETRY__METRICS_S: metrics_s } = config
   const { ca } = url?.startsWith('https:') ? loadLinks(env).tls : {}
   const headers = headersIn(config.SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE)
+  if (headers && url && /^http:\/\/(?!(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))/.test(url))
+    throw new ConfigError('SIGNALBOX__TELEMETRY__OTLP_URL is plain: its headers, often a token, need https.')
   const { resourceFromAttributes } = url === undefined ? {} : await import('@opentelemetry/resources')
   const { version } = packageJson
   return {
     exporterAt: (path: string) => ({
       url: `${url?.replace(/\/$/, '')}${path}`,
-      headers,
+      ...(headers && { headers }),
       // A hosted store has its certificate from a public authority.
       ...(ca && { httpAgentOptions: { keepAlive: true, ca: [ca, ...rootCertificates] } }),
     }),
@@ -76,14 +80,19 @@ export const loadCollector = async (app: string, env: NodeJS.ProcessEnv) => {
   }
 }
 
-const headersIn = (file: string | undefined): Record<string, string> => {
-  if (file === undefined) return {}
+const headersIn = (file: string | undefined): Record<string, string> | undefined => {
+  if (file === undefined) return undefined
   const name = 'SIGNALBOX__TELEMETRY__OTLP_HEADERS_FILE'
-  const text = readTextFile(name, file)
+  const headers = parsed(readTextFile(name, file))
+  if (Value.Check(Type.Record(Type.String(), Type.String()), headers)) return headers
+  throw new ConfigError(`${name} names a file that is no JSON object of strings: ${file}`)
+}
+
+const parsed = (text: string): unknown => {
   try {
-    return Object.fromEntries(Object.entries(JSON.parse(text)).map(([header, value]) => [header, String(value)]))
+    return JSON.parse(text)
   } catch {
-    throw new ConfigError(`${name} names a file that is no JSON object: ${file}`)
+    return undefined
   }
 }
 

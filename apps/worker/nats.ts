@@ -1,6 +1,6 @@
 import type { AgentChannel } from '../../activities/executors/agents/doors.ts'
 import { prefixed } from '../shared/events/events.ts'
-import { cancelSubject, ensureExecution, executionSubject } from '../shared/events/execution-stream.ts'
+import { cancelSubject, ensureExecution, executionSubject, raiseExecution } from '../shared/events/execution-stream.ts'
 import { holdNats } from '../shared/events/holder.ts'
 import type { Logger } from '../shared/telemetry.ts'
 
@@ -14,7 +14,11 @@ export const createNats = (url: string, prefix: string, log: Logger, pools: read
   const { get, prepare, publish, close } = holdNats(url, 'worker', log)
   /** Pools whose part of the stream existed when it was last used. */
   const ensured = new Set<string>()
-  for (const pool of pools) prepare(`the stream of pool ${pool}`, (nc) => ensureExecution(nc, prefix, pool))
+  for (const pool of pools)
+    prepare(`the stream of pool ${pool}`, async (nc) => {
+      await ensureExecution(nc, prefix, pool)
+      await raiseExecution(nc, prefix)
+    })
 
   const agents: AgentChannel = {
     publish: async (pool, message, fence) => {

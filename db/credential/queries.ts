@@ -28,6 +28,13 @@ export const replaceCredential = (
     .returning()
     .then(first)
 
+/** Leaves a row without a hash, as versions never go back. */
+export const endCredential = (db: Queryable, user_id: string) =>
+  db
+    .update(credentials)
+    .set({ password_hash: '', version: sql`${credentials.version} + 1`, changed_at: sql`clock_timestamp()` })
+    .where(eq(credentials.user_id, user_id))
+
 /** Stores the same password under newer parameters, unless it was changed meanwhile. */
 export const rehashCredential = (db: Queryable, user_id: string, from: string, to: string) =>
   db

@@ -6,7 +6,10 @@ import { outboxTables } from '../outbox.ts'
 /** Rows that only the credential app reads: password hashes, one-time enrolment tokens and authenticator apps. */
 export const credentialSchema = pgSchema('credential')
 
-/** `version` grows with each set or change; `change_id` names the last one, so that a repeat is recognized. */
+/**
+ * `version` grows with each set or change; `change_id` names the last one, so that a repeat is recognized. An ended
+ * password has no hash.
+ */
 export const credentials = credentialSchema.table('credentials', {
   user_id: uuid('user_id').primaryKey(),
   password_hash: text('password_hash').notNull(),

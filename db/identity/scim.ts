@@ -59,10 +59,17 @@ const ofType = (provider: string, type: ScimType) => equals(scim_resources, { pr
 const gone = or(eq(scim_resources.removed, true), eq(users.status, 'DELETED')) ?? sql`false`
 const present = sql`(${gone}) is not true`
 
-/** People or groups that a provider's directory has not removed, oldest first. */
-export const listScim = async (db: Queryable, provider: string, type: ScimType, { terms, offset, limit }: Page) => {
+/** People or groups that a provider's directory has not removed, oldest first; no local account of these names. */
+export const listScim = async (
+  db: Queryable,
+  provider: string,
+  type: ScimType,
+  { terms, offset, limit }: Page,
+  spared: readonly string[],
+) => {
   const filters = terms.map(([name, value]) => FILTERS[type][name]?.(value))
-  const wanted = and(ofType(provider, type), present, ...filters)
+  const emergency = and(isNull(users.provider), inArray(users.folded, spared.map(foldUsername)))
+  const wanted = and(ofType(provider, type), present, sql`(${emergency}) is not true`, ...filters)
   const counted = db.select({ n: count() }).from(scim_resources).leftJoin(users, eq(users.id, scim_resources.id))
   const [all] = await counted.where(wanted)
   const rows = known(db).where(wanted).orderBy(asc(scim_resources.created_at), asc(scim_resources.id))

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FORMATS } from '../../apps/catalog/drawing/formats.ts'
@@ -382,12 +383,18 @@ describe('the graph in memory', () => {
       ])
         await c.rows(`delete from catalog.${row}`)
       // Of a restored copy, the table is another one, too.
-      await c.rows('create table catalog.other as table catalog.relay_state')
-      await c.rows('drop table catalog.relay_state')
-      await c.rows('alter table catalog.other rename to relay_state')
+      await c.deps.db.transaction(async (tx) => {
+        await tx.execute(sql`lock table catalog.resource in access exclusive mode`)
+        await c.rows('create table catalog.other as table catalog.relay_state')
+        await c.rows('drop table catalog.relay_state')
+        await c.rows('alter table catalog.other rename to relay_state')
+        // Until it has loaded, whoever needs a current graph does not get the old one.
+        await until(() => graph.lag() > 500)
+      })
       await until(() => graph.store()?.ridOf('lost') === undefined)
       expect(BigInt(graph.store()?.watermark ?? 0)).toBeLessThan(head)
       expect(graph.figures().loads).toBe(2)
+      await until(() => graph.lag() === 0)
     } finally {
       await graph.stop()
     }

@@ -162,6 +162,34 @@ it('says that tokens are still being ended while the relay is away', async () =>
   })
 })
 
+it('asks for a token again after an exchange that failed, however long the process lives', async () => {
+  let asked = 0
+  const server = createServer((req, res) => {
+    const answer = (status: number, body: object) =>
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (req.url !== '/oauth/token') return answer(req.headers.authorization === 'Bearer second' ? 200 : 401, {})
+    asked += 1
+    if (asked === 1) return answer(200, { access_token: 'first' })
+    return asked === 2 ? answer(503, {}) : answer(200, { access_token: 'second' })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { createApi } = await import('../../apps/cli/session/api.ts')
+  const { createCredentials } = await import('../../apps/cli/session/credentials.ts')
+  const api = createApi({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: createCredentials({ XDG_CONFIG_HOME: join(home, 'none') }),
+    ...{ token: `sbk_${'x'.repeat(40)}`, idempotency_key: undefined, repeats: 0 },
+  })
+  try {
+    // The first token is refused, and the exchange for the next one fails.
+    await expect(api.get('/v1/users/me')).rejects.toThrow()
+    expect(await api.get('/v1/users/me')).toEqual({})
+    expect(asked).toBe(3)
+  } finally {
+    server.close()
+  }
+})
+
 it('shows a second administrator all of a change, and who requested it, before the decision', async () => {
   await auth.addUser('root', ['admin'])
   await signIn('root')
@@ -194,32 +222,4 @@ it('shows a second administrator all of a change, and who requested it, before t
   const [before = ''] = confirmed.out.split('Confirmed:')
   for (const fact of [...facts, 'ada requested: new credential (trust) for machine:builder'])
     expect(before).toContain(fact)
-})
-
-it('asks for a token again after an exchange that failed, however long the process lives', async () => {
-  let asked = 0
-  const server = createServer((req, res) => {
-    const answer = (status: number, body: object) =>
-      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    if (req.url !== '/oauth/token') return answer(req.headers.authorization === 'Bearer second' ? 200 : 401, {})
-    asked += 1
-    if (asked === 1) return answer(200, { access_token: 'first' })
-    return asked === 2 ? answer(503, {}) : answer(200, { access_token: 'second' })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { createApi } = await import('../../apps/cli/session/api.ts')
-  const { createCredentials } = await import('../../apps/cli/session/credentials.ts')
-  const api = createApi({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    credentials: createCredentials({ XDG_CONFIG_HOME: join(home, 'none') }),
-    ...{ token: `sbk_${'x'.repeat(40)}`, idempotency_key: undefined, repeats: 0 },
-  })
-  try {
-    // The first token is refused, and the exchange for the next one fails.
-    await expect(api.get('/v1/users/me')).rejects.toThrow()
-    expect(await api.get('/v1/users/me')).toEqual({})
-    expect(asked).toBe(3)
-  } finally {
-    server.close()
-  }
 })

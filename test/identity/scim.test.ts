@@ -697,6 +697,39 @@ describe('a directory', () => {
     for (const id of [emergency, other]) expect(await scim('GET', `/Users/${id}`)).toMatchObject(failed(404))
   })
 
+  it('sees an adopted account no longer once it is named for emergencies', async () => {
+    const sub = `s-${nameless()}`
+    const id = await linkedAs(sub)
+    const userName = `n-${nameless()}`
+    expect(await scim('POST', '/Users', entraUser(userName, sub))).toMatchObject({ status: 201, body: { id } })
+    const { config } = sso.identity_deps
+    const { AUTH__LOCAL__USERS } = config
+    Object.assign(config, { AUTH__LOCAL__USERS: [String((await accountOf(id))?.username).toUpperCase()] })
+    try {
+      expect(await scim('GET', `/Users/${id}`)).toMatchObject(failed(404))
+      for (const filter of [`userName eq "${userName}"`, `externalId eq "${sub}"`])
+        expect((await find('/Users', filter)).body.totalResults).toBe(0)
+      const off = { op: 'Replace', path: 'active', value: 'False' }
+      expect(await patch(`/Users/${id}`, off)).toMatchObject(failed(404))
+      expect(await scim('PUT', `/Users/${id}`, { ...entraUser(userName, sub), active: false })).toMatchObject(
+        failed(404),
+      )
+      expect(await scim('DELETE', `/Users/${id}`)).toMatchObject(failed(404))
+      expect(await scim('POST', '/Users', { ...entraUser(userName, sub), active: false })).toMatchObject(
+        failed(409, 'uniqueness'),
+      )
+      // Nor can it be revived, if the directory had removed it before.
+      const { db } = sso.identity_deps
+      await db.update(scim_resources).set({ removed: true }).where(eq(scim_resources.id, id))
+      expect(await scim('POST', '/Users', { ...entraUser(userName, sub), active: false })).toMatchObject(
+        failed(409, 'uniqueness'),
+      )
+      expect((await accountOf(id))?.status).toBe('ACTIVE')
+    } finally {
+      Object.assign(config, { AUTH__LOCAL__USERS })
+    }
+  })
+
   it('manages one account of a person: no second one is linked or made', async () => {
     const { id: local } = await sso.addUser(`l-${nameless()}`)
     const link = (userId: string, externalId: string) =>
@@ -713,6 +746,92 @@ describe('a directory', () => {
     expect(await accountNamed(sub)).toBeUndefined()
     expect(await link(local, sub)).toMatchObject({ user: { id: local } })
     expect((await sso.browser().signIn(sub)).status).toBe(303)
+  })
+
+  it('refuses the sign-in of a linked account beside the one that the directory made; its deletion lets both go on', async () => {
+    const [sub, oid] = [`s-${nameless()}`, randomUUID()]
+    const id = await linkedAs(sub)
+    sso.configure({ scim: { machine: 'machine:dir', match: 'oid' } })
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    sso.state.amend = (claims) => ({ ...claims, oid })
+    try {
+      const userName = `n-${nameless()}`
+      const made = await hire(userName, oid)
+      expect(made).not.toBe(id)
+      expect((await sso.browser().signIn(sub)).body.code).toBe('identity_linked')
+      expect(await denialsOf(`user:${id}`)).toEqual([['provider:corp', expect.stringContaining(made)]])
+      expect((await admin(`/users/${made}/delete`, { reason: 'a second account' })).status).toBe(200)
+      expect((await sso.browser().signIn(sub)).status).toBe(303)
+      expect(await scim('POST', '/Users', entraUser(userName, oid))).toMatchObject({
+        status: 201,
+        body: { id, userName },
+      })
+      expect((await sso.browser().signIn(sub)).status).toBe(303)
+      await patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })
+      expect((await accountOf(id))?.status).toBe('DISABLED')
+    } finally {
+      sso.state.amend = (claims) => claims
+    }
+  })
+
+  it('links a local account once the empty one of its person is deleted', async () => {
+    const { id } = await sso.addUser(`l-${nameless()}`)
+    const sub = `s-${nameless()}`
+    const link = () =>
+      linkExternal(sso.identity_deps, { userId: id, providerId: 'corp', subject: sub, externalId: sub }, 'test')
+    const made = await hire(undefined, sub)
+    expect(await link()).toEqual({ refused: 'identity_linked' })
+    await sso.identity_deps.db.update(users).set({ status: 'DELETED' }).where(eq(users.id, made))
+    expect(await link()).toMatchObject({ user: { id } })
+    expect(await scim('POST', '/Users', entraUser(`n-${nameless()}`, sub))).toMatchObject({ status: 201, body: { id } })
+  })
+
+  it('makes one account of a first sign-in and a request of the directory at once', async () => {
+    const sub = `s-${nameless()}`
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    const { db } = sso.identity_deps
+    let signing: Promise<{ status: number }> | undefined
+    // Another process makes the account while the sign-in waits for its lock.
+    const made = await db.transaction(async (tx) => {
+      await lockAdmins(tx)
+      signing = sso.browser().signIn(sub)
+      await until(async () => (await waiting()) > 0)
+      const id = randomUUID()
+      const name = `n-${nameless()}`
+      await tx.insert(users).values({ id, username: name, folded: name, link_shown: false, provider: 'corp' })
+      await tx
+        .insert(scim_resources)
+        .values({ id, provider: 'corp', type: 'User', external_id: sub, name, folded: name, display_name: null })
+      return id
+    })
+    expect((await signing)?.status).toBe(303)
+    expect(await accountNamed(sub)).toBeUndefined()
+    const linked = await db.select().from(external_identities).where(eq(external_identities.subject, sub))
+    expect(linked).toMatchObject([{ user_id: made }])
+  })
+
+  it('lets a managed local account in by its id again while passwords are closed', async () => {
+    const sub = `s-${nameless()}`
+    const id = await linkedAs(sub)
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    expect(await scim('POST', '/Users', entraUser(`n-${nameless()}`, sub))).toMatchObject({ status: 201, body: { id } })
+    await unlink(id)
+    const { config } = sso.identity_deps
+    const { break_glass } = config
+    try {
+      const { folded = '' } = (await accountOf(id)) ?? {}
+      Object.assign(config, { break_glass: new Set([folded]) })
+      expect((await sso.browser().signIn(sub)).body.code).toBe('identity_linked')
+      Object.assign(config, { break_glass: new Set(['root']) })
+      expect((await sso.browser().signIn(sub)).status).toBe(303)
+    } finally {
+      Object.assign(config, { break_glass })
+    }
+    const linked = await sso.identity_deps.db
+      .select()
+      .from(external_identities)
+      .where(eq(external_identities.user_id, id))
+    expect(linked).toMatchObject([{ subject: sub }])
   })
 
   it('adopts them by the claim of the file too, with rights from the claims until then', async () => {

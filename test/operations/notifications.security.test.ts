@@ -92,6 +92,23 @@ describe('an account event', () => {
     expect(items).toMatchObject([{ purpose: 'security', security_event: 'device.new', state: 'sent', notices: [] }])
   })
 
+  it('of a kind that this build does not know waits for a newer one, and is in no list', async () => {
+    await add('webhook', `${hooks.url}/in`)
+    await happens()
+    await tell()
+    const later = { ...FACT, event: 'later.kind' }
+    await p.query('update operations.notify_deliveries set fact = $1', [JSON.stringify(later)])
+    await happens(later, 'session.auth_events 2')
+    await tell()
+    expect(await p.query('select key from operations.notify_security')).toEqual([{ key: 'session.auth_events 2' }])
+    const { items } = must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body
+    expect(items).toMatchObject([{ purpose: 'security', security_event: null, state: 'sent' }])
+    // One that a newer process queued is not sent without words.
+    await p.query(`update operations.notify_deliveries set state = 'queued', next_at = now()`)
+    await send(p)
+    expect(hooks.calls).toHaveLength(1)
+  })
+
   it('is mailed with time and place, and no client text looks like ours', async () => {
     const destination_id = await add('email', 'eva@example.org')
     await happens()

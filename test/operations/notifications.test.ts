@@ -4,8 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createMail } from '../../apps/operations/notifications/channels/mail.ts'
+import { findNotices } from '../../apps/operations/notifications/find.ts'
 import { startNotifier } from '../../apps/operations/notifications/loop.ts'
 import { quietUntil } from '../../apps/operations/notifications/messages/quiet.ts'
 import { NOTIFY_EVENTS, type NotifyRules, type Quiet } from '../../apps/shared/contracts/notifications/notifications.ts'
@@ -78,6 +79,25 @@ const state = async (more: Partial<NotifyRules>, who: Person = eva) => {
 }
 const deliveries = async () => must(await p.as(eva).get(`${NOTIFY}/deliveries`), 200).body.items
 const due = () => p.query(`update operations.notify_deliveries set next_at = clock_timestamp() where state = 'queued'`)
+
+it('pauses while nobody can be looked for, and says so once', async () => {
+  await opened()
+  await p.query(`insert into operations.notify_rules (owner, rules)
+    select 'user:x' || n, '{"events":[],"min_risk":"low","steps":[],"quiet":null,"digest_s":0}' from generate_series(1, 120) n`)
+  await p.query(`insert into operations.notify_destinations (destination_id, owner, kind, name, address, shown, status)
+    select gen_random_uuid(), owner, 'webhook', 'x', '', '', 'active' from operations.notify_rules`)
+  const [one] = p.running
+  if (!one) throw new Error('no process runs')
+  const { deps } = one
+  const get = async () => {
+    throw new Error('identity is away')
+  }
+  const warn = vi.spyOn(deps.telemetry.log, 'warn')
+  const principals = { ...deps.trust.principals, get }
+  expect(await findNotices({ ...deps, trust: { ...deps.trust, principals } })).toBe(false)
+  expect(warn.mock.calls).toMatchObject([[{ owners: 100 }, 'some could not be looked for']])
+  warn.mockRestore()
+})
 
 describe('a mail address', () => {
   it('gets mail once its owner has sent back the code', async () => {

@@ -3,15 +3,17 @@ import { readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type JetStreamManager, StorageType } from 'nats'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { createPorts } from '../../apps/platform/base/ports.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { ensureCertificates } from '../../apps/platform/deploy/certificates.ts'
 import { weakNats } from '../../apps/platform/deploy/doctor/weaknesses.ts'
 import { locateNats } from '../../apps/platform/servers/nats.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
-import { ensureExecution } from '../../apps/shared/events/execution-stream.ts'
+import { ensureExecution, raiseExecution } from '../../apps/shared/events/execution-stream.ts'
 import { linksOfProcess, loadLinks } from '../../apps/shared/links.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
+import { createNats } from '../../apps/worker/nats.ts'
 import { startNatsCluster } from '../cluster/servers.ts'
 import { serverUrl } from '../support/database.ts'
 import { scratchFolder } from '../support/servers.ts'
@@ -40,6 +42,23 @@ it('reserves more for its streams than the disk has free, so that the platform s
   expect(config.name).toBe(NAME)
 })
 
+it('a worker says that it cannot raise the copies of the stream of agents, and tries again', async () => {
+  const prefix = `copies_${process.pid}_`
+  await ensureExecution(nc, prefix, 'lab')
+  const { log } = createTelemetry('test')
+  const warn = vi.spyOn(log, 'warn').mockReturnValue()
+  linksOfProcess().nats_replicas = 3
+  const worker = createNats(serverUrl('NATS_URL'), prefix, log, ['lab'])
+  try {
+    await until(() => warn.mock.calls.length > 1)
+    expect(warn.mock.lastCall?.[1]).toBe('not ready on NATS; trying again')
+  } finally {
+    linksOfProcess().nats_replicas = 1
+    await worker.close()
+    await jsm.streams.delete(`${prefix}EXECUTION`)
+  }
+})
+
 it('the doctor names streams that a cluster keeps on one server', async () => {
   const dir = scratchFolder()
   const { nodes, ports } = await startNatsCluster(await locateNats(silentScreen), dir, createPorts())
@@ -58,7 +77,7 @@ it('the doctor names streams that a cluster keeps on one server', async () => {
     await ensureExecution(own, '', 'lab')
     expect(await told()).toEqual([[expect.stringContaining('these streams: EXECUTION'), expect.anything()]])
     linksOfProcess().nats_replicas = 3
-    await ensureExecution(own, '', 'lab')
+    await raiseExecution(own, '')
     expect(await told()).toEqual([])
     await own.close()
   } finally {

@@ -197,6 +197,8 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
       expect(await ask('enrolment-token')).toMatchObject({ status: 409, body: { code: 'provider_account' } })
       expect(await ask('recovery')).toMatchObject({ status: 200, body: { user: { username: 'lou' } } })
       expect((await byKey()).status).toBe(403)
+      // What a thief has of the account lets nobody in once passwords are open again.
+      expect((await signIn('lou', PASSWORD, sso.gateway.url)).status).toBe(401)
       const kept = await send(`${sso.gateway.url}/api/v1/admin/users/${id}/identities`, { headers: bearer(adam) })
       expect(kept.body.items).toMatchObject([{ provider: 'corp', subject: 's-lou' }])
     } finally {

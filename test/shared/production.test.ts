@@ -198,6 +198,16 @@ describe('the production profile', () => {
     expect(() => load({ NODE_ENV: 'test' })).not.toThrow()
   })
 
+  it('accepts a password with a comma', () => {
+    const env = {
+      ...production(),
+      RELAY__DATABASE__URL: 'postgres://u:hun,ter2@db:5432/x?sslmode=verify-full',
+      RELAY__REDIS__URL: 'rediss://u:a,b@redis:6379',
+      RELAY__NATS__URL: 'tls://u:a,b@nats:4222',
+    }
+    expect(() => loadRelayConfig(env)).not.toThrow()
+  })
+
   it('gives the relay no pooler, which would end its lock with a transaction', () => {
     const env = {
       ...production(),

@@ -51,10 +51,14 @@ it('spans go by TLS to a collector of our authority, with the headers that it as
     beginSpan('one', undefined)?.end()
     await end()
     expect(asked).toEqual([['/v1/traces', 'secret']])
-    write('headers', 'secret')
-    await expect(startTracing('test', env)).rejects.toThrow(
-      /OTLP_HEADERS_FILE names a file that is no JSON object: \/\S+$/,
-    )
+    const plain = { ...env, SIGNALBOX__TELEMETRY__OTLP_URL: 'http://otel.example.com:4318' }
+    await expect(startTracing('test', plain)).rejects.toThrow('OTLP_URL is plain')
+    for (const text of ['secret', '"Bearer x"', '[{"x-key":"secret"}]', 'null', '{"x-key":{}}']) {
+      write('headers', text)
+      await expect(startTracing('test', env), text).rejects.toThrow(
+        /OTLP_HEADERS_FILE names a file that is no JSON object of strings: \/\S+$/,
+      )
+    }
   } finally {
     server.closeAllConnections()
     server.close()

@@ -35,6 +35,8 @@ type Following = Growth & {
   /** Age of the oldest committed event missing from the graph, as of `seen_at`. */
   behind_ms: number
   seen_at: number
+  /** Since when the graph is of another run of the database: its position in the log says nothing then. */
+  astray_at?: number | undefined
 }
 
 /**
@@ -127,8 +129,11 @@ const turn = async (following: Following, gauges: Gauges): Promise<void> => {
     const state = await readLogState(source.db, GRAPH, live.watermark)
     following.paused = state.paused
     following.run = state.run
+    following.astray_at = live.run === state.run ? undefined : (following.astray_at ?? asked)
+    const astray_ms = asked - (following.astray_at ?? asked)
     const follows = state.paused || (await keepsUp(following, live, state.unfolded_ms !== 0))
-    following.behind_ms = Math.max(state.unnumbered_ms, state.paused || !follows ? state.unfolded_ms : 0)
+    const unfolded_ms = state.paused || !follows ? state.unfolded_ms : 0
+    following.behind_ms = Math.max(state.unnumbered_ms, unfolded_ms, astray_ms)
     following.seen_at = asked
   }
   if (!following.paused && (await grow(following)) && !live) following.seen_at = performance.now()

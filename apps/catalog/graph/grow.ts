@@ -66,6 +66,7 @@ export const grow = async (growth: Growth): Promise<boolean> => {
   const before = growth.live
   if (growth.next) await swapIn(growth, growth.next)
   const { live, trial } = growth
+  if (trial?.store && trial.store.run !== growth.run) delete trial.store
   // It may hold what the database has lost, at a position that the log has not reached again.
   const astray = live !== undefined && live.run !== growth.run
   // While the current graph does not follow the log, there is no position to compare at: it is rebuilt first.

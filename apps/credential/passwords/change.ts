@@ -2,6 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import type { Tx } from '../../../db/client.ts'
 import {
   addCredential,
+  endCredential,
   getCredential,
   getEnrolmentToken,
   rehashCredential,
@@ -137,6 +138,13 @@ const writeHash = async (
   const written = had ? await replaceCredential(tx, row, had.version) : await addCredential(tx, row)
   if (!written) throw changedMeanwhile()
   return written.version
+}
+
+/** Ends the password, if there is one: only a new one, set by an enrolment token, signs in again. */
+export const endPassword = async ({ db }: Pick<CredentialDeps, 'db'>, user_id: string) => {
+  if (!isUuid(user_id)) throw refuse('user_id must be given')
+  await endCredential(db, user_id)
+  return {}
 }
 
 const announce = (tx: Tx, type: string, user_id: string, version: number, { request_id }: CallContext, more: object) =>

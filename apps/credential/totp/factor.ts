@@ -46,7 +46,7 @@ const personOf = (user_id: string): string => {
 
 export const readTotp = async ({ db }: Deps, user_id: string) => {
   const [row, password] = await Promise.all([getTotp(db, personOf(user_id)), getCredential(db, user_id)])
-  return { ...(row && { totp: message(row) }), hasPassword: password !== undefined }
+  return { ...(row && { totp: message(row) }), hasPassword: Boolean(password?.password_hash) }
 }
 
 /** A new secret. It is not stored: the caller returns it, sealed, with the first code. */

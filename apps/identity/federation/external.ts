@@ -13,10 +13,10 @@ import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { inControl } from '../mutations.ts'
 import { principalMessage } from '../principal.ts'
-import { refuseNewName } from '../rules.ts'
+import { refuseClosedLogin, refuseNewName } from '../rules.ts'
 import { alignRights } from './rights.ts'
 
-type Deps = Uses<'keys' | 'providers'> & { db: Queryable }
+type Deps = Uses<'config' | 'keys' | 'providers'> & { db: Queryable }
 type External = ResolveExternalRequest
 /** The account, or why there is none. */
 export type Resolved = { user: UserRow } | { refused: Code }
@@ -52,11 +52,13 @@ const proved = async (db: Queryable, { providerId, subject }: External) => {
 export const resolveExternal = async (deps: Deps, external: External, request_id: string): Promise<Resolved> => {
   const provider = deps.providers.get(external.providerId)
   if (!provider) return { refused: 'no_account' }
-  const { providerId, subject, externalId: external_id } = external
+  const { externalId: external_id } = external
   const linked = await proved(deps.db, external)
-  // By this id the directory finds the account, if the provider created it.
-  if (linked && provider.scim && external_id && external_id !== linked.external_id)
-    await deps.db.update(external_identities).set({ external_id }).where(identityOf(providerId, subject))
+  if (linked && provider.scim && external_id && external_id !== linked.external_id) {
+    const { user } = linked
+    const claims = () => deps.db.transaction((tx) => claimId(deps, tx, user, external, request_id))
+    if (!(await inControl(deps.db, claims))) return { refused: 'identity_linked' }
+  }
   const found: Resolved = linked
     ? { user: linked.user }
     : await inControl(deps.db, () => deps.db.transaction((tx) => createUser(deps, tx, provider, external, request_id)))
@@ -96,6 +98,35 @@ export const previewExternal = async (deps: Deps, external: External, request_id
   return found
 }
 
+/**
+ * Keeps the id by which the directory finds the account. Returns false, and tells the log, if it manages another one of
+ * this person: it would disable that one when they leave, and this one stay open.
+ */
+const claimId = async (deps: Deps, tx: Tx, { id }: UserRow, external: External, request_id: string) => {
+  const { providerId: provider, subject, externalId: external_id } = external
+  await lockControl(deps, tx)
+  const other = await managedBeside(tx, id, provider, external_id)
+  // Nor may a sign-in by passkey rest on this one.
+  const set = other ? { proved_at: null } : { external_id }
+  await tx.update(external_identities).set(set).where(identityOf(provider, subject))
+  if (!other) return true
+  await appendAuditTo(tx, user_events, deps.keys.audit, {
+    actor: giverOf(provider),
+    action: 'user.identity_linked',
+    object: `user:${id}`,
+    outcome: 'denied',
+    reason: `the directory manages user:${other.id} of this person: delete one of the two`,
+    request_id,
+  })
+  return false
+}
+
+/** Another account of the person with this id, which the directory manages. One that was deleted here stays so. */
+const managedBeside = async (db: Queryable, user_id: string, provider: string, external_id: string) => {
+  const user = external_id ? (await scimBy(db, provider, 'User', { external_id }))?.user : undefined
+  return user && user.id !== user_id && user.status !== 'DELETED' ? user : undefined
+}
+
 const createUser = async (
   deps: Deps,
   tx: Tx,
@@ -103,12 +134,16 @@ const createUser = async (
   external: External,
   request_id: string,
 ): Promise<Resolved> => {
+  await lockControl(deps, tx)
+  // A concurrent sign-in of the same person may have come first.
+  const again = await knownUser(tx, external)
+  if (again) return { user: again }
   // A person created here by the directory who signs in for the first time: a verified claim contains their id there.
   const { externalId: external_id } = external
   const kept = provider.scim && external_id ? await scimBy(tx, provider.id, 'User', { external_id }) : undefined
-  // A local one that it manages is linked again by its person alone.
+  // A local one that it manages is linked again by its person alone, unless only a provider lets them in.
   if (kept?.user)
-    return kept.user.provider === provider.id
+    return isProvided(deps, kept.user, provider.id)
       ? linkIn(deps, tx, { ...external, userId: kept.user.id }, request_id)
       : { refused: 'identity_linked' }
   const { jit } = provider
@@ -118,10 +153,6 @@ const createUser = async (
   const name = external.username.normalize('NFKC')
   if (name === '') return { refused: 'username_missing' }
   if (refuseNewName(name, { provided: true })) return { refused: 'username_invalid' }
-  await lockControl(deps, tx)
-  // A concurrent sign-in of the same person may have come first.
-  const again = await knownUser(tx, external)
-  if (again) return { user: again }
   // The name of a deleted account is numbered: neither the name nor the account passes to another person.
   let username = name
   for (let n = 2; ; n += 1) {
@@ -150,6 +181,10 @@ const createUser = async (
   return { user }
 }
 
+/** Whether its person signs in through this provider alone: it created the account, or passwords are closed. */
+const isProvided = ({ config }: Deps, { provider, username }: UserRow, id: string): boolean =>
+  provider === null ? refuseClosedLogin(config.break_glass, username) !== undefined : provider === id
+
 /** Whether this account already has an identity at this provider. */
 const isFrom = async (db: Queryable, user_id: string, provider: string): Promise<boolean> => {
   const own = and(eq(external_identities.user_id, user_id), eq(external_identities.provider, provider))
@@ -173,8 +208,7 @@ const linkIn = async (deps: Deps, tx: Tx, link: Link, request_id: string): Promi
   if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
   if (await isFrom(tx, user.id, provider)) return { refused: 'subject_changed' }
   // The directory would disable its account when the person leaves, and this one stay open.
-  const kept = external_id ? await scimBy(tx, provider, 'User', { external_id }) : undefined
-  if (kept?.user && kept.user.id !== user.id) return { refused: 'identity_linked' }
+  if (await managedBeside(tx, user.id, provider, external_id)) return { refused: 'identity_linked' }
   await tx.insert(external_identities).values({ provider, subject, user_id, external_id: external_id || null })
   await appendAuditTo(tx, user_events, deps.keys.audit, {
     actor: `user:${user_id}`,

@@ -4,7 +4,7 @@ import { type UserRow, users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { eventActor } from '../mutations.ts'
-import { refuseLastAdmin, refuseNewName, throwIf } from '../rules.ts'
+import { isEmergency, refuseLastAdmin, refuseNewName, throwIf } from '../rules.ts'
 import { setStatus } from '../users/change.ts'
 import { scimError } from './errors.ts'
 import type { Wanted } from './read.ts'
@@ -50,10 +50,8 @@ export const accountFor = async (one: Sync, { name = '', external_id }: Wanted):
 }
 
 /** A person who linked a local account has proved both. Emergency accounts must outlast the provider. */
-const isAdoptable = ({ deps, req }: Sync, { provider, folded }: UserRow): boolean =>
-  provider === null
-    ? !deps.config.AUTH__LOCAL__USERS.some((name) => foldUsername(name) === folded)
-    : provider === req.directory.id
+const isAdoptable = ({ deps, req }: Sync, user: UserRow): boolean =>
+  user.provider === null ? !isEmergency(deps.config, user) : user.provider === req.directory.id
 
 /** Disables an account, or enables one that the directory itself disabled; `undefined` if already in that state. */
 export const moveStatus = async ({ deps, tx, req, leaves }: Sync, { row }: Known, user: UserRow, active: boolean) => {

@@ -8,6 +8,7 @@ import {
   mapColumn,
   queueUnaligned,
   type ScimType,
+  scimAdoptable,
   scimBy,
   scimById,
   scimGroupNames,
@@ -21,6 +22,7 @@ import { tagsOf } from '../../shared/http/routes.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import type { Uses } from '../deps.ts'
 import { alignIn, MOST_AT_ONCE } from '../federation/rights.ts'
+import { isEmergency } from '../rules.ts'
 import { scimError } from './errors.ts'
 import { accountFor, moveStatus, refuseName } from './people.ts'
 import type { Wanted } from './read.ts'
@@ -51,11 +53,15 @@ export const viewOf = ({ config }: Uses<'config'>, known: Known, members?: reado
 }
 
 /** A resource that this directory manages. It sees no others: not local accounts, nor those of other providers. */
-export const findScim = async (db: Queryable, provider: string, type: ScimType, id: string): Promise<Known> => {
-  const known = await scimById(db, provider, type, id)
-  if (!known) throw new AppError('not_found', 'not_found', `This directory has no ${type.toLowerCase()} "${id}".`)
+export const findScim = async (deps: Seen, provider: string, type: ScimType, id: string): Promise<Known> => {
+  const known = await scimById(deps.db, provider, type, id)
+  if (!known || (known.user && isEmergency(deps.config, known.user)))
+    throw new AppError('not_found', 'not_found', `This directory has no ${type.toLowerCase()} "${id}".`)
   return known
 }
+
+type Seen = Uses<'config'> & { db: Queryable }
+const seenBy = ({ deps, tx }: Sync): Seen => ({ config: deps.config, db: tx })
 
 const membersOf = async (db: Queryable, id: string) => (await scimMembersOf(db, [id])).map(({ user_id }) => user_id)
 /** Their kinds in the audit log. */
@@ -69,18 +75,28 @@ export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { n
   const name = wanted.name.normalize('NFKC')
   const folded = foldUsername(name)
   const same = external_id === null ? undefined : await scimBy(tx, provider, type, { external_id })
-  if (same?.row.removed && same.user?.status !== 'DELETED') {
+  const spared = same?.user && isEmergency(one.deps.config, same.user)
+  if (same?.row.removed && same.user?.status !== 'DELETED' && !spared) {
     await updateScim(tx, same.row.id, { removed: false })
-    return move(one, await findScim(tx, provider, type, same.row.id), { ...wanted, active })
+    return move(one, await findScim(seenBy(one), provider, type, same.row.id), { ...wanted, active })
   }
-  if (type === 'User' && !same) await freeName(tx, provider, folded)
-  if (same) await refuseTaken(one, type, { external_id })
+  const passed = same !== undefined && (await passesOn(one, same))
+  if (type === 'User' && (!same || passed)) await freeName(tx, provider, folded)
+  if (same && !passed) await refuseTaken(one, type, { external_id })
   else if (isNameKey(one, type, external_id)) await refuseTaken(one, type, { folded })
   const id = type === 'User' ? await accountFor(one, { ...wanted, name }) : uuidv7()
   await tx.insert(scim_resources).values({ id, provider, type, external_id, name, folded, display_name })
-  const made = await findScim(tx, provider, type, id)
+  const made = await findScim(seenBy(one), provider, type, id)
   await note(one, { action: `${ABOUT[type]}.created`, object: `${ABOUT[type]}:${id}`, after: made.row })
   return move(one, made, { ...wanted, name, active })
+}
+
+/** Whether the record of an account that was deleted here gives its id to another one, which its person has linked. */
+const passesOn = async ({ tx, req }: Sync, { row, user }: Known): Promise<boolean> => {
+  if (user?.status !== 'DELETED' || row.external_id === null) return false
+  if (!(await scimAdoptable(tx, req.directory, row.external_id))) return false
+  await updateScim(tx, row.id, { external_id: null })
+  return true
 }
 
 /** PUT and PATCH: `want` computes the new state from the current members, under the lock. */
@@ -110,8 +126,9 @@ export const removeScim = async (one: Sync, type: ScimType, given: string) => {
 }
 
 /** If-Match names the version that was read; without it the change always applies. */
-const findRead = async ({ tx, req }: Sync, type: ScimType, id: string): Promise<Known> => {
-  const known = await findScim(tx, req.directory.id, type, id)
+const findRead = async (one: Sync, type: ScimType, id: string): Promise<Known> => {
+  const { req } = one
+  const known = await findScim(seenBy(one), req.directory.id, type, id)
   const version = versionOf(known)
   const named = tagsOf(req.headers['if-match'] ?? '*')
   if (!named.some((tag) => tag === '*' || `W/${tag}` === version))

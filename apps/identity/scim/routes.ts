@@ -86,11 +86,11 @@ const resourceRoutes = (app: Parameters<Routes>[0], deps: IdentityDeps, type: Sc
 
   app.get(all, read, async (req: Req, reply) => {
     const page = readPage(type, req.query)
-    const { total, rows } = await listScim(deps.db, req.directory.id, type, page)
+    const { total, rows } = await listScim(deps.db, req.directory.id, type, page, deps.config.AUTH__LOCAL__USERS)
     return sendList(reply, await viewsOf(req, rows), total, page.offset)
   })
   app.get(each, read, async (req: Req, reply) =>
-    answer(req, reply, await findScim(deps.db, req.directory.id, type, req.params.id)),
+    answer(req, reply, await findScim(deps, req.directory.id, type, req.params.id)),
   )
   app.post(all, write, async (req, reply) =>
     answer(req, reply, await sync(deps, req, (one) => createScim(one, type, readWhole(type, req.body))), 201),

@@ -81,7 +81,8 @@ export const resetMeasure: Measure<'user.reset'> = async (cause, { user_id }) =>
 /**
  * Resets an account whose person lost every passkey: passkeys, identities at providers, sessions and the password end at
  * once, and only the new link lets the person in. The evidence keeps the key of any vote that a lost passkey signed. An
- * account that only a provider signs in loses its factors alone: its person signs in there, and sets up new ones.
+ * account that only a provider signs in loses its factors alone, and a closed password: its person signs in there, and
+ * sets up new ones.
  */
 export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }) => {
   const user = await lockEnrollable(cause, user_id)
@@ -106,8 +107,10 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
 const endFactors = async ({ deps, tx, req }: Cause, user_id: string, by: By) => {
   await updateRows(tx, { id: user_id }, users, resetBy(by))
   await rolesChanged(tx, req, [user_id])
-  const gone = deps.credential.removeTotp({ userId: user_id }, withRequestId(req ? String(req.id) : ''))
-  await gone.catch(throwFromRpc('credential'))
+  const context = withRequestId(req ? String(req.id) : '')
+  await deps.credential.removeTotp({ userId: user_id }, context).catch(throwFromRpc('credential'))
+  // Without the app it would sign in alone once passwords are open again.
+  await deps.credential.endPassword({ userId: user_id }, context).catch(throwFromRpc('credential'))
   return { status: 200, body: { user: await detailOf(tx, await findUser(tx, user_id)) }, object: `user:${user_id}` }
 }
 

@@ -38,11 +38,13 @@ const BATCH = 100
 export const findNotices = async (deps: Deps): Promise<boolean> => {
   if (!(await anyWaits(deps.db)) && !(await anyShown(deps.db)) && !(await anyHold(deps.db))) return false
   const claimed = await claimOwners(deps.db, EVERY_S, BATCH)
+  const failures: unknown[] = []
   for (const { owner, rules } of claimed)
-    await findFor(deps, owner, rules).catch((err: unknown) =>
-      deps.telemetry.log.warn({ err, owner }, 'a person could not be looked for'),
-    )
-  return claimed.length === BATCH
+    await findFor(deps, owner, rules).catch((err: unknown) => void failures.push(err))
+  const [err] = failures
+  if (err !== undefined) deps.telemetry.log.warn({ err, owners: failures.length }, 'some could not be looked for')
+  // What fails for one may fail for all, at once: then the next batch waits.
+  return claimed.length === BATCH && failures.length === 0
 }
 
 const findFor = async (deps: Deps, owner: string, rules: NotifyRules): Promise<void> => {

@@ -8,6 +8,7 @@ import { operations } from '../../../db/operations/tables/index.ts'
 import { type Caller, callerBy } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
+import { SECURITY_EVENTS } from '../../shared/contracts/notifications/notifications.ts'
 import { isTimezone } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -64,7 +65,8 @@ export const deliveryViews = async (db: Queryable, rows: readonly Delivery[]) =>
   const all = await listNotices(db, pluck(rows, 'delivery_id'))
   return rows.map(({ fact, ...row }) => ({
     ...row,
-    security_event: fact?.event ?? null,
+    // A newer build may have stated one that is unknown here.
+    security_event: SECURITY_EVENTS.find((event) => event === fact?.event) ?? null,
     notices: all
       .filter(({ delivery_id }) => delivery_id === row.delivery_id)
       .map(({ delivery_id: _, object, urgent: __, ...notice }) => ({ ...notice, ...idsOf(object) })),

@@ -31,10 +31,7 @@ const UNKNOWN = new Set([10_059, 10_014])
 export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: string): Promise<void> => {
   const jsm = await nc.jetstreamManager()
   const stream = `${prefix}${EXECUTION_STREAM}`
-  const num_replicas = linksOfProcess().nats_replicas
-  if (await exists(jsm.streams.info(stream)))
-    await raiseReplicas(jsm, stream, num_replicas).catch(() => {}) // work goes out all the same
-  else
+  if (!(await exists(jsm.streams.info(stream))))
     await jsm.streams.add({
       name: stream,
       subjects: [prefixed(prefix, executionSubject('*'))],
@@ -44,10 +41,14 @@ export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: 
       max_age: nanos(DAY),
       duplicate_window: nanos(10 * MINUTE),
       max_bytes: 1024 ** 3,
-      num_replicas,
+      num_replicas: linksOfProcess().nats_replicas,
     })
   await ensureConsumer(jsm, stream, pool, prefixed(prefix, executionSubject(pool)))
 }
+
+/** Raises the copies of a stream that was made before there were as many servers. Work goes out all the same. */
+export const raiseExecution = async (nc: NatsConnection, prefix: string): Promise<void> =>
+  raiseReplicas(await nc.jetstreamManager(), `${prefix}${EXECUTION_STREAM}`, linksOfProcess().nats_replicas)
 
 const ensureConsumer = async (jsm: JetStreamManager, stream: string, pool: string, filter_subject: string) => {
   if (await exists(jsm.consumers.info(stream, pool))) return

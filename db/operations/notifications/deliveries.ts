@@ -1,5 +1,6 @@
 import { and, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
+import { SECURITY_EVENTS } from '../../../apps/shared/contracts/notifications/notifications.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
@@ -52,11 +53,14 @@ export const queueDelivery = (
     .insert(notify_deliveries)
     .values({ delivery_id: uuidv7(), destination_id, owner, purpose, fact, next_at: sql`clock_timestamp()` })
 
+/** Of a newer relay: the fact waits for a process that has words for it. */
+const known = sql`fact ->> 'event' = any(${sql.param([...SECURITY_EVENTS])}::text[])`
+
 /** Whether facts wait that the relay added, and whether any is for the administrators. */
 export const waitingSecurity = async (db: Queryable): Promise<{ any: boolean; administrators: boolean }> => {
   const { rows } = await db.execute<{ any: boolean; administrators: boolean }>(
     sql`select count(*) > 0 as "any", coalesce(bool_or(user_id = ${ADMINISTRATORS}), false) as administrators
-      from operations.notify_security`,
+      from operations.notify_security where ${known}`,
   )
   return rows[0] ?? { any: false, administrators: false }
 }
@@ -70,7 +74,7 @@ export const takeSecurity = (tx: Tx, limit: number, { administrators }: { admini
     .delete(notify_security)
     .where(
       sql`${notify_security.key} in (select key from operations.notify_security
-        where ${administrators} or user_id <> ${ADMINISTRATORS} order by added_at limit ${limit} for update)`,
+        where ${known} and (${administrators} or user_id <> ${ADMINISTRATORS}) order by added_at limit ${limit} for update)`,
     )
     .returning(pick(notify_security, 'user_id', 'fact'))
 

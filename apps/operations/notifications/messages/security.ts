@@ -26,6 +26,7 @@ export const isOwn = (event: SecurityEvent): boolean => PATHS[event] === undefin
 export const securityMessage = (fact: SecurityFact, style: Style & { sign_out?: string }): Message => {
   const { console_url, content, reader = ANYONE, sign_out } = style
   const words = wordsFor(reader)
+  if (!(fact.event in words.events)) throw new Error(`a newer build has words for ${fact.event}`)
   const { event, at, ip_address, user_agent, about, last } = fact
   const where = [ip_address && words.address(line(ip_address)), user_agent && words.client(line(user_agent))]
   const said = [words.time(timeFor(reader, at)), ...where.filter((one) => one)]
