@@ -1,7 +1,6 @@
 import { PRIORITIES, type Priority } from '../shared/process/priority.ts'
 import type { MetricName, Telemetry } from '../shared/telemetry.ts'
-import type { Denylist } from './guard/denylist.ts'
-import type { DiskWatch } from './guard/disk.ts'
+import type { Denylist, DiskWatch } from './guard/limits.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Streams } from './proxy/streams.ts'
 

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:f
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { AREAS, lackingMigrations } from '../../db/migrate.ts'
-import { LOW, REFUSE_ALL, REFUSE_ARMING } from '../gateway/guard/disk.ts'
+import { LOW, REFUSE_ALL, REFUSE_ARMING } from '../gateway/guard/limits.ts'
 import { freeOn } from './base/disk.ts'
 import { cacheDir, ROOT, signalboxDir } from './base/paths.ts'
 import { createPorts } from './base/ports.ts'

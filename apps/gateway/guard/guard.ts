@@ -10,8 +10,7 @@ import { type KeyNames, rateLimited } from '../../shared/web/rates.ts'
 import type { GatewayConfig } from '../config.ts'
 import type { ClientAddress } from '../edge/headers.ts'
 import type { Route } from '../routes/table.ts'
-import type { Denylist } from './denylist.ts'
-import type { Bucket, LocalLimits, RedisGate } from './limits.ts'
+import type { Bucket, Denylist, LocalLimits, RedisGate } from './limits.ts'
 
 export type GuardDeps = {
   limits: GatewayConfig['limits']

@@ -1,7 +1,10 @@
 import type { Redis } from 'ioredis'
 import { isRedisOutage, LIMIT_SCRIPT, loadScripts, type ScriptObserver } from '../../../db/redis/scripts.ts'
-import type { AccessClaims } from '../../shared/jwt/claims.ts'
+import { AppError } from '../../shared/errors.ts'
+import { type AccessClaims, TOKEN_KINDS } from '../../shared/jwt/claims.ts'
+import type { Logger } from '../../shared/telemetry.ts'
 import { type Rate, rateArguments } from '../../shared/web/rates.ts'
+import type { Kind, LimitClass } from '../routes/table.ts'
 
 export type Bucket = { key: string; rate: Rate }
 /** The claims by which Redis may deny a token. */
@@ -114,3 +117,108 @@ export const createLocalLimits = (monotonic: () => number = () => performance.no
   }
 }
 export type LocalLimits = ReturnType<typeof createLocalLimits>
+
+const CAP = 100_000
+const SWEEP_MS = 30_000
+/** How long a denial must be remembered: the life of an access token plus the spread of clocks. */
+export const DENY_MS = 960_000
+
+type DenylistDeps = { onDenied?: (session_id: string) => void; onDropped?: () => void }
+
+/**
+ * The revoked sessions that this process knows, for the time that Redis is away. Revocation is final, so order and
+ * repeats do not matter. Bounded: above the cap the oldest entry is dropped.
+ */
+export const createDenylist = ({ onDenied, onDropped }: DenylistDeps = {}) => {
+  const until = new Map<string, number>()
+  const sweep = setInterval(() => {
+    const now = Date.now()
+    for (const [session_id, end] of until) if (end < now) until.delete(session_id)
+  }, SWEEP_MS).unref()
+  return {
+    add: (session_id: string, access_valid_until: string | undefined): void => {
+      const end = Date.parse(access_valid_until ?? '')
+      const last = Number.isFinite(end) ? end + DENY_MS - 1000 * TOKEN_KINDS.access.lifetime_s : Date.now() + DENY_MS
+      if (last < Date.now()) return
+      until.delete(session_id)
+      if (until.size >= CAP) {
+        until.delete(until.keys().next().value as string)
+        onDropped?.()
+      }
+      until.set(session_id, last)
+      onDenied?.(session_id)
+    },
+    /** Whether its tokens are denied. A machine's credential may count again: then those issued since are not. */
+    has: ({ session_id, cm, iat }: Pick<AccessClaims, 'session_id' | 'cm' | 'iat'>): boolean => {
+      const last = until.get(session_id)
+      return last !== undefined && (cm !== 'machine' || iat * 1000 <= last - DENY_MS)
+    },
+    size: () => until.size,
+    close: () => clearInterval(sweep),
+  }
+}
+export type Denylist = ReturnType<typeof createDenylist>
+
+const SERVERS = ['postgres', 'redis', 'nats', 'temporal'] as const
+const READ_MS = 5000
+/** Percent of free space: below the first it is reported, below the others acts are refused (reliability.md 2.2). */
+export const LOW = 10
+export const REFUSE_ARMING = 5
+export const REFUSE_ALL = 2
+
+const LOGINS: ReadonlySet<LimitClass> = new Set(['token', 'login', 'page', 'sso'])
+
+/** Whether an act is refused at this share of free disk: first arming and writing, finally everything but reading. */
+const isRefused = (free: number | undefined, { kind, class: limit }: { kind: Kind; class: LimitClass }): boolean => {
+  if (free === undefined || free >= REFUSE_ARMING) return false
+  const arming = kind === 'A' || kind === 'W'
+  // What runs must be able to report; without its heartbeats it would be interrupted.
+  if (limit === 'work') return arming
+  return free < REFUSE_ALL ? kind !== 'R' || LOGINS.has(limit) : arming
+}
+
+/**
+ * How full the servers' disks are, as their operator reports every 10 s in `ops:disk:<server>` (percent free, 60 s of
+ * life). Silence is normal. A full disk stops a database for good, so acts are refused earlier.
+ */
+export const createDiskWatch = ({ redis, prefix, log }: { redis: Redis; prefix: string; log: Logger }) => {
+  const keys = SERVERS.map((server) => `${prefix}ops:disk:${server}`)
+  let free: number | undefined
+  const read = async () => {
+    const values = await redis.mget(keys).catch(() => undefined)
+    if (!values) return
+    const before = free
+    const known = values.flatMap((value) => (value === null || !Number.isFinite(Number(value)) ? [] : [Number(value)]))
+    free = known.length > 0 ? Math.min(...known) : undefined
+    if (free !== undefined && free < LOW && (before ?? 100) >= LOW)
+      log.error({ free_percent: free }, 'the disk under a server is almost full')
+  }
+  const timer = setInterval(() => void read(), READ_MS).unref()
+  return {
+    read,
+    /** In percent; NaN while no one reports it. */
+    free: (): number => free ?? Number.NaN,
+    /** Throws if the act must leave the disk its last space. */
+    refuse: (route: { kind: Kind; class: LimitClass }): void => {
+      if (isRefused(free, route)) throw diskFull()
+    },
+    /** For readiness: low is degraded, not unready, which would take stopping away too. */
+    check: async () => {
+      if (free !== undefined && free < LOW) throw new Error(`${free} % of the disk under a server is free`)
+    },
+    close: () => clearInterval(timer),
+  }
+}
+export type DiskWatch = ReturnType<typeof createDiskWatch>
+
+const diskFull = () =>
+  new AppError(
+    'unavailable',
+    'overloaded',
+    'The disk under a server is almost full: writes are refused until there is space.',
+    {
+      retryable: true,
+      retry_after_ms: 5000,
+      hint: 'Contact the operator of the platform. Repeat the same request with the same Idempotency-Key later.',
+    },
+  )

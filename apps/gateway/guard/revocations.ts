@@ -10,7 +10,7 @@ import {
 } from 'nats'
 import { connectNats, type Envelope, prefixed, streamName } from '../../shared/events/events.ts'
 import type { Logger } from '../../shared/telemetry.ts'
-import { DENY_MS } from './denylist.ts'
+import { DENY_MS } from './limits.ts'
 
 const SUBJECTS = ['auth.session.revoked.v1', 'auth.key.revoked.v1']
 const RETRY_MS = 1000
