@@ -64,7 +64,7 @@ const INPUTS: Record<string, Record<string, TSchema>> = {
   'kubernetes.undo': { ...SET, ...APPLIED },
 }
 
-/** The jobs that do nothing without a preview. */
+/** The jobs that need a preview. */
 export const CARRY_OUT: ReadonlySet<string> = new Set([
   ...['opentofu.apply', 'git.push', 'kubernetes.apply', 'kubernetes.undo'],
 ])
