@@ -27,7 +27,19 @@ let lab: Lab
 let file: Record<string, unknown>
 const any = { type: 'array', items: { type: 'string' } }
 beforeAll(async () => {
-  lab = await startLab(['infra', 'calm', 'pair', 'labelled', 'once', 'seen', 'other', 'upgrade', 'twin', 'clone'])
+  lab = await startLab([
+    'infra',
+    'calm',
+    'pair',
+    'labelled',
+    'once',
+    'seen',
+    'other',
+    'upgrade',
+    'twin',
+    'clone',
+    'faulty',
+  ])
   const effects = lab.place('effects')
   const program = (name: string, text: string, more = {}) => ({ path: lab.script(name, text), args: any, ...more })
   file = {
@@ -607,7 +619,7 @@ it('the list of agents shows who lives, for which pools, and its work; a killed 
 
 it('every fault of a file is named with its place, and what it names and lacks is said at the start', async () => {
   const path = join(lab.folder, 'faulty.json')
-  const whole = { format: 'signalbox/agent@1', state_dir: lab.place('state'), uid: 1500, pools: ['calm'] }
+  const whole = { format: 'signalbox/agent@1', state_dir: lab.place('state'), uid: 1500, pools: ['faulty'] }
   const credentials = { key: { jobs: ['command'], env: { KEY: { fil: '/x' } } } }
   writeFileSync(path, JSON.stringify({ ...whole, concurency: 2, credentials }))
   const faults = () => {
@@ -635,6 +647,6 @@ it('every fault of a file is named with its place, and what it names and lacks i
     '/labels/Zone counts, but should be named',
     '/labels/k8s.io~1zone counts, but should be named',
   ])
-  expect((await lab.p.as(lab.runner).post('/v1/pools/calm/work', { wait_s: 1, labels })).status).toBe(204)
+  expect((await lab.p.as(lab.runner).post('/v1/pools/faulty/work', { wait_s: 1, labels })).status).toBe(204)
   await ends(agent)
 }, 60_000)

@@ -32,6 +32,7 @@ const lose = (name: 'eva' | 'both' | 'ivo', how: Partial<Person>) => {
   p.deps.trust.approvers.drop()
   restore = () => {
     p.deps.trust.approvers.drop()
+    p.deps.trust.principals.drop('all')
     delete p.people[name].disabled
     delete p.people[name].scope
     delete p.people[name].given
