@@ -221,7 +221,7 @@ describe('the set-up of production', () => {
       expectOneSet(dir)
     }
     expect(interrupted).toBeGreaterThan(0)
-  })
+  }, 300_000)
 
   it('admits one run at a time: another one ends with one line, and changes no file', async () => {
     const dir = join(home, 'twice')
