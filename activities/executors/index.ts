@@ -15,7 +15,8 @@ export const createExecutors = (
 ): ReadonlyMap<string, Executor> =>
   new Map(
     [
-      ...[createHttp(policy), createWatch(policy), createCommand(policy, env), noop].map(checked),
+      ...[createHttp(policy), createWatch(policy), createCommand(policy, env)].map(checked),
+      noop,
       createExternal(policy, outside),
     ].map((executor) => [executor.name, executor]),
   )

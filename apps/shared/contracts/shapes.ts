@@ -32,6 +32,7 @@ const SEEN = 'must be one visible line, without control or invisible characters'
 export const SENTENCES: Readonly<Record<string, string>> = {
   [NAME]: SEEN,
   [LINE]: SEEN,
+  [VISIBLE]: 'must have a character that shows',
   [USERNAME]: 'must be letters, digits or ._-@+, without spaces',
   [MACHINE_NAME]: 'must be 1 to 50 small letters, digits or hyphens, with a letter first',
   [GROUP_KEY]: 'must be 2 to 63 small letters, digits or hyphens, with a letter first',

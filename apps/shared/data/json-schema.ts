@@ -1,13 +1,13 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
-import { LINE, NAME, SENTENCES } from '../contracts/shapes.ts'
+import { LINE, NAME, SENTENCES, VISIBLE } from '../contracts/shapes.ts'
 import type { Violation } from '../errors.ts'
 import { canonicalJson } from './digest.ts'
 import { isTime } from './formats.ts'
 import { readPointer } from './pointer.ts'
 
-const OURS: readonly string[] = [NAME, LINE]
+const OURS: readonly string[] = [NAME, LINE, VISIBLE]
 
 /** Patterns of schemas from files or callers run in linear time (RE2), whatever their text; ours do anyway. */
 const regExp = Object.assign(
