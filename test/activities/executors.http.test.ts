@@ -489,7 +489,7 @@ describe('destinations', () => {
 it.each([
   ['without the headers, query and limits that are null', { headers: null, max_response_bytes: null, artifacts: null }],
   [
-    'with members that nothing reads',
+    'with members that no one reads',
     { request: { method: 'POST', url: 'HTTP', query: null, timeout_s: 600, more: 1 } },
   ],
   ['with a title of an artifact', { artifacts: [{ name: 'a', kind: 'k', media_type: 'm', pointer: '', title: 't' }] }],

@@ -289,7 +289,7 @@ describe('rotation', () => {
 })
 
 describe('the key that seals signing keys', () => {
-  it('seals anew, at the start, what an older one sealed, so that a leaked one opens nothing', async () => {
+  it('seals anew, at the start, what an older one sealed, so that a leaked one opens no key', async () => {
     // No rotation of the signing keys is due.
     await db.update(keys).set({ activated_at: now.toISOString() }).where(eq(keys.status, 'active'))
     const old = config.TOKEN__KEYS__KEK

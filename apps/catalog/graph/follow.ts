@@ -35,7 +35,7 @@ type Following = Growth & {
   /** Age of the oldest committed event missing from the graph, as of `seen_at`. */
   behind_ms: number
   seen_at: number
-  /** Since when the graph is of another run of the database: its position in the log says nothing then. */
+  /** Since when the graph is of another run of the database: its position in the log has no meaning then. */
   astray_at?: number | undefined
 }
 
