@@ -25,8 +25,8 @@ export const refuseName = async ({ tx, req }: Sync, name: string): Promise<void>
 
 /**
  * The account of a new person: the one that this provider created at their sign-in, the local one that they have linked
- * to it, or a new one. If the name is that of
- * a deleted account or was of another person there, theirs is numbered: an account never passes to another person.
+ * to it, or a new one. If the name is that of a deleted account or was of another person there, theirs is numbered: an
+ * account never passes to another person.
  */
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
   const provider = one.req.directory.id
