@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
@@ -42,7 +41,10 @@ it('keeps its threads while Temporal refuses its namespace, and polls once there
     expect(threads()).toBeLessThanOrEqual(before + 2)
     const connection = await Connection.connect({ address: serverUrl('TEMPORAL_ADDRESS') })
     const { workflowService } = new Client({ connection })
-    await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: { seconds: 86_400 as never } })
+    await workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
+    })
     await connection.close()
     await until(() => said.includes('"polling"'), { what: 'the worker polling', timeout_ms: 120_000 })
   } finally {
@@ -59,7 +61,8 @@ it('takes new certificates with a new connection, and what runs goes on', async 
   const { operation_id } = await p.startOperation({
     nodes: [{ node_id: 'slow', executor: 'noop', with: { delay_ms: 40_000 }, timeouts: { run_s: 100 } }],
   })
-  const row = async () => (await p.query('select state from operations.nodes where operation_id = $1', [operation_id]))[0]
+  const row = async () =>
+    (await p.query('select state from operations.nodes where operation_id = $1', [operation_id]))[0]
   await until(async () => (await row())?.state === 'running', { what: 'the start' })
   const before = connections.size
   renew(linksOfProcess().tls, { ca: 'a new authority' })
