@@ -807,6 +807,22 @@ describe('control', () => {
     expect(target.calls).toEqual([])
   })
 
+  it('a start that was withdrawn and reaches the engine all the same brings nothing back', async () => {
+    const input = await engine.prepare({ nodes: [call('a')], gates: [gate('go', ['a'])] })
+    const { operation_id } = input
+    await engine.pool.query(
+      `update operations.operation_commands set status = 'pending', not_after = clock_timestamp() - interval '1 s' where operation_id = $1`,
+      [operation_id],
+    )
+    await sweep(engine.db)
+    const withdrawn = await engine.read.timeline(operation_id)
+    input.start.not_after = new Date(Date.now() - 1000).toISOString()
+    await engine.launch(input)
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'cancelled', end_reason: 'start_withdrawn' })
+    expect(await engine.read.timeline(operation_id)).toEqual(withdrawn)
+    expect(await engine.read.operation(operation_id)).toMatchObject({ status: 'cancelled' })
+  })
+
   it('a command sent twice is carried out once, and no operation ends before a pending one', async () => {
     const operation_id = await engine.start({ nodes: [call('a')], gates: [gate('go', ['a'])] })
     await engine.statusIs(operation_id, 'blocked')
