@@ -875,6 +875,42 @@ describe('a start', () => {
     expect((await start(loser.plan, once)).status).toBe(202)
   })
 
+  it('names who holds its targets, tried or refused, only to those who may see them', async () => {
+    const [place, host] = [`place-${number}`, `housed-${number}`]
+    catalog.put(place, { type_key: 'topology.region' })
+    catalog.put(host, { parent_id: place, name: host })
+    const graph = { nodes: [{ node_id: 'a', executor: 'noop', target_id: place }] }
+    const whole = await planned({ title: 'a secret', kind: 'graph', change: undefined, targets: undefined, graph })
+    const { operation_id } = must(await start(whole.plan), 202).body
+    const { plan } = await planned({ targets: [{ resource_id: host }] })
+    Object.assign(p.people, { near: person('near', ['operator'], [], { typeKey: 'fleet.host' }) })
+    const told = async (who: 'olga' | 'near') => {
+      const body = { reviewed_plan_hash: plan.plan_hash }
+      const begin = (more: object) => p.as(who as 'olga').post(`/v1/plans/${plan.plan_id}/start`, { ...body, ...more })
+      const [tried, refused] = [await begin({ dry_run: true }), await begin({ on_conflict: 'reject' })]
+      expect(problem(refused)).toBe('409 plan_locked/resource_lease_held')
+      const { detail, blockers } = refused.body
+      return { conflicts: must(tried, 200).body.effect.conflicts, detail, blockers }
+    }
+    const message = `"a secret" holds ${place}.`
+    expect(await told('olga')).toEqual({
+      conflicts: [{ kind: 'lease', id: operation_id, resource_id: place, title: 'a secret', message }],
+      detail: message,
+      blockers: [
+        {
+          ...{ kind: 'lease', id: place, operation_id, title: 'a secret', message },
+          href: `/v1/operations/${operation_id}`,
+        },
+      ],
+    })
+    const hidden = `Another operation holds ${place}.`
+    expect(await told('near')).toEqual({
+      conflicts: [{ kind: 'lease', id: '', resource_id: place, title: null, message: hidden }],
+      detail: hidden,
+      blockers: [{ kind: 'lease', id: place, message: hidden }],
+    })
+  })
+
   it('narrows the limits of its reviewed plan, and never widens them', async () => {
     const in_days = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
     const constraints = { max_parallel: 2, not_before: in_days(2), window_id: 'never-mind', deadline_s: 3600 }
