@@ -4,7 +4,8 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { iso, operation_node_run_summary as run, operation_summary_view as summary } from '../expressions.ts'
 import type { TimelineRow } from '../facts/state.ts'
-import { catalog_resources, gates, operation_commands, outbox, patches } from '../tables/index.ts'
+import { blockedOn } from '../operations/read.ts'
+import { catalog_resources, gates, operation_commands, operations, outbox, patches } from '../tables/index.ts'
 
 /** The live stream's data (console.md 4): own events by `pub_seq`, and the rows shown in its frames. */
 export type LoggedChange = {
@@ -53,12 +54,15 @@ export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
     .select({
       ...pick(summary, 'requester_id', 'resource_ids'),
       fields: {
-        ...pick(summary, 'operation_id', 'title', 'status', 'pause_reason', 'end_reason', 'blocked_on', 'progress'),
+        ...pick(summary, 'operation_id', 'title', 'status', 'pause_reason', 'end_reason', 'progress'),
+        // As a reload shows it: a frame replaces what is on the screen.
+        blocked_on: blockedOn,
         ...pick(summary, 'open_gates', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
       },
     })
-    .from(summary)
-    .where(inArray(summary.operation_id, operation_ids))
+    .from(operations)
+    .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
+    .where(inArray(operations.operation_id, operation_ids))
 }
 export type LiveSummary = Awaited<ReturnType<typeof listSummaries>>[number]
 

@@ -47,7 +47,7 @@ const untaken = sql`coalesce((
       and e.created_at < clock_timestamp() - ${AGENT_LATE}
     group by 1, 2 order by 3 limit 10) w), '[]'::jsonb)`
 /** The engine's last report, plus the engine and the agents that have not carried out later decisions. */
-const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || ${untaken} || coalesce((
+export const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || ${untaken} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.since)),
     'message', 'The workflow engine has not carried out every decision yet: it is away or busy.'))
   from (select operation_id, since from ${sql.raw(UNDELIVERED)} u
