@@ -21,6 +21,7 @@ type Row =
   | ({ type: 'failure' } & Waiting['failures'][number])
   | ({ type: 'expiring' } & Waiting['expiring'][number])
 const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry', expiring: 'yours' }
+const DRIFTED = 'its targets have changed: resume with --acknowledge-drift, or cancel'
 /** What waits within the operation, if only a part of it does. */
 const partOf = (row: Row): string | null =>
   row.type === 'failure'
@@ -43,6 +44,7 @@ const asksOf = (row: Row): string => {
   if (row.type === 'expiring') return [EXPIRES[row.kind], ...(row.question === null ? [] : [row.question])].join(': ')
   if (row.type === 'patch') return row.reason
   const [first] = row.nodes
+  if (row.node_count === 0) return DRIFTED
   return `${first?.name ?? 'a node'}: ${first?.message ?? 'failed'}${row.node_count > 1 ? ` (${row.node_count} nodes)` : ''}`
 }
 
