@@ -16,6 +16,7 @@ import { projectionRoutes } from './catalog/routes.ts'
 import { auditDenial } from './command/command.ts'
 import type { OperationsDeps } from './deps.ts'
 import { engineRoutes } from './engine.routes.ts'
+import { losingRoutes } from './gates/losing.ts'
 import { gatesRoutes } from './gates/routes.ts'
 import { checksOf } from './health.ts'
 import { auditRoutes } from './history/audit.routes.ts'
@@ -59,6 +60,7 @@ const PUBLIC: readonly Routes<OperationsDeps>[] = [
   interventionsRoutes,
   signalsRoutes,
   gatesRoutes,
+  losingRoutes,
   patchesRoutes,
   historyRoutes,
   auditRoutes,
