@@ -64,7 +64,8 @@ const summaryColumns = {
 }
 
 export type OperationFilter = Omit<OperationListQuery, 'page_size' | 'page_token' | 'requester' | 'gate_for'> & {
-  requester_id?: string | undefined
+  /** Their id, or their name in any case. */
+  requester?: string | undefined
   /** Only operations with a gate that waits for people and meets this condition. */
   gate_for?: SQL | undefined
   visible: SQL | undefined
@@ -110,12 +111,15 @@ export const sortKeyOf = (
 ]
 
 const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
-  const { status, status_group, kind, requester_id, resource_id, label = [], gate_for, q } = filter
+  const { status, status_group, kind, requester, environment, resource_id, label = [], gate_for, q } = filter
   return [
     status && inArray(summary.status, status),
     status_group && GROUPS[status_group],
     kind === undefined ? undefined : eq(operations.kind, kind),
-    requester_id === undefined ? undefined : eq(operations.requester_id, requester_id),
+    requester === undefined
+      ? undefined
+      : sql`(${operations.requester_id} = ${requester} or lower(${operations.requester} ->> 'name') = lower(${requester}))`,
+    environment === undefined ? undefined : eq(operations.environment, environment),
     resource_id === undefined ? undefined : concerns(resource_id),
     ...label.map(labelled),
     gate_for &&
