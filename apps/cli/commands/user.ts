@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
-import type { LosingGates } from '../../shared/contracts/operations/losing.ts'
+import type { LosingGates } from '../../shared/contracts/operations/gates.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { missing } from '../errors.ts'

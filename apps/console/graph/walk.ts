@@ -21,7 +21,7 @@ export const boxAfter = (drawing: Drawing, at: string, key: string): string | un
 }
 
 /** The box that an arrow key leads to: right and left along the edges, up and down to neighbors. Pure. */
-const neighbour = (drawing: Drawing, at: string, step: Step): string => {
+export const neighbour = (drawing: Drawing, at: string, step: Step): string => {
   const all = new Map(drawing.boxes.map((box) => [box.id, box]))
   const boxes = drawing.boxes.filter((box) => box.kind !== 'group')
   const found = all.get(at)

@@ -5,7 +5,7 @@ import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { missingVotes } from '../../../workflows/operation/rules/gates.ts'
 import { allow } from '../../shared/auth/http.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
-import { type Losing, LosingGates, LosingQuery } from '../../shared/contracts/operations/losing.ts'
+import { type Losing, LosingGates, LosingQuery } from '../../shared/contracts/operations/gates.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { routes } from '../../shared/http/routes.ts'
@@ -26,12 +26,10 @@ export const losingRoutes = routes<Uses<'clock' | 'db' | 'lookback_s' | 'trust'>
     response: { 200: LosingGates },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller, query }) => {
-      if (Object.keys(query).length === 0 || (query.grant_id !== undefined && Object.keys(query).length > 1))
-        throw new AppError(
-          'validation_error',
-          'schema_violation',
-          'Name a user_id, a group, both, or a grant_id alone.',
-        )
+      const { user_id, group, grant_id } = query
+      if (grant_id !== undefined && (user_id !== undefined || group !== undefined))
+        throw new AppError('validation_error', 'schema_violation', 'grant_id stands alone.')
+      if (user_id === undefined && group === undefined && grant_id === undefined) return { items: [] }
       const people = await deps.trust.approvers.listAll()
       if (!people) throw unavailable('Who may decide cannot be read in full right now.')
       const rows = await listInbox(deps.db, { where: visibleSql(caller, operations), after: undefined, limit: MOST })

@@ -23,7 +23,7 @@ import type { PlanningDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { driftOf, takeDrift } from './drift.ts'
-import { refuseLeaseHeld } from './leases.ts'
+import { refuseLeaseHeld } from '../plans/leases.ts'
 import { readOperation } from './read.ts'
 
 /** Pause: no new node starts; running ones finish. Complete with the commit: each claim reads the wanted control. */

@@ -21,7 +21,7 @@ import { isLost, refuseLost } from '../plans/reservations.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
 import { isVisible, placesFor, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { calendarOf, libraryNow } from '../targets/calendar.ts'
-import { holdersFor, refuseLeaseHeld } from './leases.ts'
+import { holdersFor, refuseLeaseHeld } from '../plans/leases.ts'
 import { readOperation } from './read.ts'
 import { type StartSubject, writeOperation } from './write.ts'
 

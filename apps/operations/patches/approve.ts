@@ -25,7 +25,7 @@ import { runCommand } from '../command/run.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
 import type { CommandDeps, PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
-import { refuseLeaseHeld } from '../operations/leases.ts'
+import { refuseLeaseHeld } from '../plans/leases.ts'
 import { wholeOf } from '../planner/leases.ts'
 import {
   lookAhead,

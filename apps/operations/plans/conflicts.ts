@@ -8,9 +8,9 @@ import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import type { OperationsDeps, Uses } from '../deps.ts'
-import { holdersFor } from '../operations/leases.ts'
 import { seenOperations, seenResources, type Viewer, visibleSql } from '../policies/authority.ts'
 import { libraryNow } from '../targets/calendar.ts'
+import { holdersFor } from './leases.ts'
 
 type Conflicts = PlanView['conflicts']
 

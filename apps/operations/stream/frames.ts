@@ -5,14 +5,13 @@ import {
   type LiveGate,
   type LiveNode,
   type LivePatch,
-  type LiveSummary,
   type LoggedChange,
   listCommandOwners,
   listLiveGates,
   listLiveNodes,
   listLivePatches,
-  listSummaries,
 } from '../../../db/operations/history/tail.ts'
+import { type LiveSummary, listSummaries } from '../../../db/operations/operations/read.ts'
 import type { Frame } from '../../shared/contracts/client/frames.ts'
 
 /** One logged change with the rows that its frames show, read once for all streams. */

@@ -47,7 +47,7 @@ const untaken = sql`coalesce((
       and e.created_at < clock_timestamp() - ${AGENT_LATE}
     group by 1, 2 order by 3 limit 10) w), '[]'::jsonb)`
 /** The engine's last report, plus the engine and the agents that have not carried out later decisions. */
-export const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || ${untaken} || coalesce((
+const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || ${untaken} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.since)),
     'message', 'The workflow engine has not carried out every decision yet: it is away or busy.'))
   from (select operation_id, since from ${sql.raw(UNDELIVERED)} u
@@ -152,6 +152,25 @@ const labelled = (label: string): SQL => {
   return sql`${operations.labels} @> ${JSON.stringify({ [label.slice(0, at)]: label.slice(at + 1) })}::jsonb`
 }
 const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
+
+/** The rows of operations as lists show them, with the members needed to decide visibility. */
+export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
+  if (operation_ids.length === 0) return []
+  return db
+    .select({
+      ...pick(summary, 'requester_id', 'resource_ids'),
+      fields: {
+        ...pick(summary, 'operation_id', 'title', 'status', 'pause_reason', 'end_reason', 'progress'),
+        // As a reload shows it: a frame replaces what is on the screen.
+        blocked_on: blockedOn,
+        ...pick(summary, 'open_gates', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
+      },
+    })
+    .from(operations)
+    .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
+    .where(inArray(operations.operation_id, operation_ids))
+}
+export type LiveSummary = Awaited<ReturnType<typeof listSummaries>>[number]
 
 /** One operation with everything that its page and its `allowed_actions` need. */
 export const getOperation = (db: Queryable, operation_id: string) =>

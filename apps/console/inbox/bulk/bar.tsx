@@ -1,14 +1,14 @@
 import { Suspense, useState } from 'react'
 import { lazyPart } from '../../ui/lazy.ts'
 import { tBulk } from '../../words/frame/inbox-parts.ts'
-import type { Selection } from '../selection.tsx'
 import { type Ballot, MOST, nounOf, type Together } from './alike.ts'
 
 const BulkDialog = lazyPart(() => import('./dialog.tsx').then((part) => ({ default: part.BulkDialog })))
 const words = tBulk.bar
+type Selected = { on: boolean; chosen: Ballot[]; all: () => void; clear: () => void }
 
 /** The number of selected items, and the two decisions on them. An open dialog stays after the last one is decided. */
-export const SelectionBar = ({ selection }: { selection: Selection }) => {
+export const SelectionBar = ({ selection }: { selection: Selected }) => {
   const { on, chosen, all, clear } = selection
   const [open, setOpen] = useState<{ rows: Ballot[]; verdict: Together }>()
   const close = () => {
