@@ -68,7 +68,7 @@ export const schema = Type.Object({
   GATEWAY__PRIORITY__SEATS: byClass('How many requests of each class one upstream has at once'),
   GATEWAY__PRIORITY__QUEUES: byClass('How many requests of each class wait for a seat'),
   GATEWAY__LOGIN__AT_ONCE: settings.integer(
-    'How many sign-ins are under way at once; more are refused as login_busy.',
+    'How many sign-ins run at once; more are refused as login_busy.',
     LOGINS_AT_ONCE,
     1,
   ),
@@ -81,7 +81,7 @@ export const schema = Type.Object({
     '600/300/120',
   ),
   GATEWAY__LIMITS__SSO_IP: rateSetting(
-    'Both redirects of a sign-in by a provider, of an address, which may be that of a whole office',
+    'Both redirects of a sign-in by a provider, of an address; a whole office may have one',
     '600/300/120',
   ),
   GATEWAY__LIMITS__API: rateSetting('Requests of a person', '600/60/100'),

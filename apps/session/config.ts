@@ -105,7 +105,7 @@ export const schema = Type.Object({
   }),
   SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], {
     default: 'ua',
-    description: 'What must stay the same in a session: nothing, the kind of browser, or also the network.',
+    description: 'What must stay the same in a session: neither, the kind of browser, or also the network.',
   }),
   SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], {
     default: 'signal',

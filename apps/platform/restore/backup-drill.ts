@@ -34,9 +34,9 @@ const CLOCKS_MS = 5000
 type Options = { backup: string; within: string; to?: string | undefined; into?: string | undefined }
 
 /**
- * `restore-drill --backup DIR`: restores the newest base backup below DIR, and the log in DIR/wal, into a scratch server
- * that no network reaches, with the newest copy of the configuration. Verifies that its keys open the database, the
- * audit logs up to the last anchor of that time, and the read models. Exits 3 if something does not hold, or if the last
+ * `restore-drill --backup DIR`: restores the newest base backup below DIR, with the log in DIR/wal, into a scratch server
+ * that no network reaches, with the newest copy of the configuration there. Verifies that its keys open the database, the
+ * read models, and the audit logs up to the last anchor of that time. Exits 3 if something does not hold. Also if the last
  * change in it is more than `within` minutes older than wanted: then the log was not archived.
  */
 export const drillBackup = async ({ backup, within, to, into }: Options): Promise<number> => {
@@ -143,7 +143,7 @@ const scratchServer = (
     listen_addresses: '',
     unix_socket_directories: door,
     shared_preload_libraries: '',
-    // Nothing that it writes may reach the archive.
+    // What it writes must not reach the archive.
     archive_mode: 'off',
     hot_standby: 'off',
     default_transaction_read_only: 'on',
