@@ -34,8 +34,8 @@ const CLOCKS_MS = 5000
 type Options = { backup: string; within: string; to?: string | undefined; into?: string | undefined }
 
 /**
- * `restore-drill --backup DIR`: restores the newest base backup below DIR, with the log in DIR/wal, into a scratch server
- * that no network reaches, with the newest copy of the configuration there. Verifies that its keys open the database, the
+ * `restore-drill --backup DIR`: restores the newest base backup, and the log in DIR/wal, into a scratch server that no
+ * network reaches. It uses the newest copy of the configuration in DIR. Verifies that its keys open the database, the
  * read models, and the audit logs up to the last anchor of that time. Exits 3 if something does not hold. Also if the last
  * change in it is more than `within` minutes older than wanted: then the log was not archived.
  */

@@ -204,9 +204,9 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await typed(keep, env)
       for (const name of readdirSync(backup).filter((file) => file.startsWith('config-')))
         expect([name, statSync(join(backup, name)).mode & 0o077]).toEqual([name, 0])
-      const shelved = readdirSync(join(backup, 'wal'))
       expect(await typed(drill, env)).toMatch(/PEOPLE.+identity.user_events +\d.+ as written.+The backup holds/s)
-      expect(readdirSync(join(backup, 'wal'))).toEqual(expect.arrayContaining(shelved))
+      // The scratch server has begun another timeline, of which no file may reach the archive.
+      expect(readdirSync(join(backup, 'wal')).filter((name) => name.startsWith('00000002'))).toEqual([])
       const others = { TOKEN__KEYS__KEK: Buffer.alloc(32, 7).toString('base64'), RELAY__AUDIT__ANCHOR_FILE: '/nowhere' }
       const faults = /FAIL .* does not open the signing keys.+FAIL .*audit logs.+does not hold/s
       await expect(typed(drill, { ...env, ...others })).rejects.toThrow(faults)
