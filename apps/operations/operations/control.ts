@@ -20,10 +20,10 @@ import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
 import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { PlanningDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
+import { refuseLeaseHeld } from '../plans/leases.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { driftOf, takeDrift } from './drift.ts'
-import { refuseLeaseHeld } from '../plans/leases.ts'
 import { readOperation } from './read.ts'
 
 /** Pause: no new node starts; running ones finish. Complete with the commit: each claim reads the wanted control. */

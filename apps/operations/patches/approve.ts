@@ -25,7 +25,6 @@ import { runCommand } from '../command/run.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
 import type { CommandDeps, PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
-import { refuseLeaseHeld } from '../plans/leases.ts'
 import { wholeOf } from '../planner/leases.ts'
 import {
   lookAhead,
@@ -36,6 +35,7 @@ import {
   refuseTouched,
   revisionOf,
 } from '../plans/ahead.ts'
+import { refuseLeaseHeld } from '../plans/leases.ts'
 import { refused, throwIfRefused } from '../policies/authority.ts'
 import { groupsLeft, type People, refuseTainted, withPeople } from '../policies/footing.ts'
 import {
