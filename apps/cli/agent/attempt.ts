@@ -225,8 +225,11 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     void span.end(status)
     const ran = executedOf(executed)
     let said = await report(status, { ...closing(rest, mask), ...ran, lines: journal.lines })
-    if (status === 'succeeded' && UNTAKEN.has(said.status))
-      said = await report('failed', { ...closing(untaken(said), mask), ...ran })
+    if ('outputs' in verdict && UNTAKEN.has(said.status))
+      said = await report('failed', {
+        ...closing(status === 'succeeded' ? untaken(said) : { ...rest, outputs: undefined }, mask),
+        ...ran,
+      })
     // The control plane may never learn it: this line is then all that tells what became of the work.
     const words = 'message' in verdict ? ` ${mask(verdict.message)}` : ''
     const refused = `, but the report was refused: ${said.code ?? said.status}.${words}`
@@ -243,6 +246,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   }
 }
 
+type Failed = Extract<Verdict, { status: 'failed' }>
+
 /** A fault of this agent after a program of an acting job began: nobody knows its effect. */
 const faultOf = ({ message }: Error, acted: boolean): Verdict =>
   acted ? { status: 'unknown', class: 'agent_error', message } : failed('agent_error', message)
@@ -258,9 +263,12 @@ const untaken = ({ detail = 'the control plane refuses them.' }: Answer) => ({
 /** None if no program began. */
 const executedOf = ({ tool, ...more }: Job['executed']) => (tool === undefined ? {} : { executed: { tool, ...more } })
 
-const closing = (rest: object, mask: (text: string) => string) => {
-  if ('outputs' in rest) return maskIn(rest as { outputs: Record<string, unknown> }, mask)
-  const { class: kind, message, retryable } = rest as { class: string; message: string; retryable?: boolean }
+const closing = (verdict: object, mask: (text: string) => string) => {
+  const { class: kind, message = '', retryable, outputs, resume } = verdict as Partial<Failed>
   const text = mask(message).slice(0, MAX_MESSAGE)
-  return { error: { class: kind, message: text, ...(retryable !== undefined && { retryable }) } }
+  return {
+    ...(outputs && { outputs: maskIn(outputs, mask) }),
+    ...(resume && { resume }),
+    ...(kind !== undefined && { error: { class: kind, message: text, ...(retryable !== undefined && { retryable }) } }),
+  }
 }
