@@ -27,6 +27,7 @@ export const loadExecutorRules = (
   agentsOf: AgentRules
   needsSandbox: SandboxRules
   hasPool: (pool: string) => boolean
+  fetchesWork: (pool: string) => boolean
 } => {
   const document = readPolicyFile(file)
   const pools = readPointer(document, '/pools')
@@ -45,7 +46,9 @@ export const loadExecutorRules = (
   )
   return {
     needsSandbox: (pool) => readPointer(pools[pool], '/min_sandbox') !== undefined,
-    hasPool: (pool) => agents.has(pool),
+    hasPool: (pool) => Object.hasOwn(pools, pool) && readPointer(pools[pool], '/mode') !== undefined,
+    /** Whether its agents ask for work or read the stream, and so are listed while they have none. */
+    fetchesWork: (pool) => readPointer(pools[pool], '/mode') === 'nats',
     agentsOf: (pool) => agents.get(pool) ?? new Set(),
     mayResolve: (pool, reference) => (rules.get(pool) ?? []).some((matches) => matches(reference)),
     programs: programRules(file, readPointer(document, '/programs') ?? {}),
