@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { must } from '../operations/support/platform.ts'
 import { until } from '../support/until.ts'
@@ -62,16 +63,14 @@ beforeAll(async () => {
       task('half', 'ansible.builtin.shell', `test {{ inventory_hostname }} = web1 && echo one >> ${dest('half')}`),
     ),
   )
+  const mended = `test {{ inventory_hostname }} = web1 -o -e ${effects}/{{ inventory_hostname }}-fixed && echo {{ sealed }} >> ${dest('mended')}`
   writeFileSync(
     join(web, 'mended.yml'),
-    playbook(
-      task(
-        'mended',
-        'ansible.builtin.shell',
-        `test {{ inventory_hostname }} = web1 -o -e ${effects}/{{ inventory_hostname }}-fixed && echo one >> ${dest('mended')}`,
-      ),
-    ),
+    playbook(task('mended', 'ansible.builtin.shell', mended)).replace('tasks:', 'vars_files: [sealed.yml]\n  tasks:'),
   )
+  lab.write('vault', 'the-password-of-the-vault')
+  const encrypt = ['encrypt_string', '--vault-password-file', `${lab.folder}/vault`, 'one', '--name', 'sealed']
+  writeFileSync(join(web, 'sealed.yml'), execFileSync(join(dirname(program), 'ansible-vault'), encrypt))
   const early = [
     task('first', 'ansible.builtin.command', 'test {{ inventory_hostname }} = web1'),
     task('late', 'ansible.builtin.shell', `echo late >> ${dest('late')}`),
@@ -102,6 +101,7 @@ beforeAll(async () => {
       host: {
         jobs: ['ansible.preview', 'ansible.run'],
         env: { SIGNALBOX_SSH_KEY: { file: sshd.identity }, PASSWORD: { file: `${lab.folder}/password` } },
+        files: { ANSIBLE_VAULT_PASSWORD_FILE: { file: `${lab.folder}/vault` } },
       },
     },
   }
