@@ -27,6 +27,7 @@ import type { Uses } from '../deps.ts'
 import { refused } from '../policies/authority.ts'
 import type { PlanPolicies } from '../policies/plans.ts'
 import { judgePreviews } from '../policies/previews.ts'
+import { attemptsOf } from './metrics.ts'
 
 /** How long after the end of an attempt its log lines are still accepted. */
 const LOGS_AFTER_S = 600
@@ -92,6 +93,8 @@ export const takeResult = async (
     await offerPlaces(deps.db).catch((error) => deps.telemetry.log.warn({ err: error }, 'places'))
     deps.nats.wake('operations')
   }
+  if (TERMINAL.has(message.phase) && ('reply' in outcome ? !outcome.reply.duplicate : outcome.ended))
+    attemptsOf(deps.telemetry).inc({ pool, result: 'reply' in outcome ? message.phase : 'failed' })
   if ('refusal' in outcome) throw refused(outcome.refusal)
   // The list of agents is for people: no failure here keeps an agent from its work.
   if (message.agent !== undefined && mayEnd)

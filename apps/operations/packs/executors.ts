@@ -28,6 +28,7 @@ export const loadExecutorRules = (
   needsSandbox: SandboxRules
   hasPool: (pool: string) => boolean
   fetchesWork: (pool: string) => boolean
+  agentPools: readonly string[]
 } => {
   const document = readPolicyFile(file)
   const pools = readPointer(document, '/pools')
@@ -44,9 +45,11 @@ export const loadExecutorRules = (
       return [pool, new Set(Array.isArray(names) ? names.map(String) : [])]
     }),
   )
+  const agentPools = Object.keys(pools).filter((pool) => readPointer(pools[pool], '/mode') !== undefined)
   return {
+    agentPools,
     needsSandbox: (pool) => readPointer(pools[pool], '/min_sandbox') !== undefined,
-    hasPool: (pool) => Object.hasOwn(pools, pool) && readPointer(pools[pool], '/mode') !== undefined,
+    hasPool: (pool) => agentPools.includes(pool),
     /** Whether its agents ask for work or read the stream, and so are listed while they have none. */
     fetchesWork: (pool) => readPointer(pools[pool], '/mode') === 'nats',
     agentsOf: (pool) => agents.get(pool) ?? new Set(),

@@ -16,7 +16,7 @@ export type SeenAgent = {
 }
 
 /** An agent that does not ask for this long counts as silent; a waiting one asks every few seconds. */
-const SILENT_S = 60
+export const SILENT_S = 60
 /** How long a silent agent stays listed. */
 const KEPT_DAYS = 7
 /** How many names one machine may give its agents: no loop of restarts fills the table. */
