@@ -1,6 +1,6 @@
 /**
  * Integers beyond 2^53 are marked texts in this program. As numbers they would lose digits, so that two of them might look
- * the same, and an undo would write others than were there.
+ * the same, and an undo would write other digits.
  */
 const MARK = '\u0000integer:'
 const MARKED = /"\\u0000integer:(-?\d+)"/g
