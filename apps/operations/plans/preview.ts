@@ -49,7 +49,7 @@ const REPLACEABLE = ['ready', 'blocked_by_policy', 'stale'] as const
  * stays; otherwise the new plan replaces it (operations.md 2.2).
  */
 export const previewPlan = async (
-  deps: PlanningDeps & Uses<'db' | 'fetchesWork' | 'keys' | 'policies' | 'projection' | 'trust'>,
+  deps: PlanningDeps & Uses<'db' | 'keys' | 'policies' | 'projection' | 'trust'>,
   mutation: Mutation,
   intent_id: string,
   body: PreviewBody,
