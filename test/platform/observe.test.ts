@@ -30,7 +30,7 @@ const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], 
 beforeAll(async () => {
   collector = await startCollector()
   const env_overrides = { SIGNALBOX__TELEMETRY__OTLP_URL: collector.url, SIGNALBOX__TELEMETRY__METRICS_S: '1' }
-  stack = await startStack({ apps: APPS, env_overrides })
+  stack = await startStack({ apps: APPS, env_overrides, agent_url: 'http://127.0.0.1:9/work' })
   const { olga, eva } = await stack.people()
   const start = (name: string) =>
     startOperation(olga, name, {
