@@ -7,7 +7,7 @@ import { rightsChanged } from '../../apps/operations/gates/standing.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
 import { until } from '../support/until.ts'
-import { must, type Person, type Platform, startPlatform } from './support/platform.ts'
+import { must, type Person, type Platform, problem, startPlatform } from './support/platform.ts'
 import { startWorker } from './support/worker.ts'
 
 let p: Platform
@@ -82,6 +82,50 @@ const told = async (operation_id: string, type: string) =>
   must(await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=${type}`), 200).body.events
 const records = async (operation_id: string) =>
   must(await p.as('vic').get(`/v1/operations/${operation_id}/evidence`), 200).body.records
+
+describe('before rights are taken away, what open gates would lose', () => {
+  const losing = async (query: string, operation_id: string) => {
+    const { items } = must(await p.as('vic').get(`/v1/gates/losing?${query}`), 200).body
+    return items.find((row: { operation_id: string }) => row.operation_id === operation_id)
+  }
+
+  it('is a voter or a vote, and a gate that too few could approve; it is what then happens', async () => {
+    const { eva, ivo } = p.people
+    const { operation_id, path, approve } = await waiting(alone({ quorum: 2, groups: [{ group: 'netops', min: 2 }] }))
+    const free = async () => {
+      const { eligible, votes } = must(await p.as('vic').get(path), 200).body
+      const voted = new Set(votes.map(({ actor }: { actor: { name: string } }) => actor.name))
+      return eligible.filter(({ name }: { name: string }) => !voted.has(name)).length
+    }
+    p.deps.trust.approvers.drop()
+    const before = await free()
+    const row = { gate_id: 'go', votes_lost: 0, voters_left: before - 1, blocked: false }
+    expect(await losing(`user_id=${eva.id}`, operation_id)).toMatchObject(row)
+    expect(await losing(`user_id=${eva.id}&group=netops`, operation_id)).toMatchObject(row)
+    const grants = (await p.deps.trust.approvers.list()).find(({ user }) => user.id === eva.id)?.grants
+    expect(await losing(`grant_id=${grants?.[0]?.id}`, operation_id)).toMatchObject(row)
+    expect(await losing('group=netops', operation_id)).toMatchObject({ voters_left: 0, blocked: true })
+    for (const other of [`user_id=${ivo.id}`, `user_id=${eva.id}&group=storage`, 'group=storage', 'grant_id=none'])
+      expect([other, await losing(other, operation_id)]).toEqual([other, undefined])
+
+    must(await approve('eva'), 200, 202)
+    expect(await losing(`user_id=${eva.id}`, operation_id)).toMatchObject({ ...row, votes_lost: 1 })
+    lose('eva', DISABLED)
+    expect(await free()).toBe(row.voters_left)
+    // Who is gone already has nothing left to lose.
+    expect(await losing(`user_id=${eva.id}`, operation_id)).toBe(undefined)
+  })
+
+  it('is not said of nothing, nor without identity', async () => {
+    expect(must(await p.as('vic').get('/v1/gates/losing'), 200).body).toEqual({ items: [] })
+    expect(problem(await p.as('vic').get('/v1/gates/losing?grant_id=a&group=netops'))).toBe(
+      '400 validation_error/schema_violation',
+    )
+    p.identity.away = true
+    p.deps.trust.approvers.drop()
+    expect(problem(await p.as('vic').get('/v1/gates/losing?group=netops'))).toBe('503 internal_error/unavailable')
+  })
+})
 
 describe('the vote that would complete a quorum', () => {
   it.each(LOSSES)('excludes a voter who %s: the vote is void, and the gate keeps waiting', async (_what, how, why) => {

@@ -7,7 +7,7 @@ import { objectIn } from '../../shared/data/pointer.ts'
 import { storableJson } from '../../shared/run/storable.ts'
 
 type Phase = ExecutionResult['phase']
-type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'executed' | 'artifacts' | 'lines'>>
+type More = Partial<Pick<ExecutionResult, 'outputs' | 'resume' | 'error' | 'executed' | 'artifacts' | 'lines'>>
 /** `at`: when the accepted message was sent. */
 export type Answer = {
   status: number

@@ -1,9 +1,11 @@
 import type { Static } from 'typebox'
 import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
+import type { LosingGates } from '../../shared/contracts/operations/gates.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
 import { type Command, type Context, needed, text, type Values } from '../command.ts'
 import { missing } from '../errors.ts'
+import { withQuery } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
@@ -14,6 +16,7 @@ type Providers = Static<typeof ProviderViews>
 type Trial = Static<typeof ProviderTrial>
 type Link = { enrolment: Static<typeof Enrolment> }
 type Made = Link & { user: User }
+type Losing = Static<typeof LosingGates>
 
 /** Accounts of people, for administrators. */
 export const userCommands: Command[] = [
@@ -182,13 +185,28 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
     run: async (context: Context, [given = '']: string[], values: Values) => {
       const reason = needed(values, 'reason')
       const { id, username } = await find(context, given)
-      if (!context.yes) await confirm(`${verb} ${username}?`)
+      if (!context.yes) {
+        if (verb === 'disable') await tellLosing(context, id)
+        await confirm(`${verb} ${username}?`)
+      }
       const made = await context.api.post<{ sessions?: string } | Pending>(`/api/v1/admin/users/${id}/${verb}`, {
         reason,
       })
       if (isPending(made)) return waiting(context, made)
       context.out.note(`${username} is ${verb}d.${endingOf(made)}`)
     },
+  }
+}
+
+/** What open gates lose with the account; whoever may not read gates is told nothing. */
+const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void> => {
+  const { items } = await api
+    .get<Losing>(withQuery('/api/v1/gates/losing', { user_id }))
+    .catch((): Losing => ({ items: [] }))
+  for (const { question, operation_title, blocked, voters_left, votes_lost } of items) {
+    const vote = votes_lost > 0 ? ', and a vote no longer counts' : ''
+    const left = blocked ? 'too few people would be left to approve' : `${voters_left} could still vote on`
+    out.note(`${left} "${question}" of "${operation_title}"${vote}.`)
   }
 }
 

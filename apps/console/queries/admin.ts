@@ -36,6 +36,10 @@ export const machinesQuery = () => pagesOf(['admin', 'machines'], '/v1/admin/mac
 
 export const providersQuery = () => queryOf(['admin', 'providers'], '/v1/admin/providers', {})
 
+/** What open gates would lose if these rights were taken away, read anew for each dialog. */
+export const losingQuery = (removed: { user_id?: string; group?: string; grant_id?: string }) =>
+  queryOf(['admin', 'losing', removed], '/v1/gates/losing', { query: removed }, { staleTime: 0 })
+
 /** Reading a test sign-in is recorded: it is read once. */
 export const trialQuery = (trial: string) =>
   queryOf(

@@ -13,6 +13,14 @@ export const tAdmin: typeof en.tAdmin = {
   remove: 'Entfernen',
   remove_one: (name: string) => `Entfernen: ${name}`,
   copy: 'Kopieren',
+  losing: {
+    none: 'Keine offene Freigabe verliert eine Stimme.',
+    unknown: 'Die Wirkung auf offene Freigaben ist gerade nicht lesbar.',
+    blocked: 'zu wenige bleiben, um sie zu erteilen.',
+    left: (n: number) => count(n, 'eine Person kann noch stimmen.', '{n} Personen können noch stimmen.'),
+    votes: (n: number) => count(n, 'Eine Stimme zählt nicht mehr.', '{n} Stimmen zählen nicht mehr.'),
+    more: (n: number) => count(n, 'Noch eine Freigabe verliert Stimmen.', 'Noch {n} Freigaben verlieren Stimmen.'),
+  },
   scope: {
     region_id: 'Region',
     datacenter_id: 'Rechenzentrum',
