@@ -761,7 +761,7 @@ describe('unlinking an identity', () => {
     return { id: String(made.body.id), key }
   }
 
-  it('frees its passkey: before, a sign-in by it rests on the last one there, ends with it and by the logout there', async () => {
+  it('does not free its passkey: a sign-in by it rests on the last one there, ends with it and by the logout there', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-lea', preferred_username: 'lea' })
     const lea = await signedIn('s-mia')
     const { key } = await addKey(lea)
@@ -815,17 +815,25 @@ describe('unlinking an identity', () => {
     const again = await signedIn('s-mia')
     expect((await signIn()).status).toBe(200)
     await proved(43_200)
-    expect((await unlink(again)).status).toBe(204)
-    expect((await signIn()).status).toBe(200)
+    expect(await unlink(again)).toMatchObject({ status: 409, body: { code: 'last_way_in' } })
+    // Nor if the whole provider is gone.
+    vi.spyOn(sso.identity_deps.providers, 'get').mockReturnValue(undefined)
+    try {
+      expect(await unlink(again)).toMatchObject({ status: 409, body: { code: 'last_way_in' } })
+      expect(await signIn()).toMatchObject(refused)
+    } finally {
+      vi.restoreAllMocks()
+    }
+    expect((await signIn()).body.code).toBe('provider_required')
   })
 
-  it('keeps passkeys as the way in, of which the last one stays, even if they are removed at once', async () => {
+  it('leaves the last passkey of an account without another way in, even if they are removed at once', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-pia', preferred_username: 'pia' })
     const pia = await signedIn('s-mia')
     const keys = [await addKey(pia), await addKey(pia), await addKey(pia)].map(({ id }) => id)
+    await sso.identity_deps.db.delete(external_identities).where(eq(external_identities.subject, 's-pia'))
     const remove = (key = '') =>
       pia.browser.go(`/api/v1/users/me/passkeys/${key}`, { method: 'DELETE', headers: keyed(pia.headers) })
-    expect((await unlink(pia)).status).toBe(204)
     expect((await remove(keys[0])).status).toBe(204)
     const both = await Promise.all([remove(keys[1]), remove(keys[2])])
     expect(both.map(({ status, body }) => [status, body.code]).sort()).toEqual([
@@ -835,9 +843,10 @@ describe('unlinking an identity', () => {
     expect((await remove(randomUUID())).status).toBe(404)
   })
 
-  it('by an administrator ends every session at once, and the account may get a password', async () => {
+  it('by an administrator ends every session and passkey at once, and the account may get a password', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-ula', preferred_username: 'ula' })
     const ula = await signedIn('s-mia')
+    const { key } = await addKey(ula)
     const id = String((await ula.browser.go('/api/v1/users/me', { headers: ula.headers })).body.id)
     const path = `/api/v1/admin/users/${id}/identities`
     expect((await unlinkBy(ula.headers, `${path}/corp`)).status).toBe(403)
@@ -847,6 +856,9 @@ describe('unlinking an identity', () => {
     expect((await ula.browser.go('/api/v1/users/me', { headers: ula.headers })).status).toBe(401)
     expect((await unlinkBy(admin, `${path}/corp`)).status).toBe(404)
     expect((await userNamed('ula'))?.provider).toBe(null)
+    const assertion = key.assert(await challengeOf(ula))
+    const late = await send(`${sso.gateway.url}/v1/token`, { body: { grant_type: 'passkey', assertion } })
+    expect(late).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
   })
 
   it('wins over a sign-in that the provider has already answered', async () => {

@@ -62,7 +62,7 @@ export const tAdmin = {
     linked: 'Linked',
     unlink: 'Unlink',
     unlink_one: (provider: string) => `Unlink ${provider}`,
-    unlink_effect: 'All sessions end, as do the rights from sign-ins there. A password or a passkey stays a way in.',
+    unlink_effect: 'All sessions end, as do the rights from sign-ins there. Only a password or another provider stays a way in.',
   },
   group: {
     title: 'Groups',

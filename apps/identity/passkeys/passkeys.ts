@@ -121,7 +121,7 @@ export const removePasskey = (
     // Unlinking a provider takes this lock too.
     await lockUser(tx, userId)
     const own = (await passkeysOf(tx, userId)).some((passkey) => passkey.id === id)
-    if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, { passkey: id })))
+    if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, id)))
       return { refused: 'last_way_in' }
     const [row] = own ? await deletePasskeys(tx, userId, id) : []
     if (row) await note(deps, tx, 'user.passkey_removed', row, request_id)
@@ -129,16 +129,16 @@ export const removePasskey = (
   })
 
 /** Whether another passkey, or an identity at a provider in the file, remains without this one. */
-export const hasAnotherWay = async (
+const hasAnotherWay = async (
   { providers }: Uses<'providers'>,
   tx: Queryable,
   user_id: string,
-  without: { passkey?: string; provider?: string },
+  passkey: string,
 ): Promise<boolean> => {
-  if ((await passkeysOf(tx, user_id)).some(({ id }) => id !== without.passkey)) return true
+  if ((await passkeysOf(tx, user_id)).some(({ id }) => id !== passkey)) return true
   const identities = await tx.select().from(external_identities).where(eq(external_identities.user_id, user_id))
   // A provider that is no longer in the file signs no one in.
-  return identities.some(({ provider }) => provider !== without.provider && providers.get(provider) !== undefined)
+  return identities.some(({ provider }) => providers.get(provider) !== undefined)
 }
 
 const note = (

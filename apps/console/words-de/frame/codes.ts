@@ -54,7 +54,7 @@ const CODES: Codes = {
     'Dieses Dienstkonto darf von dieser Adresse nicht benutzt werden.',
     'Aus einem erlaubten Netz aufrufen.',
   ],
-  last_way_in: ['Das Konto hat keine andere Anmeldung.', 'Zuerst einen Passkey hinzufügen.'],
+  last_way_in: ['Das Konto hat keine andere Anmeldung.', 'Zuerst einen Anbieter verknüpfen oder Passkey hinzufügen.'],
   person_required: ['Das darf nur ein Mensch.', 'Mit dem eigenen Konto anmelden.'],
   freeze_elsewhere: ['Diese Änderungssperre kommt aus einer Datei oder einem System.', 'Dort zurückziehen.'],
   not_your_schedule: ['Diesen Zeitplan setzt nur sein Besitzer in Gang.', 'Einen eigenen Zeitplan anlegen.'],
