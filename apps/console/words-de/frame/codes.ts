@@ -77,7 +77,7 @@ const CODES: Codes = {
   second_factor_required: ['Das Passwort stimmt; ein zweiter Faktor fehlt noch.', 'Passkey oder Code der App angeben.'],
   factor_required: ['Dafür ist ein zweiter Faktor nötig.', 'Unter „Passkeys und Codes“ bestätigen oder hinzufügen.'],
   signature_required: ['Diese Freigabe braucht Ihren Passkey.', 'Unter „Passkeys und Codes“ einen hinzufügen.'],
-  tainted_right: ['Dieses Recht gab Ihnen eine beteiligte Person.', OTHER],
+  tainted_right: ['Dieses Recht gab Ihnen ein Beteiligter oder erst ein Anbieter.', OTHER],
   hard_policy: ['Eine Richtlinie verbietet das.', 'Die genannte Richtlinie lesen.'],
   risk_ceiling: ['Der Plan ist riskanter, als das Vorhaben erlaubt.', 'Grenze anheben oder weniger ändern.'],
   secret_not_allowed: ['Der Pool darf dieses Geheimnis nicht lesen.', 'Einen anderen Pool benutzen.'],
