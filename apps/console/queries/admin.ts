@@ -34,6 +34,13 @@ export const grantsQuery = () => pagesOf(['admin', 'grants'], '/v1/admin/grants'
 
 export const machinesQuery = () => pagesOf(['admin', 'machines'], '/v1/admin/machines', { query: { page_size: 50 } })
 
+/** Why a machine got no token. */
+export const refusalsQuery = (machine_id: string) =>
+  pagesOf(['refusals', machine_id], '/v1/admin/machines/{machine_id}/refusals', {
+    path: { machine_id },
+    query: { page_size: 20 },
+  })
+
 export const providersQuery = () => queryOf(['admin', 'providers'], '/v1/admin/providers', {})
 
 /** Reading a test sign-in is recorded: it is read once. */

@@ -134,6 +134,8 @@ const session = table('session', '', [
   ['GET', `${USER}/sessions`, 'R', 'session:admin'],
   ['DELETE', `${USER}/sessions`, 'S', 'session:admin'],
   ['DELETE', `${USER}/sessions/{session_id}`, 'S', 'session:admin'],
+  ['GET', '/api/v1/users/me/machines/{machine_id}/refusals', 'R', 'self'],
+  ['GET', '/api/v1/admin/machines/{machine_id}/refusals', 'R', 'audit:read'],
   ['GET', '/api/v1/admin/auth-events', 'R', 'audit:read'],
   ['GET', '/api/v1/admin/provider-trials/{trial}', 'R', 'identity:admin'],
 ])
@@ -142,6 +144,7 @@ const identity = table('identity', '/api/v1', [
   ['GET', '/users/me', 'R', 'self'],
   ['GET', '/users/me/preferences', 'R', 'self'],
   ['PUT', '/users/me/preferences', 'W', 'self'],
+  ['GET', '/users/me/machines', 'R', 'self'],
   ['GET', '/users/me/views', 'R', 'self'],
   ['POST', '/users/me/views', 'W', 'self'],
   ['PATCH', '/users/me/views/{view_id}', 'W', 'self'],
