@@ -12,6 +12,7 @@ import { revokeUngiven } from '../../apps/identity/federation/rights.ts'
 import { describeClient } from '../../apps/session/browser/client.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
+import type { UnlinkedUser } from '../../apps/shared/contracts/identity/providers.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
@@ -577,6 +578,35 @@ describe('linking', () => {
     const browser = sso.browser()
     await browser.signIn('s-mia')
     expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(lena.id)
+  })
+
+  it('joins two accounts of one person once the second one is unlinked and deleted', async () => {
+    const { id } = await sso.addUser('rosa')
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-rosa', preferred_username: 'rosa@example.com' })
+    await sso.browser().signIn('s-mia')
+    const second = (await userNamed('rosa@example.com'))?.id ?? ''
+    await sso.addUser('chief', ['admin'])
+    const chief = { body: { username: 'chief', password: PASSWORD } }
+    const admin = bearer((await send(`${sso.gateway.url}/auth/login`, chief)).body.access_token)
+    const command = (method: 'DELETE' | 'POST', path: string, body?: object) =>
+      send(`${sso.gateway.url}/api/v1/admin/users/${second}${path}`, {
+        ...{ method, headers: { ...admin, 'idempotency-key': randomUUID() } },
+        ...(body && { body }),
+      })
+    const listed = async () => {
+      const { body } = await send(`${sso.gateway.url}/api/v1/admin/unlinked-users?page_size=500`, { headers: admin })
+      return (body.items as UnlinkedUser[]).find(({ username }) => username === 'rosa')
+    }
+    const twins = [{ id: second, username: 'rosa@example.com' }]
+    expect(await listed()).toMatchObject({ id, emergency: false, enrolled: true, twins })
+    expect((await linked('rosa', 's-mia')).body.code).toBe('identity_linked')
+    expect((await command('DELETE', '/identities/corp')).status).toBe(204)
+    expect((await command('POST', '/delete', { reason: 'joined' })).status).toBeLessThan(300)
+    expect((await linked('rosa', 's-mia')).status).toBe(303)
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(id)
+    expect(await listed()).toBe(undefined)
   })
 
   it('adds no second identity of a provider, and none without a fresh sign-in (ASVS 7.5.1)', async () => {

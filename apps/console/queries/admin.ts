@@ -43,6 +43,10 @@ export const refusalsQuery = (machine_id: string) =>
 
 export const providersQuery = () => queryOf(['admin', 'providers'], '/v1/admin/providers', {})
 
+/** Whom no provider signs in. */
+export const unlinkedQuery = () =>
+  pagesOf(['admin', 'unlinked'], '/v1/admin/unlinked-users', { query: { page_size: 50 } })
+
 /** Reading a test sign-in is recorded: it is read once. */
 export const trialQuery = (trial: string) =>
   queryOf(

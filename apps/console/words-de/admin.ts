@@ -176,6 +176,15 @@ export const tAdmin: typeof en.tAdmin = {
       },
     },
   },
+  unlinked: {
+    title: 'Ohne Anbieter',
+    about:
+      'Aktive Personen, die kein Anbieter anmeldet. Wer dort ein zweites Konto hat, verknüpft das alte und gibt das neue auf; die Anleitung steht in apps/identity.',
+    empty: 'Alle melden sich über einen Anbieter an.',
+    twins: 'Vielleicht auch',
+    emergency: 'Notfallkonto',
+    invited: 'noch nie angemeldet',
+  },
   change: {
     title: 'Änderungen',
     empty: 'Keine Änderungen.',

@@ -157,6 +157,15 @@ export const tAdmin = {
       causes: REFUSAL_WORDS as Record<RefusalCause, string>,
     },
   },
+  unlinked: {
+    title: 'Without a provider',
+    about:
+      'Active people whom no provider signs in. Who has a second account there links the old one and drops the new one; the guide is in apps/identity.',
+    empty: 'Everyone signs in through a provider.',
+    twins: 'Perhaps also',
+    emergency: 'emergency account',
+    invited: 'has never signed in',
+  },
   change: {
     title: 'Changes',
     empty: 'No changes.',

@@ -169,6 +169,7 @@ const identity = table('identity', '/api/v1', [
   ['DELETE', '/admin/grants/{grant_id}', 'S', 'identity:admin'],
   ['GET', '/admin/roles', 'R', 'identity:read'],
   ['GET', '/admin/providers', 'R', 'identity:read'],
+  ['GET', '/admin/unlinked-users', 'R', 'identity:read'],
   ['GET', '/admin/changes', 'R', 'identity:read'],
   ['POST', '/admin/changes/{change_id}/confirm', 'A', 'identity:admin'],
   ['POST', '/admin/changes/{change_id}/half', 'A', 'identity:admin'],
