@@ -69,7 +69,7 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
       listPasskeys: ({ userId }) => listPasskeys(deps, userId),
       addPasskey: (request, context) => addPasskey(deps, request, rpcContext(context).request_id),
       removePasskey: (request, context) => removePasskey(deps, request, rpcContext(context).request_id),
-      verifyAssertion: (request) => verifyAssertion(deps, request),
+      verifyAssertion: (request, context) => verifyAssertion(deps, request, rpcContext(context).request_id),
       listPrincipals: async ({ role, groupKey, pageSize, pageToken }) => {
         const limit = Math.min(Math.max(pageSize || 50, 1), MAX_PAGE)
         const after = pageToken ? keyOf(pageToken) : undefined

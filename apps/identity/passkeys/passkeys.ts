@@ -147,9 +147,10 @@ const note = (
   action: string,
   row: PasskeyRow,
   request_id: string,
+  actor = `user:${row.user_id}`,
 ) =>
   appendAuditTo(tx, user_events, keys.audit, {
-    actor: `user:${row.user_id}`,
+    actor,
     action,
     object: `user:${row.user_id}`,
     outcome: 'done',
@@ -164,6 +165,7 @@ const note = (
 export const verifyAssertion = async (
   deps: Deps & Uses<'providers'>,
   { userId, challenge, assertion }: VerifyAssertionRequest,
+  request_id: string,
 ) => {
   const response = JSON.parse(assertion) as AuthenticationResponseJSON
   const known = await passkeyByCredential(deps.db, String(response.id))
@@ -174,13 +176,20 @@ export const verifyAssertion = async (
   if (user.status !== 'ACTIVE') return { cause: 'account' }
   const { credential_id: id, counter } = row
   const publicKey = bytesOf(row.public_key)
-  const credential = { id, publicKey, counter }
-  const answer = await orCause(response.response, () => {
-    // It may have been stored before these rules.
-    publicKeyOf(jwkOf(publicKey))
-    return verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential })
-  })
-  if (typeof answer === 'string') return { cause: answer }
+  const verify = (counter: number) =>
+    orCause(response.response, () => {
+      // It may have been stored before these rules.
+      publicKeyOf(jwkOf(publicKey))
+      const credential = { id, publicKey, counter }
+      return verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential })
+    })
+  const answer = await verify(counter)
+  if (typeof answer === 'string') {
+    // The library reads the counter before the signature: only a true one shows that a copy of the passkey exists.
+    if (/counter/.test(answer) && typeof (await verify(0)) !== 'string')
+      await deps.db.transaction((tx) => note(deps, tx, 'user.passkey_cloned', row, request_id, 'system'))
+    return { cause: answer }
+  }
   // Without a user it is a sign-in; any other answer belongs to a session that ends when the provider says so.
   const footing = userId ? undefined : await footingOf(deps, user)
   if (footing?.restS === 0) return { cause: 'unproved', footing }
