@@ -18,6 +18,8 @@ import { WaitingRows } from './waiting.tsx'
 
 const AfterRows = lazyPart(() => import('../briefs/peek.tsx').then((part) => ({ default: part.AfterRows })))
 
+const Unreached = lazyPart(() => import('./unreached.tsx').then((part) => ({ default: part.Unreached })))
+
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
 const MOST_CARDS = 100
@@ -75,6 +77,7 @@ export const InboxPage = () => {
         {usePainted(!inbox.isPending) ? (
           <Suspense fallback={null}>
             <AfterRows />
+            <Unreached />
           </Suspense>
         ) : null}
         <SelectionBar selection={selection} />

@@ -25,6 +25,15 @@ export const ownRefusalsQuery = (machine_id: string) =>
     query: { page_size: 20 },
   })
 
+/** Where messages reach the person; the page of notifications reads the same. */
+export const ownDestinationsQuery = () =>
+  queryOf(
+    ['notifications', 'destinations', {}],
+    '/v1/notifications/destinations',
+    { query: {} },
+    { staleTime: 300_000 },
+  )
+
 /** The passkeys of the person. */
 export const passkeysQuery = () => queryOf(['passkeys'], '/v1/users/me/passkeys')
 
