@@ -104,7 +104,10 @@ describe('a passkey', () => {
   it('whose counter goes back is noted as a possible copy if its signature is true, and only then', async () => {
     const { key, id } = await person('cloned')
     const noted = async () => {
-      const rows = await auth.identity_deps.db.select().from(user_events).where(eq(user_events.object, `user:${id}`))
+      const rows = await auth.identity_deps.db
+        .select()
+        .from(user_events)
+        .where(eq(user_events.object, `user:${id}`))
       return rows.filter(({ action }) => action === 'user.passkey_cloned').length
     }
     expect((await byPasskey(key)).status).toBe(200)

@@ -50,7 +50,11 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     const gone = (await identitiesOf(tx, user_id)).find(({ provider }) => provider === id)
     if (!user || !gone) return {}
     // A passkey does not count: nothing would tell it that its person has left.
-    if (by === user_id && !hasPassword && !(await signingInBy(deps, tx, user_id)).some(({ provider }) => provider !== id))
+    if (
+      by === user_id &&
+      !hasPassword &&
+      !(await signingInBy(deps, tx, user_id)).some(({ provider }) => provider !== id)
+    )
       return { refused: 'last_way_in' }
     await endIdentity(deps, tx, user, gone, { by: `user:${by}`, request_id })
     return { removed: true }

@@ -121,8 +121,7 @@ export const removePasskey = (
     // Unlinking a provider takes this lock too.
     await lockUser(tx, userId)
     const own = (await passkeysOf(tx, userId)).some((passkey) => passkey.id === id)
-    if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, id)))
-      return { refused: 'last_way_in' }
+    if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, id))) return { refused: 'last_way_in' }
     const [row] = own ? await deletePasskeys(tx, userId, id) : []
     if (row) await note(deps, tx, 'user.passkey_removed', row, request_id)
     return { removed: row !== undefined }
