@@ -49,7 +49,7 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     const user = await lockUser(tx, user_id)
     const gone = (await identitiesOf(tx, user_id)).find(({ provider }) => provider === id)
     if (!user || !gone) return {}
-    // A passkey does not count: nothing would tell it that its person has left.
+    // A passkey does not count: no one would tell it that its person has left.
     if (
       by === user_id &&
       !hasPassword &&

@@ -55,7 +55,7 @@ export const authenticateMachine = async (deps: MachineDeps, request: Authentica
   }
 }
 
-/** What a refused credential names, for the owners. Nothing of it is proved. */
+/** What a refused credential names, for the owners. All of it is unproved. */
 const namedBy = async ({ db }: MachineDeps, { apiKey, clientAssertion, machine }: AuthenticateMachineRequest) => {
   if (apiKey) {
     const credentialId = idIn(apiKey)

@@ -42,7 +42,7 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
     ...(proved.claim && { claim: proved.claim }),
     ...('machine' in proof && { machine: proof.machine }),
   }
-  // What a refused credential names is not proved: it is what the refusal concerns, not who acted.
+  // A refused credential proves no machine: the refusal concerns the one that it names, which did not act.
   const named = proved.machineId || undefined
   const refuse = (cause: string) =>
     refused(deps, { client, request_id, cause, ci, scheme, details, user_id: proved.user?.id, named })

@@ -20,7 +20,7 @@ export const REFUSAL_WORDS = {
   replayed: 'The token was used before: each counts once.',
   network: 'The address is outside the networks of the credential.',
   client_id: 'The request names another machine.',
-  scope: 'The request asks for more than the credential permits, or for nothing.',
+  scope: 'The request asks for more than the credential permits, or for none of it.',
 } as const
 export type RefusalCause = keyof typeof REFUSAL_WORDS
 
