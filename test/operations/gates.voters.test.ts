@@ -475,6 +475,41 @@ describe('a right granted by a participant of the operation', () => {
   })
 })
 
+describe('a right that a provider gave', () => {
+  const provider = (days: number): NonNullable<Person['given']> => ({
+    groups: { by: 'provider:corp', at: new Date(Date.now() - days * 86_400_000) },
+  })
+  const refusing = () => waiting(alone({ new_members: 'refuse', four_eyes: false }))
+
+  it('decides nothing where new members are refused, and elsewhere counts', async () => {
+    lose('eva', { given: provider(1) })
+    p.deps.trust.principals.drop('all')
+    expect(must(await (await waiting()).approve('eva'), 200, 202).body.status).toBe('approved')
+    const { path, approve } = await refusing()
+    expect(await approve('eva')).toMatchObject({
+      status: 403,
+      body: { code: 'tainted_right', detail: expect.stringContaining('An identity provider gave you the right') },
+    })
+    expect(must(await p.as('eva').get(path), 200).body).toMatchObject({ eligible_me: false })
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('counts there if it is older than the plan could be known', async () => {
+    lose('eva', { given: provider(8) })
+    p.deps.trust.principals.drop('all')
+    expect(must(await (await refusing()).approve('eva'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('voids the vote given before it', async () => {
+    const { operation_id, approve } = await refusing()
+    must(await approve('eva'), 200, 202)
+    lose('eva', { given: provider(1) })
+    must(await p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] }), 204)
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting', round: 2 })
+    expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ data: { why: 'voter_tainted' } }])
+  })
+})
+
 describe('the claim of a node behind a gate', () => {
   const claim = (operation_id: string, away?: string) =>
     claimAttempt(

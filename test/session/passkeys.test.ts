@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { passkeys, user_events } from '../../db/identity/tables.ts'
 import { type Authenticator, type Bend, createAuthenticator } from '../support/authenticator.ts'
@@ -98,6 +99,22 @@ describe('a passkey', () => {
     const last = (await audited()).filter(({ action }) => action === 'login').at(-1)
     expect(last).toMatchObject({ outcome: 'denied', reason: 'assertion_invalid' })
     expect(JSON.stringify(last)).toMatch(cause)
+  })
+
+  it('whose counter goes back is noted as a possible copy if its signature is true, and only then', async () => {
+    const { key, id } = await person('cloned')
+    const noted = async () => {
+      const rows = await auth.identity_deps.db
+        .select()
+        .from(user_events)
+        .where(eq(user_events.object, `user:${id}`))
+      return rows.filter(({ action }) => action === 'user.passkey_cloned').length
+    }
+    expect((await byPasskey(key)).status).toBe(200)
+    expect((await byPasskey(key, { counter: 1, tamper: true })).body.code).toBe('assertion_invalid')
+    expect(await noted()).toBe(0)
+    expect((await byPasskey(key, { counter: 1 })).body.code).toBe('assertion_invalid')
+    expect(await noted()).toBe(1)
   })
 
   it('whose answer is sent again is refused, and the log says so', async () => {

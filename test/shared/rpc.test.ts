@@ -45,6 +45,7 @@ beforeAll(async () => {
     addPasskey: 'passkeys:write',
     removePasskey: 'passkeys:write',
     verifyAssertion: 'passkeys:verify',
+    getOwnedMachine: 'identity:read',
   }
   registerRpc(app, {
     registry,
@@ -71,6 +72,7 @@ beforeAll(async () => {
         addPasskey: () => ({}),
         removePasskey: () => ({}),
         verifyAssertion: () => ({}),
+        getOwnedMachine: () => ({}),
       }),
     ],
   })

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
+import type { ProviderViews, UnlinkedUser } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { LosingGates } from '../../shared/contracts/operations/gates.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
@@ -58,6 +58,19 @@ export const userCommands: Command[] = [
       ])
       if (fault !== null) out.note(`The file was changed and cannot be used; this still applies. ${fault}`)
     },
+  },
+  {
+    name: 'user unlinked',
+    about: 'Active people whom no identity provider signs in, and accounts of providers that may be theirs too.',
+    examples: ['user unlinked'],
+    run: async ({ api, out, all }) =>
+      out.list(await api.list<UnlinkedUser>('/api/v1/admin/unlinked-users', {}, all), 'id', [
+        ['name', ({ username }) => username],
+        ['roles', ({ roles }) => roles.join(', ')],
+        ['note', ({ emergency, enrolled }) => (emergency ? 'emergency' : enrolled ? '' : 'never signed in')],
+        ['perhaps also', ({ twins }) => twins.map(({ username }) => username).join(', ')],
+        ['id', ({ id }) => id],
+      ]),
   },
   {
     name: 'provider try',

@@ -2,6 +2,7 @@ import type { JsonWebKey } from 'node:crypto'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { JWTVerifyGetKey } from 'jose'
 import { credentialById, liveCredentials, noteUse, spendAssertion } from '../../../db/identity/machines.ts'
+import { getUserByFolded } from '../../../db/identity/queries.ts'
 import type { MachineCredentialRow, Trust, UserRow } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { AuthenticateMachineRequest } from '../../shared/contracts/gen/auth_pb.ts'
@@ -11,7 +12,7 @@ import { isWithin } from '../../shared/web/networks.ts'
 import type { Uses } from '../deps.ts'
 import { scopeMessage, userMessage } from '../principal.ts'
 import { claimedBy, type Foreign, MachineRefused, verifyForeign } from './foreign.ts'
-import { idOfKey, isKey } from './key-format.ts'
+import { idIn, idOfKey, isKey } from './key-format.ts'
 
 export type MachineDeps = Uses<'db' | 'clock' | 'config' | 'issuers'>
 
@@ -48,8 +49,28 @@ export const authenticateMachine = async (deps: MachineDeps, request: Authentica
     }
   } catch (error) {
     // The id in a key is not secret; it lets owners find which key was refused.
-    if (error instanceof MachineRefused) return { cause: error.reason, credentialId: idOfKey(request.apiKey) ?? '' }
+    if (error instanceof MachineRefused)
+      return { cause: error.reason, claim: error.claim ?? '', ...(await namedBy(deps, request)) }
     throw error
+  }
+}
+
+/** What a refused credential names, for the owners. All of it is unproved. */
+const namedBy = async ({ db }: MachineDeps, { apiKey, clientAssertion, machine }: AuthenticateMachineRequest) => {
+  if (apiKey) {
+    const credentialId = idIn(apiKey)
+    const named = isUuid(credentialId) ? await credentialById(db, credentialId) : undefined
+    return { credentialId, machineId: named?.user.id ?? '' }
+  }
+  const user = await getUserByFolded(db, foldUsername(clientAssertion ? issuerOf(clientAssertion) : machine))
+  return { machineId: user?.kind === 'machine' ? user.id : '' }
+}
+
+const issuerOf = (token: string): string => {
+  try {
+    return claimedBy(token).iss
+  } catch {
+    return ''
   }
 }
 
@@ -111,8 +132,8 @@ const byCiToken = async (deps: MachineDeps, token: string, name: string): Promis
   if (heard.length === 0) throw new MachineRefused('audience')
   const found = heard.find(({ credential: { trust } }) => trust && differing(trust, foreign) === undefined)
   if (found) return { ...found, foreign }
-  const subject = heard.some(({ credential: { trust } }) => trust && differing(trust, foreign) === 'sub')
-  throw new MachineRefused(subject ? 'subject' : 'claims')
+  const claims = heard.map(({ credential: { trust } }) => trust && differing(trust, foreign))
+  throw claims.includes('sub') ? new MachineRefused('subject') : new MachineRefused('claims', claims[0] ?? undefined)
 }
 
 /** The first claim that does not equal the trusted one. */

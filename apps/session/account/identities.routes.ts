@@ -34,7 +34,7 @@ export const identitiesRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
     summary: 'Unlink your identity at a provider',
     'x-errors': [403, 404, 409],
     description:
-      'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.',
+      'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and a password or another provider.',
     params: ProviderParams,
     headers: CommandHeaders,
     response: { 204: Type.Null() },

@@ -157,10 +157,11 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
 }
 
 /** How the audit row of a failure describes the lockout, because the row of a locked attempt names no account. */
-const lockoutWord = ({ bucket, failures, lock_now }: Charge) =>
+const lockoutWord = ({ config }: SessionDeps, { bucket, failures, lock_now }: Charge) =>
   bucket === 'name' && {
     details: {
       failures: Number(failures),
+      ...(Number(failures) >= config.SESSION__LOCKOUT__CLOSE_AT && { closed: true }),
       locked_until: lock_now === '0' ? null : new Date(Number(lock_now) / 1000).toISOString(),
     },
   }
@@ -217,7 +218,7 @@ const refuseLogin = async (
     actor: 'system',
     user_id,
     ...whereOf(request),
-    ...lockoutWord(charge),
+    ...lockoutWord(deps, charge),
   })
   if (charge.bucket !== 'device') await countFailure(deps, request, charge.name)
   const elapsed = performance.now() - started
