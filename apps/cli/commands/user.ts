@@ -211,7 +211,7 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
   }
 }
 
-/** What open gates lose with the account; whoever may not read gates is told nothing. */
+/** What open gates lose with the account; whoever may not read gates is not told. */
 const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void> => {
   const { items } = await api
     .get<Losing>(withQuery('/api/v1/gates/losing', { user_id }))
