@@ -5,6 +5,7 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../../shared/ids.ts'
+import { refuseLate } from '../../shared/process/deadline.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey, networkOf } from '../../shared/web/addresses.ts'
 import { type Client, whereOf } from '../browser/client.ts'
@@ -34,6 +35,8 @@ export type Login = TokenPair & {
 const GHOSTS = 'f2b5a0d4-51c3-5f0e-9f0b-6a3c1d7e8b92'
 const TICK_MS = 50
 const BLOCK_S = 3600
+/** How long the last step of a sign-in may take. */
+const ANSWER_MS = 500
 /** More names than these, failing from one network in this time, are guesses (auth.md 8). */
 const SPRAY_NAMES = 50
 const SPRAY_S = 600
@@ -272,6 +275,8 @@ export const openSession = async (
     ...user,
   }
   const cause = { actor_type: 'user', actor_id: user.user_id, request_id } as const
+  // No session without its answer: nobody would have its tokens.
+  refuseLate(ANSWER_MS)
   const { created_at, evicted } = await deps.store.create(
     { ...owned, session_id, ...client },
     deps.config.SESSION__CAP__PER_USER,
@@ -286,6 +291,7 @@ export const openSession = async (
     if (again.user?.status === UserStatus.ACTIVE) {
       const owner = { auth_time: Math.floor(created_at / 1_000_000), ...owned, session_id }
       const { successor, ...pair } = await deps.issuer.issue(owner, request_id, refresh_only)
+      refuseLate(ANSWER_MS)
       if (await deps.store.activate(key, successor)) return { ...pair, session_id }
     }
   } catch (error) {
