@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { type Command, type Context, isWholeId, needed, text, type Values } from '../command.ts'
 import { missing } from '../errors.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import { confirm } from '../terminal/ask.ts'
@@ -194,8 +194,10 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
 
 /** The account with exactly this name or id. */
 export const find = async ({ api }: Context, given: string): Promise<User> => {
-  const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
-  const found = users.find(({ id, username }) => id === given || username === given)
+  if (isWholeId(given)) return api.get<User>(`/api/v1/admin/users/${given}`)
+  const name = given.normalize('NFKC')
+  const users = await api.list<User>('/api/v1/admin/users', { q: name, page_size: '500' }, true)
+  const found = users.find(({ username }) => username === name)
   if (found) return found
   throw missing(`No account is called ${JSON.stringify(given)}.`)
 }
