@@ -28,6 +28,8 @@ export type Job = {
   operation_id?: string
   status?: string
   stated?: boolean
+  /** The generation of the uncertain node that was last decided: the decision may take effect some looks later. */
+  decided?: number
 }
 
 type Operation = {
@@ -214,7 +216,7 @@ const patch = async ({ operator, approver, fleet }: World, job: Job, path: strin
 const findOut = async ({ operator, fleet, fleet_url }: World, job: Job, path: string): Promise<void> => {
   const [canary = ''] = job.hosts
   const { state, generation } = await operator.get<{ state: string; generation: number }>(`${path}/nodes/extra`)
-  if (state !== 'outcome_unknown') return
+  if (state !== 'outcome_unknown' || job.decided === generation) return
   await fleet.setFaults(canary, {})
   const happened = (await readLedger(fleet_url)).some(
     ({ operation_id, hostname, effect }) =>
@@ -223,9 +225,11 @@ const findOut = async ({ operator, fleet, fleet_url }: World, job: Job, path: st
   const key = `${job.name} found out ${generation}`
   if (!happened) {
     await operator.post(`${path}/nodes/extra/retry`, { reason: 'the host did not restart' }, key)
+    job.decided = generation
     return
   }
   const stated = { type: 'mark_succeeded', node_id: 'extra', payload: { outputs: {}, note: 'the host restarted' } }
   await operator.post(`${path}/interventions`, { ...stated, reason: 'looked at the host' }, key)
+  job.decided = generation
   job.stated = true
 }
