@@ -94,7 +94,7 @@ export const createDb = (
     connection?.on('errorMessage', (error) => error.code === READ_ONLY && connection.stream?.destroy(error))
   })
   const db = drizzle(pool) as unknown as Db
-  return { db, pool, close: () => pool.end() }
+  return { db, pool, pooler, close: () => pool.end() }
 }
 
 /** How many statements one process prepares: endlessly varying statements must not fill the server's memory. */

@@ -18,7 +18,7 @@ const byClass = (what: string) =>
 
 export const schema = Type.Object({
   GATEWAY__REDIS__URL: settings.redis(),
-  GATEWAY__REDIS__TIMEOUT_MS: settings.integer(250, 10, 5000),
+  GATEWAY__REDIS__TIMEOUT_MS: settings.integer('How long the gateway waits for Redis, in ms.', 250, 10, 5000),
   GATEWAY__NATS__URL: settings.nats(),
   GATEWAY__LISTEN__HOST: settings.host(),
   GATEWAY__HTTP__PORT: settings.port(8080),
@@ -30,7 +30,10 @@ export const schema = Type.Object({
     description:
       'A path such as /signalbox, below which a reverse proxy offers the API too. The proxy keeps the path, or strips it and names it in X-Forwarded-Prefix. The console stays at the root of the public origin.',
   }),
-  GATEWAY__HTTP__TRUSTED_PROXIES: Type.Array(Type.String(), { default: [], description: 'A JSON array of CIDRs.' }),
+  GATEWAY__HTTP__TRUSTED_PROXIES: Type.Array(Type.String(), {
+    default: [],
+    description: 'A JSON array of CIDRs: the proxies whose X-Forwarded-For counts.',
+  }),
   GATEWAY__HTTP__TRUSTED_NETWORK: Type.Boolean({
     default: false,
     description:
@@ -50,34 +53,79 @@ export const schema = Type.Object({
   GATEWAY__UPSTREAM__TOKEN_URL: settings.url('http://127.0.0.1:7131'),
   GATEWAY__UPSTREAM__CATALOG_URL: settings.url('http://127.0.0.1:7141'),
   GATEWAY__UPSTREAM__OPERATIONS_URL: settings.url('http://127.0.0.1:7151'),
-  GATEWAY__UPSTREAM__CONNECT_MS: settings.integer(1000, 10, 10_000),
-  GATEWAY__UPSTREAM__REPLY_MS: settings.integer(9000, 10, 60_000),
+  GATEWAY__UPSTREAM__CONNECT_MS: settings.integer(
+    'How long the gateway waits for a connection to an app, in ms.',
+    1000,
+    10,
+    10_000,
+  ),
+  GATEWAY__UPSTREAM__REPLY_MS: settings.integer(
+    'How long the gateway waits for the answer of an app, in ms.',
+    9000,
+    10,
+    60_000,
+  ),
   GATEWAY__PRIORITY__SEATS: byClass('How many requests of each class one upstream has at once'),
   GATEWAY__PRIORITY__QUEUES: byClass('How many requests of each class wait for a seat'),
-  GATEWAY__LOGIN__AT_ONCE: settings.integer(LOGINS_AT_ONCE, 1),
-  GATEWAY__LIMITS__LOGIN_IP: rateSetting('10/60/20'),
-  GATEWAY__LIMITS__LOGIN_NAME: rateSetting('10/60/10'),
-  GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('10/60/10'),
-  GATEWAY__LIMITS__REFRESH_IP: rateSetting('150/300/30'),
-  /** Reads of a page before a sign-in or a refresh, and sign-ins without a name. */
-  GATEWAY__LIMITS__PAGE_IP: rateSetting('600/300/120'),
-  /** Both redirects of a sign-in by a provider; a whole office may come from one address. */
-  GATEWAY__LIMITS__SSO_IP: rateSetting('600/300/120'),
-  GATEWAY__LIMITS__API: rateSetting('600/60/100'),
-  /** Requests of one machine, and exchanges of credentials per address: separate from those of people. */
-  GATEWAY__LIMITS__MACHINE: rateSetting('1200/60/200'),
-  GATEWAY__LIMITS__FAILED_TOKENS: rateSetting('60/60/60'),
-  GATEWAY__LIMITS__JWKS: rateSetting('60/60/60'),
-  GATEWAY__LIMITS__ENROL: rateSetting('10/60/10'),
-  /** Devices that ask to sign in with a code, per address; their polls are charged as exchanges of machines. */
-  GATEWAY__LIMITS__DEVICE: rateSetting('10/60/20'),
-  /** Of agents: requests of one machine for work, and per address their reports and artifacts. */
-  GATEWAY__LIMITS__WORK: rateSetting('6000/60/600'),
-  GATEWAY__PRESSURE__IN_FLIGHT: settings.integer(2000, 1),
-  GATEWAY__PRESSURE__DELAY_MS: settings.integer(250, 10),
-  GATEWAY__CONSOLE__DIR: Type.String({ default: '.signalbox/console' }),
-  GATEWAY__CONSOLE__ENVIRONMENT: Type.String({ default: 'demo', maxLength: 64 }),
-  GATEWAY__CONSOLE__TIER: Type.Enum(['dev', 'test', 'prod'], { default: 'dev' }),
+  GATEWAY__LOGIN__AT_ONCE: settings.integer(
+    'How many sign-ins run at once; more are refused as login_busy.',
+    LOGINS_AT_ONCE,
+    1,
+  ),
+  GATEWAY__LIMITS__LOGIN_IP: rateSetting('Sign-ins of an address', '10/60/20'),
+  GATEWAY__LIMITS__LOGIN_NAME: rateSetting('Sign-ins with a username', '10/60/10'),
+  GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('Sign-ins of a browser that is known', '10/60/10'),
+  GATEWAY__LIMITS__REFRESH_IP: rateSetting('Refreshes of an address', '150/300/30'),
+  GATEWAY__LIMITS__PAGE_IP: rateSetting(
+    'Of an address, reads of a page before a sign-in or a refresh, and sign-ins without a name',
+    '600/300/120',
+  ),
+  GATEWAY__LIMITS__SSO_IP: rateSetting(
+    'Both redirects of a sign-in by a provider, of an address; a whole office may have one',
+    '600/300/120',
+  ),
+  GATEWAY__LIMITS__API: rateSetting('Requests of a person', '600/60/100'),
+  GATEWAY__LIMITS__MACHINE: rateSetting(
+    'Requests of a machine, and exchanges of credentials of an address',
+    '1200/60/200',
+  ),
+  GATEWAY__LIMITS__FAILED_TOKENS: rateSetting(
+    'Refused tokens of an address, before its next refused ones are limited',
+    '60/60/60',
+  ),
+  GATEWAY__LIMITS__JWKS: rateSetting('Reads of the public keys of an address', '60/60/60'),
+  GATEWAY__LIMITS__ENROL: rateSetting('Uses of enrolment links of an address', '10/60/10'),
+  GATEWAY__LIMITS__DEVICE: rateSetting(
+    'Of an address, devices that ask to sign in with a code; their polls are charged as exchanges of machines',
+    '10/60/20',
+  ),
+  GATEWAY__LIMITS__WORK: rateSetting(
+    'Of agents: requests of a machine for work, and reports and artifacts of an address',
+    '6000/60/600',
+  ),
+  GATEWAY__PRESSURE__IN_FLIGHT: settings.integer(
+    'The requests in flight at which the gateway begins to shed load.',
+    2000,
+    1,
+  ),
+  GATEWAY__PRESSURE__DELAY_MS: settings.integer(
+    "The delay of the gateway's event loop at which it begins to shed load, in ms.",
+    250,
+    10,
+  ),
+  GATEWAY__CONSOLE__DIR: Type.String({
+    default: '.signalbox/console',
+    description: 'The folder of the built console.',
+  }),
+  GATEWAY__CONSOLE__ENVIRONMENT: Type.String({
+    default: 'demo',
+    maxLength: 64,
+    description: 'The name of this installation, which the console shows.',
+  }),
+  GATEWAY__CONSOLE__TIER: Type.Enum(['dev', 'test', 'prod'], {
+    default: 'dev',
+    description: 'The kind of this installation, by which the console marks itself.',
+  }),
   GATEWAY__SERVICE__KEY_FILE: authSettings.keyFile('gateway'),
   AUTH__SECRET__KEYS: settings.secretKeys(),
   AUTH__REDIS__PREFIX: settings.prefix(),
@@ -86,9 +134,18 @@ export const schema = Type.Object({
   ...authSettings.renewal,
   ...authSettings.jwks,
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
-  TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),
-  TOKEN__CORS__ALLOW_CREDENTIALS: Type.Boolean({ default: true }),
-  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), { default: [], description: 'A JSON array of exact origins.' }),
+  TOKEN__CORS__ENABLED: Type.Boolean({
+    default: true,
+    description: 'Whether pages of other origins may call the API at all.',
+  }),
+  TOKEN__CORS__ALLOW_CREDENTIALS: Type.Boolean({
+    default: true,
+    description: 'Whether pages of the other allowed origins may send the cookie.',
+  }),
+  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), {
+    default: [],
+    description: 'A JSON array of exact origins besides the public one whose pages may call the API.',
+  }),
 })
 
 /** Reads the gateway's settings. */

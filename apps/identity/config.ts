@@ -23,13 +23,20 @@ export const schema = Type.Object({
     description:
       'A JSON array of roles that need two administrators, besides approver, operator, admin and controller.',
   }),
-  /** How long a change waits for the second administrator. */
-  IDENTITY__DUAL__TTL_S: settings.integer(259_200, 1),
+  IDENTITY__DUAL__TTL_S: settings.integer(
+    'For how many seconds a change waits for the second administrator.',
+    259_200,
+    1,
+  ),
   AUTH__MACHINES__ISSUERS: Type.Array(Type.String({ maxLength: 512 }), {
     default: [],
     description: 'A JSON array of issuers whose CI tokens machines may trust: https, or http on this machine.',
   }),
-  AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
+  AUTH__REAUTH__MAX_AGE_S: settings.integer(
+    'How long ago a person may have signed in for a change that needs a fresh sign-in, in seconds.',
+    900,
+    1,
+  ),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.providers,
   ...authSettings.local,

@@ -24,7 +24,9 @@ export const schema = Type.Object({
   OPERATIONS__EVIDENCE__KEY_FILE: authSettings.keyFile('evidence'),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
   OPERATIONS__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
-  OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233', {}),
+  OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233', {
+    description: 'The http or https URL of Temporal’s own console, to which engineers are led.',
+  }),
   OPERATIONS__PACKS__DIR: Type.Optional(Type.String({ description: "A folder with the site's own procedure packs." })),
   OPERATIONS__PACKS__PACKAGES: Type.Array(Type.String({ pattern: PACKAGE }), {
     default: [],
@@ -37,18 +39,51 @@ export const schema = Type.Object({
   OPERATIONS__POLICY__DIR: OptionalText({
     description: "A folder with the site's gates, calendar and Cedar forbid policies.",
   }),
-  /** The workers' own file: which secrets a plan may name. */
-  WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: EXECUTOR_POLICY }),
-  OPERATIONS__COMMANDS__WAIT_MS: settings.integer(2000, 0, 10_000),
-  OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S: settings.integer(300, 1, 86_400),
-  OPERATIONS__PROJECTION__MAX_LAG_MS: settings.integer(2000, 0, 60_000),
-  OPERATIONS__CANCEL__COOLOFF_S: settings.integer(60, 0, 86_400),
-  OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 0, 3600),
-  OPERATIONS__PLANS__TTL_S: settings.integer(86_400, 60),
-  /** How long ago the voters of an approval may have been proved when a node behind it starts. */
-  OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
-  /** Up to which risk approvals may be given together with others. */
-  OPERATIONS__GATES__BULK_APPROVE: Type.Enum(['off', 'low', 'medium'], { default: 'low' }),
+  WORKER__EXECUTORS__POLICY_FILE: Type.String({
+    default: EXECUTOR_POLICY,
+    description: 'The YAML file that says what executors may reach and which secrets a plan may name.',
+  }),
+  OPERATIONS__COMMANDS__WAIT_MS: settings.integer(
+    'How long the answer to a command waits for its outcome, in ms.',
+    2000,
+    0,
+    10_000,
+  ),
+  OPERATIONS__COMMANDS__DISPATCH_DEADLINE_S: settings.integer(
+    'How many seconds after it was given a command may still be sent to the engine.',
+    300,
+    1,
+    86_400,
+  ),
+  OPERATIONS__PROJECTION__MAX_LAG_MS: settings.integer(
+    'By how many ms the view of the catalog may lag when a plan is made.',
+    2000,
+    0,
+    60_000,
+  ),
+  OPERATIONS__CANCEL__COOLOFF_S: settings.integer(
+    'How many seconds after the first cancel it may be forced.',
+    60,
+    0,
+    86_400,
+  ),
+  OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(
+    'How many seconds after a forced cancel work that has not ended is closed as unknown.',
+    30,
+    0,
+    3600,
+  ),
+  OPERATIONS__PLANS__TTL_S: settings.integer('For how many seconds a plan may be started.', 86_400, 60),
+  OPERATIONS__GATES__STANDING_S: settings.integer(
+    'How many seconds ago the voters of an approval may have been proved when a node behind it starts.',
+    5,
+    1,
+    60,
+  ),
+  OPERATIONS__GATES__BULK_APPROVE: Type.Enum(['off', 'low', 'medium'], {
+    default: 'low',
+    description: 'Up to which risk approvals may be given together with others.',
+  }),
   /** Where tickets lead; those that do not match the pattern stay text. */
   OPERATIONS__TICKETS__URL: OptionalText({
     pattern: '^https://[^/{}]+/[^{}]*\\{ticket\\}[^{}]*$',
@@ -58,35 +93,72 @@ export const schema = Type.Object({
     default: '[A-Za-z][A-Za-z0-9_]*-[0-9]+',
     description: 'A regular expression for the whole ticket.',
   }),
-  /** Rights granted by a participant of an operation count only if granted this long before its plan was made. */
-  OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(604_800, 0, 31_536_000),
-  OPERATIONS__LIMITS__PLAN_NODES: settings.integer(5000, 1),
-  OPERATIONS__LIMITS__PLAN_EDGES: settings.integer(20_000, 1),
-  OPERATIONS__LIMITS__GRAPH_NODES: settings.integer(5000, 1, 5000),
-  OPERATIONS__LIMITS__TARGETS: settings.integer(5000, 1, 5000),
-  /** Days from an operation's end until its logs are packed, packed logs removed, and artifacts' contents removed. */
-  OPERATIONS__LOGS__HOT_DAYS: settings.integer(7, 0, 3650),
-  OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(90, 1, 3650),
-  /** Files by the digest of their bytes. */
-  OPERATIONS__ARTIFACTS__DIR: Type.String({ default: '.signalbox/artifacts' }),
-  OPERATIONS__ARTIFACTS__DAYS: settings.integer(90, 1, 3650),
-  OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(1000, 20),
-  /** Whether this process notifies people of decisions that wait for them, by calling mail servers and webhooks. */
-  NOTIFY__ENABLED: Type.Boolean({ default: false, description: 'true or false.' }),
-  /** The mail server; without it no mail is sent. */
-  NOTIFY__SMTP__HOST: Type.Optional(Type.String()),
-  NOTIFY__SMTP__PORT: settings.port(587),
-  NOTIFY__SMTP__TLS: Type.Enum(['starttls', 'implicit', 'none'], { default: 'starttls' }),
-  NOTIFY__SMTP__USER: Type.Optional(Type.String()),
-  NOTIFY__SMTP__PASSWORD_FILE: Type.Optional(Type.String()),
-  NOTIFY__SMTP__FROM: Type.Optional(Type.String({ pattern: '@', description: 'A mail address.' })),
+  OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(
+    'Rights granted by a participant of an operation count only if granted this many seconds before its plan was made.',
+    604_800,
+    0,
+    31_536_000,
+  ),
+  OPERATIONS__LIMITS__PLAN_NODES: settings.integer('The most nodes of a plan.', 5000, 1),
+  OPERATIONS__LIMITS__PLAN_EDGES: settings.integer('The most edges of a plan.', 20_000, 1),
+  OPERATIONS__LIMITS__GRAPH_NODES: settings.integer('The most nodes of a graph that a person draws.', 5000, 1, 5000),
+  OPERATIONS__LIMITS__TARGETS: settings.integer('The most targets of an intent.', 5000, 1, 5000),
+  OPERATIONS__LOGS__HOT_DAYS: settings.integer(
+    'After how many days from the end of an operation its logs are packed.',
+    7,
+    0,
+    3650,
+  ),
+  OPERATIONS__LOGS__ARCHIVE_DAYS: settings.integer(
+    'For how many days after the end of an operation its packed logs are kept.',
+    90,
+    1,
+    3650,
+  ),
+  OPERATIONS__ARTIFACTS__DIR: Type.String({
+    default: '.signalbox/artifacts',
+    description: 'The folder of artifacts: files by the digest of their bytes.',
+  }),
+  OPERATIONS__ARTIFACTS__DAYS: settings.integer(
+    'For how many days after the end of an operation the contents of its artifacts are kept.',
+    90,
+    1,
+    3650,
+  ),
+  OPERATIONS__SWEEP__INTERVAL_MS: settings.integer(
+    'How often schedules, deadlines and messages that are due are looked for, in ms.',
+    1000,
+    20,
+  ),
+  NOTIFY__ENABLED: Type.Boolean({
+    default: false,
+    description: 'Whether people are notified of decisions that wait for them, through mail servers and webhooks.',
+  }),
+  NOTIFY__SMTP__HOST: Type.Optional(Type.String({ description: 'The mail server; without it no mail is sent.' })),
+  NOTIFY__SMTP__PORT: settings.port(587, 'The port of the mail server.'),
+  NOTIFY__SMTP__TLS: Type.Enum(['starttls', 'implicit', 'none'], {
+    default: 'starttls',
+    description: 'How mail is encrypted; production refuses none.',
+  }),
+  NOTIFY__SMTP__USER: Type.Optional(Type.String({ description: 'The account at the mail server.' })),
+  NOTIFY__SMTP__PASSWORD_FILE: Type.Optional(
+    Type.String({ description: 'The file with the password at the mail server.' }),
+  ),
+  NOTIFY__SMTP__FROM: Type.Optional(
+    Type.String({ pattern: '@', description: 'The mail address that messages come from.' }),
+  ),
   /** For development: without a mail server, messages are written to this folder. */
   NOTIFY__MAIL__DIR: Type.Optional(Type.String({ description: 'A folder; only development writes mail to files.' })),
-  /** `minimal`: messages contain only links, no titles. */
-  NOTIFY__CONTENT: Type.Enum(['titles', 'minimal'], { default: 'titles' }),
-  /** How long a message waits for more decisions to join it. */
-  NOTIFY__GATHER_S: settings.integer(5, 0, 3600),
-  NOTIFY__GIVE_UP_S: settings.integer(86_400, 1),
+  NOTIFY__CONTENT: Type.Enum(['titles', 'minimal'], {
+    default: 'titles',
+    description: 'minimal: messages contain only links, no titles.',
+  }),
+  NOTIFY__GATHER_S: settings.integer('How many seconds a message waits for more decisions to join it.', 5, 0, 3600),
+  NOTIFY__GIVE_UP_S: settings.integer(
+    'After how many seconds a message that cannot be delivered is given up.',
+    86_400,
+    1,
+  ),
   /** The private key that signs pushes, a P-256 JWK; without it none are sent. A new key ends all subscriptions. */
   NOTIFY__PUSH__KEY_FILE: Type.Optional(Type.String({ description: 'The P-256 key that pushes are signed with.' })),
   /** Push services that browsers may use; `*` matches any run of characters. */
@@ -98,7 +170,11 @@ export const schema = Type.Object({
   NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
   AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),
-  AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
+  AUTH__REAUTH__MAX_AGE_S: settings.integer(
+    'How long ago a person may have signed in for a change that needs a fresh sign-in, in seconds.',
+    900,
+    1,
+  ),
   /** Where links in messages lead. */
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   ...authSettings.tokens,

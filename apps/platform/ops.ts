@@ -7,6 +7,7 @@ import { reconcile } from './ops/reconcile.ts'
 import { supportBundle } from './ops/support-bundle.ts'
 import { verifyAudit } from './ops/verify-audit.ts'
 import { acceptRestores } from './restore/accept.ts'
+import { drillBackup } from './restore/backup-drill.ts'
 import { restoreDrill } from './restore/drill.ts'
 
 /** `npm run ops -- <verb>`: a person's repairs of a store, an event or a row (reliability.md 4, 5). */
@@ -24,6 +25,10 @@ const USAGE = `usage: npm run ops -- <verb>
                                           differ; with --apply workflows that nobody owns are saved and terminated
   restore-drill [--into DIR]              on a platform of its own: saves the database, changes, restores, accepts, reconciles,
                                           verifies; exits 3 when something of the lost future is still believed
+  restore-drill --backup DIR [--to TIME] [--within 60] [--into DIR]
+                                          restores your backup into a server of its own, and verifies keys, audit logs against
+                                          the anchors, and read models; production is untouched; exits 3 when one does not hold,
+                                          or the last change is more than 60 minutes older than wanted
   support-bundle [--to FILE]              one archive of versions, settings without secrets, health, metrics and logs:
                                           [--operation ID] its states, [--hours 2] of logs, [--logs DIR], [--hosts '{app}']
 Each verb works beside the platform of this folder, or in production with --env DIR: the folder that the set-up wrote.
@@ -40,7 +45,9 @@ const options = {
   'dry-run': { type: 'boolean', default: false },
   'keep-access': { type: 'boolean', default: false },
   into: { type: 'string' },
-  to: { type: 'string', default: 'support-bundle.tgz' },
+  backup: { type: 'string' },
+  within: { type: 'string', default: '60' },
+  to: { type: 'string' },
   operation: { type: 'string' },
   hours: { type: 'string', default: '2' },
   logs: { type: 'string' },
@@ -55,8 +62,9 @@ const verbs: Record<string, () => Promise<number>> = {
   rebuild: () => (rest[0] === 'operations' ? rebuildOperations(values.apply) : rebuild(rest[0], values.apply)),
   'accept-restore': () => acceptRestores(values['dry-run'], values['keep-access']),
   reconcile: () => reconcile(values.apply),
-  'restore-drill': () => restoreDrill(values.into),
-  'support-bundle': () => supportBundle(values),
+  'restore-drill': () =>
+    values.backup === undefined ? restoreDrill(values.into) : drillBackup({ ...values, backup: values.backup }),
+  'support-bundle': () => supportBundle({ ...values, to: values.to ?? 'support-bundle.tgz' }),
 }
 const act = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
 if (!act) usage(verb === undefined ? '' : `"${verb}" is not a verb.`)

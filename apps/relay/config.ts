@@ -14,17 +14,25 @@ export const schema = Type.Object({
   AUTH__REDIS__PREFIX: settings.prefix(),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   RELAY__TEMPORAL__ADDRESS: settings.temporal(),
-  RELAY__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
+  RELAY__TEMPORAL__NAMESPACE: Type.String({ default: 'default', description: 'The namespace in Temporal.' }),
   RELAY__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
   RELAY__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
-  RELAY__TEMPORAL__SEARCH_ATTRIBUTES: Type.Boolean({ default: true }),
+  RELAY__TEMPORAL__SEARCH_ATTRIBUTES: Type.Boolean({
+    default: true,
+    description: 'Whether workflows are found in Temporal by their search attributes, which its namespace must have.',
+  }),
   RELAY__AUDIT__KEY_FILE: authSettings.keyFile('audit'),
   RELAY__AUDIT__ANCHOR_FILE: Type.String({
     default: '.signalbox/audit-anchors.jsonl',
     production: 'required',
     description: 'Where the signed heads of the audit logs are kept: a file that the database cannot reach.',
   }),
-  RELAY__AUDIT__ANCHOR_S: settings.integer(3600, 1, 86_400),
+  RELAY__AUDIT__ANCHOR_S: settings.integer(
+    'How often the heads of the audit logs are signed, in seconds.',
+    3600,
+    1,
+    86_400,
+  ),
   RELAY__SIEM__URL: Type.Optional(
     Type.String({
       pattern: '^(https|syslog\\+tls)://',
@@ -47,9 +55,19 @@ export const schema = Type.Object({
     Type.String({ description: 'A PEM file: the certificate by which that receiver knows the relay.' }),
   ),
   RELAY__SIEM__KEY_FILE: Type.Optional(Type.String({ description: 'A PEM file: the key of that certificate.' })),
-  RELAY__OUTBOX__POLL_MS: settings.integer(500, 5, 60_000),
-  RELAY__COMMANDS__POLL_MS: settings.integer(250, 5, 10_000),
-  RELAY__COMMANDS__IN_FLIGHT: settings.integer(256, 1, 2000),
+  RELAY__OUTBOX__POLL_MS: settings.integer(
+    'How often new events are looked for if no one wakes the relay, in ms.',
+    500,
+    5,
+    60_000,
+  ),
+  RELAY__COMMANDS__POLL_MS: settings.integer(
+    'How often new commands are looked for if no one wakes the relay, in ms.',
+    250,
+    5,
+    10_000,
+  ),
+  RELAY__COMMANDS__IN_FLIGHT: settings.integer('How many commands are sent to the engine at once.', 256, 1, 2000),
 })
 
 export const loadRelayConfig = (env: NodeJS.ProcessEnv = process.env) => {

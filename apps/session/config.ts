@@ -39,35 +39,86 @@ export const schema = Type.Object({
     description: 'Whether a device without a browser may be signed in by a code (signalbox login --device).',
   }),
   ...authSettings.local,
-  AUTH__REAUTH__MAX_AGE_S: settings.integer(900, 1),
+  AUTH__REAUTH__MAX_AGE_S: settings.integer(
+    'How long ago a person may have signed in for a change that needs a fresh sign-in, in seconds.',
+    900,
+    1,
+  ),
   GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
-  TOKEN__CORS__ENABLED: Type.Boolean({ default: true }),
-  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), { default: [], description: 'A JSON array of exact origins.' }),
-  TOKEN__TOKENS__COOKIE_PATH: Type.String({ default: '/v1/token', pattern: '^/[A-Za-z0-9/_-]*$' }),
-  TOKEN__TOKENS__COOKIE_DOMAIN: Type.String({ default: '', pattern: '^[A-Za-z0-9.-]*$' }),
-  TOKEN__TOKENS__COOKIE_SECURE: Type.Boolean({ default: true }),
-  TOKEN__TOKENS__COOKIE_HTTPONLY: Type.Boolean({ default: true }),
-  TOKEN__TOKENS__COOKIE_SAMESITE: Type.Enum(['strict', 'lax', 'none'], { default: 'strict' }),
-  SESSION__LIMITS__REFRESH: rateSetting('20/60/30'),
-  SESSION__LIMITS__PASSWORD: rateSetting('5/600/5'),
-  SESSION__LIMITS__LOGIN_FAILURES: rateSetting('100/86400/100'),
-  /** Refused machine credentials, by address. */
-  SESSION__LIMITS__MACHINE_FAILURES: rateSetting('60/60/60'),
-  SESSION__LOCKOUT__FREE: settings.integer(5, 1, 1000),
-  SESSION__LOCKOUT__MAX_S: settings.integer(900, 1, 86_400),
-  SESSION__LOCKOUT__CLOSE_AT: settings.integer(100, 2, 1_000_000),
-  SESSION__REFRESH__RETRY_WINDOW_S: settings.integer(10, 0, 60),
-  SESSION__CAP__PER_USER: settings.integer(20, 1, 100),
-  SESSION__IDLE__LIMIT_S: settings.integer(0),
+  TOKEN__CORS__ENABLED: Type.Boolean({
+    default: true,
+    description: 'Whether pages of other origins may call the API at all.',
+  }),
+  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), {
+    default: [],
+    description: 'A JSON array of exact origins besides the public one whose pages may call the API.',
+  }),
+  TOKEN__TOKENS__COOKIE_PATH: Type.String({
+    default: '/v1/token',
+    pattern: '^/[A-Za-z0-9/_-]*$',
+    description: 'The path of that cookie.',
+  }),
+  TOKEN__TOKENS__COOKIE_DOMAIN: Type.String({
+    default: '',
+    pattern: '^[A-Za-z0-9.-]*$',
+    description: 'The domain of the cookie of the refresh token; empty: the host alone.',
+  }),
+  TOKEN__TOKENS__COOKIE_SECURE: Type.Boolean({
+    default: true,
+    description: 'Whether that cookie is sent by TLS alone; production demands it.',
+  }),
+  TOKEN__TOKENS__COOKIE_HTTPONLY: Type.Boolean({
+    default: true,
+    description: 'Whether scripts are kept from that cookie; production demands it.',
+  }),
+  TOKEN__TOKENS__COOKIE_SAMESITE: Type.Enum(['strict', 'lax', 'none'], {
+    default: 'strict',
+    description: 'Which sites may send that cookie; production refuses none.',
+  }),
+  SESSION__LIMITS__REFRESH: rateSetting('Refreshes of a session', '20/60/30'),
+  SESSION__LIMITS__PASSWORD: rateSetting('Proofs of a password by a signed-in person', '5/600/5'),
+  SESSION__LIMITS__LOGIN_FAILURES: rateSetting('Failed sign-ins of an address', '100/86400/100'),
+  SESSION__LIMITS__MACHINE_FAILURES: rateSetting('Refused machine credentials of an address', '60/60/60'),
+  SESSION__LOCKOUT__FREE: settings.integer('How many failed sign-ins are free of a wait.', 5, 1, 1000),
+  SESSION__LOCKOUT__MAX_S: settings.integer('The longest wait after a failed sign-in, in seconds.', 900, 1, 86_400),
+  SESSION__LOCKOUT__CLOSE_AT: settings.integer(
+    'After how many failed sign-ins an account is closed until an administrator opens it.',
+    100,
+    2,
+    1_000_000,
+  ),
+  SESSION__REFRESH__RETRY_WINDOW_S: settings.integer(
+    'For how many seconds a used refresh token may be sent again by the same browser.',
+    10,
+    0,
+    60,
+  ),
+  SESSION__CAP__PER_USER: settings.integer('The most sessions of a person; one more ends the oldest.', 20, 1, 100),
+  SESSION__IDLE__LIMIT_S: settings.integer(
+    'After how many seconds without use a session ends; 0: never. Production: 43200 unless set.',
+    0,
+  ),
   SESSION__SECOND_FACTOR__ROLES: Type.Array(RoleName, {
     default: [],
     description:
       'A JSON array of roles whose holders need a second factor after their password, or after a provider without require_amr; without one they may only set one up.',
   }),
-  SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], { default: 'ua' }),
-  SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], { default: 'signal' }),
-  SESSION__REDIS__TIMEOUT_MS: settings.integer(500, 10, 5000),
-  SESSION__REDIS__WAIT_REPLICAS: settings.integer(0, 0, 5),
+  SESSION__BINDING__MODE: Type.Enum(['off', 'ua', 'ua_ip'], {
+    default: 'ua',
+    description: 'What must stay the same in a session: neither, the kind of browser, or also the network.',
+  }),
+  SESSION__BINDING__ACTION: Type.Enum(['signal', 'step_up', 'revoke'], {
+    default: 'signal',
+    description:
+      'What a changed browser or network does to a session: note it, ask for a fresh sign-in before risky acts, or end it.',
+  }),
+  SESSION__REDIS__TIMEOUT_MS: settings.integer('How long session waits for Redis, in ms.', 500, 10, 5000),
+  SESSION__REDIS__WAIT_REPLICAS: settings.integer(
+    'How many replicas of Redis must have a rotation or revocation before it is answered.',
+    0,
+    0,
+    5,
+  ),
 })
 
 /** Reads session's settings; production refuses values that would weaken cookies. */

@@ -61,9 +61,10 @@ export type Setting = TSchema & {
   pattern?: string
 }
 
-/** Describes the allowed values of a setting. */
-export const allowed = ({ description, type, minimum, maximum, enum: values, pattern }: Setting): string => {
-  if (description) return description
+/** What a setting is for, and its allowed values; the description of a text names these itself. */
+export const allowed = (setting: Setting): string => [setting.description, valuesOf(setting)].filter(Boolean).join(' ')
+
+const valuesOf = ({ description, type, minimum, maximum, enum: values, pattern }: Setting): string => {
   if (values) return `Allowed: ${values.join(', ')}.`
   if (type === 'boolean') return 'Allowed: true, false.'
   if (type === 'integer' || type === 'number') {
@@ -72,6 +73,7 @@ export const allowed = ({ description, type, minimum, maximum, enum: values, pat
       maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` ${least ? 'and' : 'of'} at most ${maximum}`
     return `Allowed: ${type === 'integer' ? 'a whole number' : 'a number'}${least}${most}.`
   }
+  if (description) return ''
   if (type === 'array') return 'Allowed: a JSON array.'
   return pattern ? `Allowed: a string that matches ${pattern}.` : 'Allowed: a string.'
 }
@@ -198,8 +200,8 @@ export const loadConfig = <P extends TProperties>(
   return values as Static<TObject<P>>
 }
 
-const port = (fallback: number) =>
-  Type.Integer({ minimum: 0, maximum: 65535, default: fallback, description: 'A port number; 0 takes a free one.' })
+const port = (fallback: number, description = 'The port to listen on; 0 takes a free one.') =>
+  Type.Integer({ minimum: 0, maximum: 65535, default: fallback, description })
 
 const server = (pattern: string, description: string) => Type.String({ pattern, production: 'tls', description })
 
@@ -211,8 +213,13 @@ export const settings = {
   redis: () => server('^rediss?://', 'A Redis URL: redis://user:password@host:port; rediss:// by TLS.'),
   nats: () => server('^(nats|tls)://', 'A NATS URL: nats://user:password@host:port; tls:// by TLS.'),
   /** The address of another service: production has no default for it. */
-  url: (fallback: string, options: SettingOptions = { production: 'required' }) =>
-    Type.String({ pattern: '^https?://', default: fallback, description: 'An http or https URL.', ...options }),
+  url: (fallback: string, options: SettingOptions & { description?: string } = { production: 'required' }) =>
+    Type.String({
+      pattern: '^https?://',
+      default: fallback,
+      description: 'The http or https URL of an app.',
+      ...options,
+    }),
   temporal: () =>
     Type.String({
       default: '127.0.0.1:7233',
@@ -232,8 +239,8 @@ export const settings = {
       secret: true,
       description: `The key that seals ${sealed}: 32 bytes in base64, or a JSON array of keys, of which the first seals.`,
     }),
-  integer: (fallback: number, minimum = 0, maximum = Number.MAX_SAFE_INTEGER) =>
-    Type.Integer({ default: fallback, minimum, maximum }),
+  integer: (description: string, fallback: number, minimum = 0, maximum = Number.MAX_SAFE_INTEGER) =>
+    Type.Integer({ default: fallback, minimum, maximum, description }),
   prefix: () =>
     Type.String({ default: '', pattern: '^[A-Za-z0-9_-]*$', description: 'A prefix that keeps test runs apart.' }),
 }

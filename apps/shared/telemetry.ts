@@ -8,10 +8,7 @@ export type { Logger }
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export const schema = Type.Object({
-  SIGNALBOX_LOG_LEVEL: Type.Enum(LEVELS, {
-    default: 'info',
-    description: `The lowest level of the lines in the log: ${LEVELS.join(', ')}.`,
-  }),
+  SIGNALBOX_LOG_LEVEL: Type.Enum(LEVELS, { default: 'info', description: 'The lowest level of the lines in the log.' }),
 })
 
 export const loadLogLevel = (env: NodeJS.ProcessEnv = process.env) => loadConfig(schema, env).SIGNALBOX_LOG_LEVEL

@@ -34,7 +34,7 @@ export const createDeps = async (
   { clock = systemClock }: { clock?: Clock } = {},
 ): Promise<TokenDeps> => {
   const telemetry = createTelemetry('token')
-  const { db, pool, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token' })
+  const { db, pool, pooler, close } = createDb(config.TOKEN__DATABASE__URL, { app: 'token' })
   measurePool(telemetry, pool)
   const registry = registryOf(config, telemetry)
   const settings = keySettingsOf(config, db, clock)
@@ -49,9 +49,10 @@ export const createDeps = async (
     every(config.TOKEN__KEYS__POLL_MS, 'the signing keys cannot be read', keyring.refresh),
     every(TEND_EVERY_MS, 'the signing keys cannot be tended', () => tendKeys(settings)),
   ]
-  const stopListening = listenForKeys(pool, () =>
-    keyring.refresh().catch((err: unknown) => telemetry.log.error({ err }, 'the signing keys cannot be read')),
-  )
+  const read = () =>
+    keyring.refresh().catch((err: unknown) => telemetry.log.error({ err }, 'the signing keys cannot be read'))
+  // Behind a pooler the notice reaches whoever has the connection at that moment: the poll alone finds a killed key.
+  const stopListening = pooler ? async () => {} : listenForKeys(pool, read)
   return {
     config,
     telemetry,

@@ -17,7 +17,7 @@ export const schema = Type.Object({
   WORKER__SERVICE__KEY_FILE: authSettings.keyFile('worker'),
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
   WORKER__TEMPORAL__ADDRESS: settings.temporal(),
-  WORKER__TEMPORAL__NAMESPACE: Type.String({ default: 'default' }),
+  WORKER__TEMPORAL__NAMESPACE: Type.String({ default: 'default', description: 'The namespace in Temporal.' }),
   WORKER__TEMPORAL__QUEUE_PREFIX: settings.prefix(),
   WORKER__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   WORKER__TEMPORAL__VERSIONING: Type.Boolean({
@@ -33,13 +33,29 @@ export const schema = Type.Object({
     pattern: '^(workflow|execution|workflow,execution)$',
     description: 'workflow, execution, or both: split them in production.',
   }),
-  WORKER__OPERATION__MAX_PARALLEL: settings.integer(50, 1, 500),
-  WORKER__ACTIVITY__SLICE_S: settings.integer(120, 5, 600),
-  WORKER__ACTIVITY__CONCURRENCY: settings.integer(50, 1, 1000),
-  WORKER__WORKFLOW__CACHED: settings.integer(300, 0, 5000),
-  WORKER__WORKFLOW__CONCURRENCY: settings.integer(30, 2, 500),
-  WORKER__EXECUTORS__POLICY_FILE: Type.String({ default: POLICY }),
-  WORKER__EXECUTORS__SECRETS_DIR: Type.String({ default: '.signalbox/secrets' }),
+  WORKER__OPERATION__MAX_PARALLEL: settings.integer(
+    'How many nodes of one operation run at once, unless its plan or a person says otherwise.',
+    50,
+    1,
+    500,
+  ),
+  WORKER__ACTIVITY__SLICE_S: settings.integer(
+    'After how many seconds an activity that still waits hands its place to another.',
+    120,
+    5,
+    600,
+  ),
+  WORKER__ACTIVITY__CONCURRENCY: settings.integer('How many activities one worker runs at once.', 50, 1, 1000),
+  WORKER__WORKFLOW__CACHED: settings.integer('How many operations a worker keeps in memory.', 300, 0, 5000),
+  WORKER__WORKFLOW__CONCURRENCY: settings.integer('How many operations a worker moves forward at once.', 30, 2, 500),
+  WORKER__EXECUTORS__POLICY_FILE: Type.String({
+    default: POLICY,
+    description: 'The YAML file that says what executors may reach and which secrets a plan may name.',
+  }),
+  WORKER__EXECUTORS__SECRETS_DIR: Type.String({
+    default: '.signalbox/secrets',
+    description: 'The folder of the secrets that plans name as secret://file/….',
+  }),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
   WORKER__OPERATIONS__URL: settings.url('http://127.0.0.1:7152'),
   WORKER__AGENTS__URL: Type.Optional(
@@ -49,8 +65,18 @@ export const schema = Type.Object({
         'Where agents other than `signalbox agent` report: the public origin with /api/v1 if they are outside the network; by default the internal listener of operations.',
     }),
   ),
-  OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(30, 1, 3600),
-  OPERATIONS__GATES__STANDING_S: settings.integer(5, 1, 60),
+  OPERATIONS__CANCEL__FORCE_GRACE_S: settings.integer(
+    'How many seconds after a forced cancel work that has not ended is closed as unknown.',
+    30,
+    1,
+    3600,
+  ),
+  OPERATIONS__GATES__STANDING_S: settings.integer(
+    'How many seconds ago the voters of an approval may have been proved when a node behind it starts.',
+    5,
+    1,
+    60,
+  ),
 })
 
 export const loadWorkerConfig = (env?: NodeJS.ProcessEnv) => {

@@ -120,6 +120,11 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
   await ends(agent)
 }, 90_000)
 
+it('counts the attempts that agents end', async () => {
+  const text = await lab.p.deps.telemetry.metrics.metrics()
+  expect(text).toMatch(/signalbox_agent_attempts_total\{.*pool="infra",result="succeeded".*\} [1-9]/)
+})
+
 it('records its attempt in the trace of the click, and hands that on to the program and to its reports', async () => {
   const collector = await startCollector()
   const agent = lab.startAgent({ ...file, traces: collector.url })

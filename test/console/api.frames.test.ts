@@ -14,6 +14,7 @@ import {
 } from '../../apps/console/queries/topology.ts'
 import { followLog, frameFrom, type LogLine, placeOf } from '../../apps/shared/contracts/client/frames.ts'
 import { answerOf, problemFrom, retryAfterMs } from '../../apps/shared/contracts/client/problem.ts'
+import { isTrace } from '../../apps/shared/process/trace.ts'
 
 describe('frames of the live stream', () => {
   it('patches the next change, ignores known ones, reads again after a gap', () => {
@@ -130,9 +131,11 @@ describe('a command that is sent again', () => {
 
   /** Sends one command as often as the server has answers, each a list of statuses: returns the outcomes and keys. */
   const sentTo = async (...answers: number[]) => {
-    const keys: unknown[] = []
+    const [keys, traced]: [unknown[], boolean[]] = [[], []]
     const server = createServer((request, answer) => {
-      keys.push(request.headers['idempotency-key'])
+      const { 'idempotency-key': key, traceparent } = request.headers
+      keys.push(key)
+      traced.push(isTrace(traceparent) && traceparent.split('-')[1] === String(key).replaceAll('-', ''))
       const status = answers.shift() ?? 503
       const code = { 409: 'in_progress', 403: 'reauth_required' }[status] ?? 'a_code'
       const category = status === 409 ? 'version_conflict' : 'a_category'
@@ -156,6 +159,7 @@ describe('a command that is sent again', () => {
     const kinds: string[] = []
     while (answers.length > 0) kinds.push((await send({ path: '/v1/schedules', body: { title: 'a title' } })).kind)
     server.close()
+    expect(new Set(traced)).toEqual(new Set([true]))
     return { kinds, keys: new Set(keys).size }
   }
   const busy = [503, 429, 503, 503]

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -11,6 +12,9 @@ import { createScreen } from '../../apps/platform/base/screen.ts'
 import { weakPostgres } from '../../apps/platform/deploy/doctor/weaknesses.ts'
 import { locate } from '../../apps/platform/servers/sources.ts'
 import { loadLinks } from '../../apps/shared/links.ts'
+import { loadTokenConfig } from '../../apps/token/config.ts'
+import { killKey } from '../../apps/token/keys.service.ts'
+import { createDeps, keySettingsOf } from '../../apps/token/wire.ts'
 import { readGraph } from '../../db/catalog/relationships/graph-load.ts'
 import { createDb, ONE_ACT } from '../../db/client.ts'
 import { withConnection } from '../../db/connection.ts'
@@ -18,6 +22,7 @@ import { lockOf } from '../../db/locks.ts'
 import { startPlatform } from '../operations/support/platform.ts'
 import { startWorker } from '../operations/support/worker.ts'
 import { testDatabase } from '../support/database.ts'
+import { testServices } from '../support/services.ts'
 import { found, unpacked } from '../support/unpacked.ts'
 import { until } from '../support/until.ts'
 
@@ -130,6 +135,34 @@ it('through the pooler each statement, transaction and lock is correct, and no s
     expect((await db.execute<{ n: number }>(sql`select n from public.sums`)).rows).toEqual([{ n: 300 }])
   } finally {
     await close()
+  }
+}, 60_000)
+
+it('token listens to no connection of it, and stops signing with a killed key at its next look', async () => {
+  const own = await testDatabase('token')
+  const services = testServices()
+  const config = loadTokenConfig({
+    TOKEN__DATABASE__URL: behind(own.url),
+    TOKEN__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
+    TOKEN__KEYS__KEK: randomBytes(32).toString('base64'),
+    AUTH__SERVICES__FILE: services.registry_file,
+  })
+  const deps = await createDeps(config)
+  const { db, close } = createDb(own.url, { app: 'test' })
+  try {
+    const kid = deps.keyring.active()?.kid ?? ''
+    expect(await killKey(keySettingsOf(config, db), kid)).toBe('killed')
+    const changed = () => ![kid, undefined].includes(deps.keyring.active()?.kid)
+    await until(changed, { what: 'the next key' })
+    const { rows } = await db.execute(
+      sql`select query from pg_stat_activity where datname = current_database() and query ilike 'listen%'`,
+    )
+    expect(rows).toEqual([])
+  } finally {
+    await deps.close()
+    await close()
+    services.remove()
+    await own.drop()
   }
 }, 60_000)
 

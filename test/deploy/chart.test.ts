@@ -286,6 +286,54 @@ describe('a value', () => {
     expect(ports({ redis: { port: 6379, sentinelPort: 26379 } })).toEqual(expect.arrayContaining([6379, 26379]))
   })
 
+  it('runs agents of pools, with the rights of a sandbox only if it asks, and reaching only what it names', () => {
+    const egress = [{ to: [{ ipBlock: { cidr: '10.1.0.0/16' } }], ports: [{ port: 443 }] }]
+    const env = { NODE_EXTRA_CA_CERTS: '/etc/signalbox/ca.pem' }
+    const plain = { replicas: 1, image: 'agent:1', secret: 'runner', memory: '1Gi', egress, env }
+    const agents = { infra: plain, safe: { ...plain, replicas: 3, sandbox: true, claim: 'seal', graceSeconds: 60 } }
+    expect(run('lint', { agents }, '--strict')).toContain('0 chart(s) failed')
+    const objects = render({ agents })
+    const of = (kind: string, pool: string) =>
+      objects.find((one) => one.kind === kind && one.metadata.name === `signalbox-agent-${pool}`).spec
+    const confined = {
+      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+      capabilities: { drop: ['ALL'] },
+    }
+    const [infra, safe] = ['infra', 'safe'].map((pool) => of('Deployment', pool))
+    const rights = (spec: Any) => [spec.template.spec.hostUsers, spec.template.spec.containers[0].securityContext]
+    expect(rights(infra)).toEqual([undefined, confined])
+    const unmasked = { seccompProfile: { type: 'Unconfined' }, procMount: 'Unmasked' }
+    expect(rights(safe)).toEqual([false, { ...confined, ...unmasked }])
+    expect([safe.replicas, safe.template.spec.terminationGracePeriodSeconds]).toEqual([3, 60])
+    const [{ command, env: told }] = infra.template.spec.containers
+    expect([command.slice(0, 2), told.slice(1)]).toEqual([
+      ['signalbox', 'agent'],
+      [
+        { name: 'SIGNALBOX_URL', value: 'https://signalbox.example.com' },
+        { name: 'SIGNALBOX_TOKEN', valueFrom: { secretKeyRef: { name: 'runner', key: 'token' } } },
+        { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/signalbox/ca.pem' },
+      ],
+    ])
+    const state = (spec: Any) => spec.template.spec.volumes.find(({ name }: Any) => name === 'state')
+    expect([state(infra), state(safe)]).toEqual([
+      { name: 'state', emptyDir: {} },
+      { name: 'state', persistentVolumeClaim: { claimName: 'seal' } },
+    ])
+    for (const [pool, { template }] of [
+      ['infra', infra],
+      ['safe', safe],
+    ] as const) {
+      expect(template.spec).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: { runAsUser: 65532 },
+      })
+      const policy = of('NetworkPolicy', pool)
+      expect(template.metadata.labels).toEqual(policy.podSelector.matchLabels)
+      expect([policy.ingress, policy.policyTypes]).toEqual([undefined, ['Ingress', 'Egress']])
+      expect(policy.egress.slice(1)).toEqual(egress)
+    }
+  })
+
   it('names the image by digest, by tag, or per build of the worker', () => {
     expect(container(render(SETS['scaled and watched'] ?? {}), 'signalbox-token').image).toBe(`signalbox@${DIGEST}`)
     const two = render(SETS['two builds of the worker'] ?? {})

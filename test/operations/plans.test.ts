@@ -299,6 +299,40 @@ describe('a preview', () => {
     expect((await planned(gate('netops'))).plan.warnings).toEqual([])
   })
 
+  it('warns of steps that no agent could take now, and refuses a pool without agents', async () => {
+    const job = (node_id: string, labels: object, pool = 'demo') => ({
+      ...{ node_id, executor: 'external', pool, with: { job: 'x', inputs: {}, labels } },
+    })
+    const graphOf = (...nodes: object[]) => ({ kind: 'graph', change: undefined, targets: undefined, graph: { nodes } })
+    const eu1 = { region: 'eu1' }
+    const five = graphOf(...['a', 'b', 'c', 'd'].map((id) => job(id, eu1)), job('e', {}))
+    const warned = async () =>
+      (await planned(five)).plan.warnings.map(({ code, message }: { code: string; message: string }) => [code, message])
+    const words = (who: string, steps: string, seen: string) =>
+      `No agent of the pool "demo"${who} asks for work now, so these steps would wait: ${steps}. Last seen: ${seen}.`
+    expect(await warned()).toEqual([
+      ['no_agent', words(' with region=eu1', 'a, b, c, +1', 'never')],
+      ['no_agent', words('', 'e', 'never')],
+    ])
+    const seen = (agent: string, labels: object, ago_s: number) =>
+      p.query(
+        `insert into operations.agents (agent, machine, pools, labels, draining, seen_at)
+         values ($1, 'machine:demo-runner', '{demo}', $2, false, date_trunc('second', clock_timestamp()) - make_interval(secs => $3))`,
+        [agent, JSON.stringify(labels), ago_s],
+      )
+    await seen('eu1', eu1, 3600)
+    await seen('us1', { region: 'us1' }, 0)
+    expect(await warned()).toEqual([['no_agent', expect.stringMatching(/region=eu1 asks .* Last seen: 20\d\d-.*Z\.$/)]])
+    await seen('eu1-b', { ...eu1, disk: 'ssd' }, 0)
+    expect(await warned()).toEqual([])
+    const intent = await stated(graphOf(job('a', {}, 'default')))
+    const refused = await preview(intent.intent_id)
+    expect(problem(refused)).toBe('422 validation_error/schema_violation')
+    expect(refused.body.violations).toMatchObject([
+      { code: 'inputs_invalid', message: 'there is no pool "default" with agents' },
+    ])
+  })
+
   it('can be rehearsed: the same seed gives the same bytes, kept with the plan until it starts, then in the evidence', async () => {
     const intent = await stated()
     const told = { rehearse: { seed: 3, approval_delay_s: 900, failures: [] } }

@@ -77,6 +77,7 @@ describe('the Secrets of the set-up', () => {
 })
 
 describe('values', () => {
+  const AGENT = { replicas: 1, image: 'agent:1', secret: 'agent', memory: '1Gi', egress: [{ ports: [{ port: 443 }] }] }
   const valid = new Ajv({ strict: false, allErrors: true }).compile(JSON.parse(textOf('values.schema.json')))
   const faults = (change: (values: Record<string, never>) => void) => {
     const values = parse(textOf('values.yaml'))
@@ -113,6 +114,8 @@ describe('values', () => {
     ['/edge/kind', (values) => Object.assign(values.edge, { kind: 'NodePort' })],
     ['/edge/parents', (values) => Object.assign(values.edge, { kind: 'HTTPRoute' })],
     ['/edge/trustedProxies/0', (values) => Object.assign(values.edge, { trustedProxies: ['anyone'] })],
+    ['/agents/infra/egress', (values) => Object.assign(values.agents, { infra: { ...AGENT, egress: [] } })],
+    ['/agents/infra/url', (values) => Object.assign(values.agents, { infra: { ...AGENT, url: 'http://plain' } })],
     ['/volumes/anchors', (values) => Object.assign(values.volumes, { anchors: '' })],
   ])('with a mistake at "%s" are refused', (where, change) => {
     expect(faults(change)).toContain(where)

@@ -85,7 +85,9 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
 
   it('names the found and the allowed value', async () => {
     const text = oneLine(await start('fleet', { FLEET__HTTP__PORT: '70000' }), 'fleet')
-    expect(text).toBe('fleet: FLEET__HTTP__PORT is "70000": it must be <= 65535. A port number; 0 takes a free one.')
+    expect(text).toBe(
+      'fleet: FLEET__HTTP__PORT is "70000": it must be <= 65535. The port to listen on; 0 takes a free one. Allowed: a whole number of at least 0 and at most 65535.',
+    )
   })
 
   it.each([
@@ -94,7 +96,7 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
   ])('of %s names the allowed log levels', async (app, env) => {
     const { code, text } = await start(app, env)
     expect(text).toContain(
-      'SIGNALBOX_LOG_LEVEL is "verbose": it must be equal to one of the allowed values. The lowest level of the lines in the log: trace, debug, info, warn, error, fatal, silent.',
+      'SIGNALBOX_LOG_LEVEL is "verbose": it must be equal to one of the allowed values. The lowest level of the lines in the log. Allowed: trace, debug, info, warn, error, fatal, silent.',
     )
     expect([code, text.includes('    at ')]).toEqual([78, false])
   })
@@ -182,11 +184,11 @@ describe('the settings of every app', () => {
   const token = { TOKEN__DATABASE__URL: POSTGRES, TOKEN__SECRET__KEYS: JSON.stringify([KEY]) }
   it.each<[string, () => unknown]>([
     [
-      'WORKER__ACTIVITY__SLICE_S is "soon": it must be integer. Allowed: a whole number of at least 5 and at most 600.',
+      'WORKER__ACTIVITY__SLICE_S is "soon": it must be integer. After how many seconds an activity that still waits hands its place to another. Allowed: a whole number of at least 5 and at most 600.',
       () => loadWorkerConfig({ ...worker, WORKER__ACTIVITY__SLICE_S: 'soon' }),
     ],
     [
-      'RELAY__TEMPORAL__SEARCH_ATTRIBUTES is "yes": it must be boolean. Allowed: true, false.',
+      'RELAY__TEMPORAL__SEARCH_ATTRIBUTES is "yes": it must be boolean. Whether workflows are found in Temporal by their search attributes, which its namespace must have. Allowed: true, false.',
       () =>
         loadRelayConfig({
           RELAY__DATABASE__URL: POSTGRES,
@@ -196,7 +198,7 @@ describe('the settings of every app', () => {
         }),
     ],
     [
-      'TOKEN__KEYS__RSA_BITS is "1024": it must be >= 2048. Allowed: a whole number of at least 2048 and at most 3072.',
+      'TOKEN__KEYS__RSA_BITS is "1024": it must be >= 2048. The size of new signing keys. Allowed: a whole number of at least 2048 and at most 3072.',
       () => loadTokenConfig({ ...token, TOKEN__KEYS__KEK: KEY, TOKEN__KEYS__RSA_BITS: '1024' }),
     ],
     [

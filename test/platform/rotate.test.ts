@@ -131,7 +131,7 @@ beforeAll(() => setUp())
 /** The first writes are each tried, then every seventh: all are made in the same way. */
 const [EACH, STRIDE] = [12, 7]
 
-describe.each<[Rotation]>([['next'], ['use'], ['accounts'], ['evidence'], ['push'], ['enrolment']])(
+describe.each<[Rotation]>([['next'], ['use'], ['retire'], ['accounts'], ['evidence'], ['push'], ['enrolment']])(
   '--rotate %s',
   (step) => {
     it('that was killed at a write is completed by the same command, and by a run without it', async () => {
@@ -179,6 +179,31 @@ describe('a rotation', () => {
     const keks = JSON.parse(secretsOf('token').TOKEN__KEYS__KEK ?? '') as string[]
     expect(keks).toEqual(expect.arrayContaining(JSON.parse(first ?? '') as string[]))
     expect(keks).toHaveLength(new Set(keks).size)
+    goBack('before')
+  })
+
+  it('retires the authorities and service keys of before alone, once no one uses them', async () => {
+    keep('before')
+    await expect(setUp('retire')).rejects.toThrow('run --rotate use first')
+    await setUp('use')
+    const [lists, first] = [['token', 'credential'].map(secretsOf), textOf('tls/ca.pem')]
+    fs.writeFileSync(join(out, 'tls/redis.pem'), readFileSync(join(home, 'before/tls/redis.pem')))
+    await expect(setUp('retire')).rejects.toThrow('still signs for tls/redis.pem: delete')
+    fs.rmSync(join(out, 'tls/redis.pem'))
+    await setUp()
+    await setUp('retire')
+    for (const authority of ['ca', 'temporal-ca'])
+      expect(textOf(`tls/${authority}.pem`).match(/BEGIN CERTIFICATE/g)).toHaveLength(1)
+    expect(first.startsWith(textOf('tls/ca.pem'))).toBe(true)
+    for (const app of NAMES) {
+      const own = new X509Certificate(textOf(`tls/${app}.pem`))
+      expect([app, own.verify(new X509Certificate(textOf('tls/ca.pem')).publicKey)]).toEqual([app, true])
+    }
+    const registry = jsonOf('keys/services.json') as Record<string, { keys: { kid: string }[] }>
+    for (const app of Object.keys(registry))
+      expect(registry[app]?.keys.map(({ kid }) => kid)).toEqual([jsonOf(`keys/${app}.json`).kid])
+    expect(['token', 'credential'].map(secretsOf)).toEqual(lists)
+    await expect(setUp('retire')).rejects.toThrow('No earlier authority or service key is trusted')
     goBack('before')
   })
 

@@ -2,12 +2,14 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect, type NatsConnection } from 'nats'
+import { connect, type NatsConnection, type StreamConfig } from 'nats'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createPorts } from '../../apps/platform/base/ports.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { agentInbox, agentRights, natsRights } from '../../apps/platform/servers/rights.ts'
+import { ensureStreams } from '../../apps/shared/events/events.ts'
+import { ensureExecution } from '../../apps/shared/events/execution-stream.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createNats } from '../../apps/worker/nats.ts'
 import type { Work } from '../support/agent/agent.ts'
@@ -122,4 +124,26 @@ it("lets the worker hand out work, only the pool's agent take it, and no one els
   expect(taken.map(({ operation_id }) => operation_id)).toEqual(['o', 'second'])
   await agent.close()
   await worker.close()
+}, 60_000)
+
+it('lets only the relay change a stream of events, and only the worker that of work', async () => {
+  const users = await Promise.all(['relay', 'worker', 'gateway', 'operations'].map((user) => as(user)))
+  const [relay, worker] = users.map(({ nc }) => nc)
+  if (!relay || !worker) throw new Error('no connection')
+  await ensureStreams(relay, '', ['AUTH', 'CATALOG', 'OPERATIONS', 'AUDIT'])
+  await ensureExecution(worker, '', 'lab')
+  const changes = async (nc: NatsConnection, stream: string) => {
+    const jsm = await nc.jetstreamManager()
+    const { config } = await jsm.streams.info(stream).catch(() => ({ config: { name: stream } as StreamConfig }))
+    return jsm.streams.update(stream, { ...config, description: 'changed' }).then(
+      () => true,
+      () => false,
+    )
+  }
+  const may: string[] = []
+  for (const [i, user] of ['relay', 'worker', 'gateway', 'operations'].entries())
+    for (const stream of ['AUTH', 'CATALOG', 'OPERATIONS', 'AUDIT', 'EXECUTION'])
+      if (await changes((users[i] as { nc: NatsConnection }).nc, stream)) may.push(`${user} ${stream}`)
+  const own = ['AUTH', 'CATALOG', 'OPERATIONS', 'AUDIT'].map((stream) => `relay ${stream}`)
+  expect(may).toEqual([...own, 'worker EXECUTION'])
 }, 60_000)

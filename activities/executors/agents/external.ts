@@ -8,6 +8,7 @@ import {
   type Execution,
   HANDOVERS,
   insertExecution,
+  leftFor,
   newestExecution,
 } from '../../../db/operations/agents/executions.ts'
 import { failed } from '../http/send.ts'
@@ -135,6 +136,7 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   const ref = { operation_id, node_id, attempt, fence }
   const row = { ...ref, role: context.role, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
   const { start_before, deadline_at } = await insertExecution(deps.pool, row)
+  const left = context.role === 'run' && attempt > 1 ? await leftFor(deps.pool, context) : undefined
   // The span of this attempt, in the trace of the command that released the node.
   const trace = traceNow()
   const body = {
@@ -150,6 +152,7 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     artifacts_url: `${deps.agents_url}/artifacts`,
     ...(trace !== undefined && { trace }),
     ...(Object.keys(labels).length > 0 && { labels }),
+    ...(left && { resume: left }),
     // Last, because others fill these: an agent that reads the first member of a name reads ours.
     job,
     inputs,

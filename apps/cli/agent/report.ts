@@ -7,7 +7,7 @@ import { objectIn } from '../../shared/data/pointer.ts'
 import { storableJson } from '../../shared/run/storable.ts'
 
 type Phase = ExecutionResult['phase']
-type More = Partial<Pick<ExecutionResult, 'outputs' | 'error' | 'executed' | 'artifacts' | 'lines'>>
+type More = Partial<Pick<ExecutionResult, 'outputs' | 'resume' | 'error' | 'executed' | 'artifacts' | 'lines'>>
 /** A moment, by the wall clock and by the one that nobody sets. */
 export type Moment = { wall: number; steady: number }
 export const momentNow = (): Moment => ({ wall: Date.now(), steady: performance.now() })

@@ -220,7 +220,7 @@ const BINDINGS = {
 export const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
-  const { binding, changes, changes_count, plan, base, commit, source, unforeseen = [], no_change } = preview
+  const { binding, changes, changes_count, plan, base, commit, source, targets, unforeseen = [], no_change } = preview
   const lines = changes.flatMap(({ id, action, note, fields, fields_count }) => [
     `  ${action.padEnd(8)} ${id}${note ? `   ${note}` : ''}`,
     ...fieldLines('           ', fields, fields_count),
@@ -228,6 +228,7 @@ export const previewLines = (value: unknown): string[] => {
   const left = changes_count - changes.length
   return [
     `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${BINDINGS[binding]}`,
+    ...(targets ? [`  only these and their dependencies: ${targets.join(', ')}`] : []),
     ...firstOf(lines),
     ...(left > 0 ? [`  … ${left} of ${changes_count} changes are too many to be listed`] : []),
     ...unforeseen.map((task) => `  unforeseen  ${task}`),

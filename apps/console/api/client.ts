@@ -44,6 +44,9 @@ const noAnswer = (detail: string, retryable = false): Problem =>
 async function send(request: Request, limit_ms: number): Promise<Response> {
   const csrf = csrfToken()
   if (UNSAFE.has(request.method) && csrf !== null) request.headers.set('x-csrf-token', csrf)
+  // A click begins a trace, which its repeats share: the id of its key is that of the trace.
+  const click = request.headers.get('idempotency-key')?.replaceAll('-', '')
+  if (click !== undefined) request.headers.set('traceparent', `00-${click}-${click.slice(-16)}-01`)
   const limits = [AbortSignal.timeout(limit_ms), request.signal]
   try {
     return await fetch(request, { credentials: 'include', signal: AbortSignal.any(limits) })

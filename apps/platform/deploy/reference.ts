@@ -73,18 +73,12 @@ const defaultOf = (name: string, setting: Setting): string => {
   return production ? `${text}; production must set it` : text
 }
 
-/** The text of a startup refusal, without the word that only a refusal needs. */
-const wordsOf = (setting: Setting): string => {
-  const text = allowed(setting).replace(/^Allowed: /, '')
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
-
 const table = (rows: Row[], shared: boolean): string[] => [
-  `| setting |${shared ? ' apps |' : ''} allowed | default |`,
+  `| setting |${shared ? ' apps |' : ''} meaning | default |`,
   `| --- |${shared ? ' --- |' : ''} --- | --- |`,
   ...rows.map(({ name, setting, apps }) => {
     const { secret } = setting as SettingOptions
-    const words = `${wordsOf(setting)}${secret ? ' Secret.' : ''}`
+    const words = `${allowed(setting)}${secret ? ' Secret.' : ''}`
     const cells = [`\`${name}\``, ...(shared ? [apps.join(', ')] : []), words, defaultOf(name, setting)]
     return `| ${cells.map(cell).join(' | ')} |`
   }),
@@ -116,5 +110,7 @@ export const writeSettings = (): string => {
   return FILE
 }
 
-export const staleSettings = (): string[] =>
-  readFileSync(join(ROOT, FILE), 'utf8') === reference() ? [] : [`${FILE}: run npm run settings`]
+export const staleSettings = (): string[] => [
+  ...rowsOf().flatMap(({ name, setting }) => (setting.description ? [] : [`${name} has no description`])),
+  ...(readFileSync(join(ROOT, FILE), 'utf8') === reference() ? [] : [`${FILE}: run npm run settings`]),
+]

@@ -1,13 +1,13 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createServiceKey } from '../../shared/service/keys.ts'
+import { createServiceKey, type RegistryEntry } from '../../shared/service/keys.ts'
 import { writeWhole } from '../base/record.ts'
 import { NEXT_KEYS } from '../run/keys.ts'
 import { createServerSecrets } from '../servers/up.ts'
 import { AUTHORITIES, issuerOf, makeAuthority } from './certificates.ts'
 
-export const ROTATIONS = ['next', 'use', 'accounts', 'evidence', 'push', 'enrolment'] as const
+export const ROTATIONS = ['next', 'use', 'retire', 'accounts', 'evidence', 'push', 'enrolment'] as const
 export type Rotation = (typeof ROTATIONS)[number]
 
 /** Settings whose values a rotation changes in the environment files alone. */
@@ -20,8 +20,8 @@ const begunFile = (out: string): string => join(out, 'rotation.json')
 /**
  * One step of a rotation, in the folder of the setup, which then writes the files that follow from it. `next` adds a key
  * beside each present one: service keys, `SECRET__KEYS`, key encryption keys, payload keys and the authorities. Once
- * every process has it, `use` makes it the one that signs. `accounts` makes new passwords and NKEYs for the servers; the
- * other steps remove a key that has leaked. All changes of a step are in one file before the first is made, so the next
+ * every process has it, `use` makes it the one that signs. Once every process has that too, `retire` ends the trust in
+ * the authorities and service keys of before. `accounts` makes new passwords and NKEYs for the servers; the other steps remove a key that has leaked. All changes of a step are in one file before the first is made, so the next
  * run completes a step that was interrupted. Returns why a step is out of order, and then changes no file.
  */
 export const rotate = async (out: string, step: Rotation | undefined): Promise<string | undefined> => {
@@ -48,6 +48,7 @@ const STEPS: Record<Rotation, (out: string, has_next: boolean) => string | Chang
   next: (out, has_next) => (has_next ? 'The next keys exist: restart all apps, then run --rotate use.' : addNext(out)),
   use: (out, has_next) =>
     has_next ? takeNext(out) : 'No next keys exist: run --rotate next first, and restart all apps.',
+  retire: (out, has_next) => (has_next ? 'The next keys are not in use yet: run --rotate use first.' : retireOld(out)),
   accounts: (out) => renewAccounts(out),
   // Whoever keeps files of evidence verifies them with the old public key.
   evidence: (out) => {
@@ -144,6 +145,32 @@ const takeNext = (out: string): Changes => {
   // Anchors that it has signed are verified by it.
   const audit = { [`keys/audit.${Date.now()}.json`]: read(out, 'keys/audit.json'), 'keys/audit.json': null }
   return { ...changes, ...audit, [next]: null }
+}
+
+/** Whoever shows a certificate or a token of before is refused from then on. Keys that open what is stored stay. */
+const retireOld = (out: string): string | Changes => {
+  const changes: Changes = {}
+  for (const authority of AUTHORITIES) {
+    const [file, trusted] = [`tls/${authority}.pem`, read(out, `tls/${authority}.pem`)]
+    // Whoever signs by an authority of their own retires it there.
+    if (!existsSync(join(out, `tls/${authority}.key`)) || firstPem(trusted) === trusted) continue
+    const isOld = (name: string) => !issuerOf(new X509Certificate(read(out, `tls/${name}.pem`)), firstPem(trusted))
+    const old = pairsOf(out, authority).filter(isOld)
+    if (old.length > 0)
+      return `The authority of before still signs for tls/${old.join('.pem, tls/')}.pem: delete these.`
+    changes[file] = firstPem(trusted)
+  }
+  const registry = JSON.parse(read(out, 'keys/services.json')) as Record<string, RegistryEntry>
+  let has_old = false
+  for (const [app, entry] of Object.entries(registry)) {
+    if (!existsSync(join(out, `keys/${app}.json`))) continue
+    const { kid } = JSON.parse(read(out, `keys/${app}.json`)) as { kid: string }
+    const own = entry.keys.filter((key) => key.kid === kid)
+    has_old ||= own.length < entry.keys.length
+    entry.keys = own
+  }
+  if (has_old) changes['keys/services.json'] = `${JSON.stringify(registry, null, 2)}\n`
+  return Object.keys(changes).length > 0 ? changes : 'No earlier authority or service key is trusted.'
 }
 
 const renewAccounts = (out: string): Changes => {

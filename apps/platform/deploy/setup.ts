@@ -26,7 +26,8 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
   --namespace NAME    Temporal's namespace (signalbox)
   --temporal-api-key FILE  the key that Temporal asks for, as Temporal Cloud does: it is copied to keys/temporal.key
   --ca CERT,KEY       PEM files of your authority; without it, one is made
-  --rotate STEP       next: adds a key beside each present one; use: makes the new ones sign; accounts: new passwords;
+  --rotate STEP       next: adds a key beside each present one; use: makes the new ones sign; retire: ends the trust in
+                      the authorities and service keys of before; accounts: new passwords;
                       evidence, push, enrolment: replaces this key, which has leaked. An interrupted step is run again
 
 A later run needs only --out: setup.json in that folder has the other options.`

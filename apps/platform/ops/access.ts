@@ -18,10 +18,15 @@ export class OpsError extends Error {}
  * Uses the settings of that folder; the environment takes precedence. Those that apps share are the relay's: NATS and
  * Temporal are reached in its name.
  */
-export const takeProduction = (dir: string): void => {
+export const takeSettings = (dir: string): void => {
   const found = ['relay', ...APP_NAMES].flatMap((app) => Object.entries(productionEnv(dir, app) ?? {}))
   if (found.length === 0) throw new OpsError(`${dir} has no settings. Name the folder of the set-up with --env.`)
   for (const [name, value] of found) process.env[name] ??= value
+}
+
+/** The same, for verbs that call apps. */
+export const takeProduction = (dir: string): void => {
+  takeSettings(dir)
   // The internal listeners of apps require a certificate; any of ours will do.
   mtlsOfProcess()
 }

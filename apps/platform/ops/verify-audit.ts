@@ -108,7 +108,14 @@ export const auditKeysOf = (app: string): Buffer[] =>
 export const verifyAudit = async (): Promise<number> => {
   const file = anchorsOfFile()
   const stream = await anchorsOfStream().catch((error: Error) => error)
-  const places: Anchors[] = stream instanceof Error ? [file] : [file, stream]
+  const places = stream instanceof Error ? [file] : [file, stream]
+  const code = await reportAudit(places, process.env.NODE_ENV === 'production')
+  if (stream instanceof Error) console.log(`the stream AUDIT could not be read: ${stream.message}`)
+  return stream instanceof Error ? code || 1 : code
+}
+
+/** Checks all audit logs against these anchors, and prints it. Returns 3 for a fault, else 0. */
+export const reportAudit = async (places: readonly Anchors[], file_required: boolean): Promise<0 | 3> => {
   const anchors = distinct(places)
   const verdicts: Verdict[] = []
   for (const { app, table: log } of AUDIT_LOGS)
@@ -129,15 +136,13 @@ export const verifyAudit = async (): Promise<number> => {
   for (const torn of places.flatMap((place) => place.torn))
     console.log(`${torn}: it was cut off as it was written, and names no rows`)
   for (const place of places) console.log(summaryOf(place))
-  if (stream instanceof Error) console.log(`the stream AUDIT could not be read: ${stream.message}`)
   for (const { at, restored } of anchors)
     if (restored)
       console.log(
         `restore accepted at ${at} (epoch ${restored.epoch}): anchored rows lost with it: ${restored.lost.length}`,
       )
-  const is_missing = file.missing && process.env.NODE_ENV === 'production'
-  if (is_missing || places.some(({ forged }) => forged) || verdicts.some(({ fault }) => fault)) return 3
-  return stream instanceof Error ? 1 : 0
+  const is_missing = file_required && places.some(({ missing }) => missing)
+  return is_missing || places.some(({ forged }) => forged) || verdicts.some(({ fault }) => fault) ? 3 : 0
 }
 
 const summaryOf = ({ place, anchors, forged, missing }: Anchors): string => {

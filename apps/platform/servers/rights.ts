@@ -1,3 +1,5 @@
+import { STREAMS } from '../../shared/events/events.ts'
+
 /** What each app may access in the shared stores: its own keys in Redis, its own subjects on NATS. */
 
 const COMMANDS =
@@ -43,7 +45,10 @@ const TAKER = [
   ...['CREATE', 'DURABLE.CREATE', 'DELETE', 'PAUSE'].map((verb) => `$JS.API.CONSUMER.${verb}.EXECUTION.>`),
 ]
 
-/** The rights of an app: only the relay publishes outboxes, and only the worker hands out work to agents. */
+/**
+ * The rights of an app: only the relay publishes outboxes and changes their streams, by which it could remove messages;
+ * only the worker hands out work to agents, and changes that stream.
+ */
 export const natsRights = (app: string): NatsRights => {
   const outboxes = [
     'auth.>',
@@ -52,6 +57,7 @@ export const natsRights = (app: string): NatsRights => {
     'audit.>',
     '$JS.API.STREAM.DELETE.>',
     '$JS.API.STREAM.PURGE.>',
+    ...Object.keys(STREAMS).map((name) => `$JS.API.STREAM.UPDATE.${name}`),
   ]
   const refused = app === 'worker' ? [] : app === 'operations' ? TAKER : EXECUTION.publish
   const publish = [...(app === 'relay' ? [] : outboxes), ...refused, 'agents.>']

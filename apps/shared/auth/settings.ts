@@ -11,18 +11,47 @@ export const authSettings = {
       production: 'required',
       description: 'The issuer of user tokens: the public origin.',
     }),
-    AUTH__TOKENS__AUDIENCE: Type.String({ default: 'signalbox-api', minLength: 1 }),
-    AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(5, 0, 30),
+    AUTH__TOKENS__AUDIENCE: Type.String({
+      default: 'signalbox-api',
+      minLength: 1,
+      description: 'The audience of access tokens.',
+    }),
+    AUTH__TOKENS__CLOCK_SKEW_S: settings.integer(
+      "By how many seconds the clocks of hosts may differ when a token's times are checked.",
+      5,
+      0,
+      30,
+    ),
   },
   renewal: {
-    AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({ default: 'signalbox-token', minLength: 1 }),
-    TOKEN__TOKENS__COOKIE_NAME: Type.String({ default: 'refresh_token', pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+    AUTH__TOKENS__REFRESH_AUDIENCE: Type.String({
+      default: 'signalbox-token',
+      minLength: 1,
+      description: 'The audience of refresh tokens.',
+    }),
+    TOKEN__TOKENS__COOKIE_NAME: Type.String({
+      default: 'refresh_token',
+      pattern: '^[A-Za-z0-9_-]{1,64}$',
+      description: 'The name of the cookie of the refresh token.',
+    }),
   },
   jwks: {
-    AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks'),
-    AUTH__JWKS__CACHE_S: settings.integer(300, 1, 3600),
-    AUTH__JWKS__COOLDOWN_S: settings.integer(30, 0, 3600),
-    AUTH__JWKS__MAX_STALE_S: settings.integer(86_400, 1),
+    AUTH__JWKS__URL: settings.url('http://127.0.0.1:7131/jwks', {
+      production: 'required',
+      description: 'The http or https URL of the public keys of token.',
+    }),
+    AUTH__JWKS__CACHE_S: settings.integer('For how long the public keys of token are fresh, in seconds.', 300, 1, 3600),
+    AUTH__JWKS__COOLDOWN_S: settings.integer(
+      'The least seconds between two reads of those keys for tokens with an unknown key.',
+      30,
+      0,
+      3600,
+    ),
+    AUTH__JWKS__MAX_STALE_S: settings.integer(
+      'How long after their last read those keys are still trusted, in seconds.',
+      86_400,
+      1,
+    ),
   },
   services: {
     AUTH__SERVICES__FILE: Type.String({
@@ -64,7 +93,11 @@ export const authSettings = {
       production: 'required',
       description: 'The Ed25519 key that this app signs with.',
     }),
-  publicOrigin: () => settings.url('http://localhost:8080', { production: 'https' }),
+  publicOrigin: () =>
+    settings.url('http://localhost:8080', {
+      production: 'https',
+      description: 'The http or https URL at which people open the console.',
+    }),
 }
 
 type LocalSettings = { [K in keyof typeof authSettings.local]: Type.Static<(typeof authSettings.local)[K]> }

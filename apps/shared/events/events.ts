@@ -93,17 +93,21 @@ export const connectNats = (
 export const streamName = (prefix: string, stream: StreamName): string => `${prefix}${stream}`
 export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
 
-/** Creates missing streams. Existing ones keep their settings, but get more replicas if configured. */
+/**
+ * Creates missing streams. Existing ones keep their settings, but the relay, which alone may change them, gives them
+ * more replicas if configured.
+ */
 export const ensureStreams = async (
   nc: NatsConnection,
   prefix: string,
   names: readonly StreamName[],
+  { raise = true } = {},
 ): Promise<JetStreamManager> => {
   const num_replicas = linksOfProcess().nats_replicas
   const jsm = await nc.jetstreamManager()
   for (const name of names) {
     try {
-      await raiseReplicas(jsm, streamName(prefix, name), num_replicas)
+      await raiseReplicas(jsm, streamName(prefix, name), raise ? num_replicas : 0)
     } catch (error) {
       if ((error as { api_error?: { err_code?: number } }).api_error?.err_code !== 10_059) throw error
       await jsm.streams.add({
@@ -180,7 +184,7 @@ export const consume = (options: ConsumeOptions): { stop: () => Promise<void> } 
   let messages: ConsumerMessages | undefined
 
   const ensure = async () => {
-    const jsm = await ensureStreams(nc, prefix, [options.stream])
+    const jsm = await ensureStreams(nc, prefix, [options.stream], { raise: false })
     await jsm.consumers.add(stream, {
       durable_name: durable,
       ack_policy: AckPolicy.Explicit,

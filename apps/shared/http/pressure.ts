@@ -27,10 +27,28 @@ const LOOK_MS = 100
 const SAMPLES = 5
 
 export const schema = Type.Object({
-  SIGNALBOX__PRESSURE__IN_FLIGHT: settings.integer(400, 1),
-  SIGNALBOX__PRESSURE__DELAY_MS: settings.integer(250, 10),
-  SIGNALBOX__PRESSURE__UTILISATION: Type.Number({ default: 0.95, exclusiveMinimum: 0, maximum: 1 }),
-  SIGNALBOX__PRESSURE__RSS_SHARE: Type.Number({ default: 0.8, exclusiveMinimum: 0, maximum: 1 }),
+  SIGNALBOX__PRESSURE__IN_FLIGHT: settings.integer(
+    'The requests in flight at which an app begins to shed load.',
+    400,
+    1,
+  ),
+  SIGNALBOX__PRESSURE__DELAY_MS: settings.integer(
+    'The delay of the event loop at which an app begins to shed load, in ms.',
+    250,
+    10,
+  ),
+  SIGNALBOX__PRESSURE__UTILISATION: Type.Number({
+    default: 0.95,
+    exclusiveMinimum: 0,
+    maximum: 1,
+    description: 'The utilization of the event loop at which an app begins to shed load.',
+  }),
+  SIGNALBOX__PRESSURE__RSS_SHARE: Type.Number({
+    default: 0.8,
+    exclusiveMinimum: 0,
+    maximum: 1,
+    description: 'The share of the memory at which an app begins to shed load.',
+  }),
 })
 
 export type Bounds = { in_flight: number; delay_ms: number; utilisation: number; rss_share: number }

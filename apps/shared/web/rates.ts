@@ -6,11 +6,11 @@ import { AppError } from '../errors.ts'
 export type Rate = { count: number; seconds: number; burst: number }
 
 /** A setting of the form `count/seconds/burst`, such as `10/60/20`. */
-export const rateSetting = (fallback: string) =>
+export const rateSetting = (what: string, fallback: string) =>
   Type.String({
     default: fallback,
     pattern: '^[1-9][0-9]{0,6}/[1-9][0-9]{0,6}/[1-9][0-9]{0,6}$',
-    description: 'A limit as count/seconds/burst, such as 10/60/20.',
+    description: `${what}: a limit as count/seconds/burst, such as 10/60/20.`,
   })
 
 export const parseRate = (text: string): Rate => {

@@ -112,6 +112,25 @@ returning operations.iso(start_before) as start_before, operations.iso(clock_tim
   return row
 }
 
+/** What a failed attempt has left for the next one, unless the preview that the node carries out was made again since. */
+export const leftFor = async (
+  pool: pg.Pool,
+  { operation_id, node_id, attempt }: Omit<AttemptRef, 'fence'>,
+): Promise<Record<string, unknown> | undefined> => {
+  const { rows } = await pool.query<{ resume: Record<string, unknown> | null }>({
+    name: 'execution_left',
+    text: `
+select case when a.phase = 'failed' and not exists (select from operations.nodes p where p.operation_id = $1 and p.ended_at > a.started_at
+    and p.node_id = split_part(n.spec #>> '{with,inputs,preview,$from}', '/', 2)) then a.resume end as resume
+from operations.node_attempts a join operations.nodes n using (operation_id, node_id)
+where a.operation_id = $1 and a.node_id = $2 and a.role = 'run' and a.attempt < $3
+  and (a.phase = 'succeeded' or a.phase = 'failed' and a.resume is not null and not jsonb_exists(a.resume, 'handed_over'))
+order by a.attempt desc limit 1`,
+    values: [operation_id, node_id, attempt],
+  })
+  return rows[0]?.resume ?? undefined
+}
+
 /**
  * Gives up an attempt whose agent is silent, at a person's request: it ends as failed, and later messages of the agent
  * are refused. Returns false if the agent was heard from, or the attempt ended, meanwhile.

@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process'
 import { chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { Agent, request } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../../apps/platform/base/screen.ts'
-import { type Account, dataFolder, unprivileged } from '../../../apps/platform/servers/postgres.ts'
+import { type Account, dataFolder, postgresTls, unprivileged } from '../../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../../apps/platform/servers/temporal.ts'
 import { withConnection } from '../../../db/connection.ts'
 import { blocksOf, GUIDES, guideText } from '../../support/guides.ts'
@@ -83,16 +84,22 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
   })
 
   describe('rotate.md', () => {
-    const [renew = '', next = '', use = '', accounts = '', roles = '', leaked = ''] = blocksOf(
+    const [renew = '', next = '', use = '', retire = '', accounts = '', roles = '', leaked = ''] = blocksOf(
       'rotate.md',
       'servers',
       'all',
     )
     const authority = () => readFileSync(join(out, 'tls/ca.key'), 'utf8')
+    const pairOf = (name: string) => ({
+      cert: readFileSync(join(out, `tls/${name}.pem`)),
+      key: readFileSync(join(out, `tls/${name}.key`)),
+    })
+    let old: ReturnType<typeof pairOf>
 
     it('changes every key and the authority in two steps, and apps of both steps understand each other', async () => {
       const before = authority()
       await typed(renew)
+      old = pairOf('gateway')
       await typed(next)
       await restart()
       await serves()
@@ -105,6 +112,37 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await serves()
       await expect(typed(use)).rejects.toThrow('run --rotate next first')
     }, 240_000)
+
+    it('ends the trust in the authority of before: its certificates alone are refused', async () => {
+      const files = { cert_file: join(out, 'tls/postgres.pem'), key_file: join(out, 'tls/postgres.key') }
+      postgresTls(dataFolder(home), files)
+      up().frontend.renew()
+      for (const server of up().servers.managed.filter(({ name }) => name !== 'temporal')) {
+        await server.stop()
+        await server.start()
+      }
+      await serves()
+      const shown = new Agent({ connect: { ...old, ca: readFileSync(join(out, 'tls/ca.pem')) } })
+      const admits = async (app: string) => {
+        const url = `https://127.0.0.1:${up().portOf(app, 'internal')}/metrics`
+        const { statusCode, body } = await request(url, { dispatcher: shown, reset: true })
+        await body.dump()
+        return statusCode === 200
+      }
+      const admitting = async () => (await Promise.all(NAMES.map(admits))).filter(Boolean).length
+      expect(await admitting()).toBe(NAMES.length)
+      await typed(retire)
+      // Not so often that the limit of sign-ins refuses them.
+      const refused = new Set<string>()
+      const turn = async () => {
+        for (const [path, status] of await readings()) if (status !== 200) refused.add(`${path} ${status}`)
+        return (await admitting()) === 0
+      }
+      await until(turn, { what: 'every app to refuse the old certificate', timeout_ms: 150_000, every_ms: 8000 })
+      expect([...refused]).toEqual([])
+      await restart()
+      await serves()
+    }, 400_000)
 
     it('leaves no weakness, and an audit log that old and new keys verify', async () => {
       const [verify = ''] = blocksOf('roll-back.md', 'servers')
@@ -152,7 +190,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       if (account) for (const file of ['', 'wal', 'ca.pem']) chownSync(join(backup, file), account.uid, account.gid)
       const url = up().owner.OWNER_URL.replace(join(out, 'tls/ca.pem'), join(backup, 'ca.pem'))
       const env = { BACKUP: backup, PGDATA: dataFolder(home), OWNER_URL: url, HOME: backup }
-      const [archive = '', keep = ''] = blocksOf('backup.md', 'servers')
+      const [archive = '', keep = '', drill = ''] = blocksOf('backup.md', 'servers')
       const [base = ''] = blocksOf('backup.md', 'postgres')
       await typed(archive, env)
       await stopped(async () => {})
@@ -166,6 +204,14 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await typed(keep, env)
       for (const name of readdirSync(backup).filter((file) => file.startsWith('config-')))
         expect([name, statSync(join(backup, name)).mode & 0o077]).toEqual([name, 0])
+      expect(await typed(drill, env)).toMatch(/PEOPLE.+identity.user_events +\d.+ as written.+The backup holds/s)
+      // The scratch server has begun another timeline, of which no file may reach the archive.
+      expect(readdirSync(join(backup, 'wal')).filter((name) => name.startsWith('00000002'))).toEqual([])
+      const others = { TOKEN__KEYS__KEK: Buffer.alloc(32, 7).toString('base64'), RELAY__AUDIT__ANCHOR_FILE: '/nowhere' }
+      const faults = /FAIL .* does not open the signing keys.+FAIL .*audit logs.+does not hold/s
+      await expect(typed(drill, { ...env, ...others })).rejects.toThrow(faults)
+      const early = typed(`${drill.trim()} --to 2026-01-01T00:00:00Z`, env)
+      await expect(early).rejects.toThrow('no folder base-… with a backup_manifest from before that time')
       await asOwner("create table public.told as select 'before' as what")
       const { rows } = await asOwner('select clock_timestamp()::text as now')
       await asOwner("insert into public.told values ('after')")

@@ -86,8 +86,11 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
   let open = false
   const served = new Set<string>()
   const connections = new Map<string, unknown>()
-  const pair = { cert: readFileSync(join(out, 'tls/temporal.pem')), key: readFileSync(join(out, 'tls/temporal.key')) }
-  const server = createSecureServer(pair)
+  const pair = () => ({
+    cert: readFileSync(join(out, 'tls/temporal.pem')),
+    key: readFileSync(join(out, 'tls/temporal.key')),
+  })
+  const server = createSecureServer(pair())
   // The engine ends a connection after some minutes.
   const connected = () => connectHttp2(`http://${target}`).on('error', () => {})
   let engine = connected()
@@ -134,6 +137,8 @@ const startFrontend = async (port: number, target: string, out: string, first_ke
     open: (is_open: boolean) => {
       open = is_open
     },
+    /** Shows the certificate that the setup has written since. */
+    renew: () => server.setSecureContext(pair()),
     close: () => {
       server.close()
       engine.destroy()

@@ -149,6 +149,7 @@ export const gate: typeof en.gate = {
     none: 'Die Vorschau zeigt keine Änderungen',
     changes: (n: number) => count(n, 'Die Vorschau zeigt 1 Änderung', 'Die Vorschau zeigt {n} Änderungen'),
     exact: 'Genau diese Plandatei wird ausgeführt, Byte für Byte.',
+    only: (targets: string[]) => `Nur dies und was es voraussetzt: ${list.format(targets)}.`,
     commit: 'Genau dieser Commit wird gepusht.',
     commit_id: 'Commit:',
     checked: 'Wird vor der Änderung erneut gelesen; bei Abweichung verweigert.',

@@ -112,6 +112,7 @@ export const gate = {
     none: 'The preview shows no changes',
     changes: (n: number) => count(n, 'The preview shows 1 change', 'The preview shows {n} changes'),
     exact: 'This plan file runs, byte for byte.',
+    only: (targets: string[]) => `Only these and their dependencies: ${list.format(targets)}.`,
     commit: 'Exactly this commit is pushed.',
     commit_id: 'The commit is',
     checked: 'Read again before the change; refused if it differs.',

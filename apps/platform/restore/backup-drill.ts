@@ -1,0 +1,253 @@
+import { spawnSync } from 'node:child_process'
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { withConnection } from '../../../db/connection.ts'
+import { listKeys } from '../../../db/token/queries.ts'
+import { keksOf } from '../../shared/codec/kek.ts'
+import { openPrivateKey } from '../../token/seal.ts'
+import { createProcess } from '../base/process.ts'
+import { silentScreen } from '../base/screen.ts'
+import { OpsError, printTable, settingOf, takeSettings, withDb } from '../ops/access.ts'
+import { anchorsOfFile } from '../ops/audit-anchors.ts'
+import { rebuildOperations } from '../ops/rebuild-operations.ts'
+import { reportAudit } from '../ops/verify-audit.ts'
+import { APP_NAMES } from '../run/apps.ts'
+import { locatePostgres, postgresCommand, unprivileged } from '../servers/postgres.ts'
+
+/** The log of a large server is replayed for hours. */
+const REPLAY_MS = 24 * 3_600_000
+/** The clocks of the relay, which dates anchors, and of Postgres differ a little. */
+const CLOCKS_MS = 5000
+
+type Options = { backup: string; within: string; to?: string | undefined; into?: string | undefined }
+
+/**
+ * `restore-drill --backup DIR`: restores the newest base backup, and the log in DIR/wal, into a scratch server that no
+ * network reaches. It uses the newest copy of the configuration in DIR. Verifies that its keys open the database, the
+ * read models, and the audit logs up to the last anchor of that time. Exits 3 if something does not hold. Also if the last
+ * change in it is more than `within` minutes older than wanted: then the log was not archived.
+ */
+export const drillBackup = async ({ backup, within, to, into }: Options): Promise<number> => {
+  const began = Date.now()
+  const until = to === undefined ? began : Date.parse(to)
+  if (!(until <= began)) throw new OpsError(`--to must be a time that has been, such as 2026-03-01T14:02:00Z.`)
+  if (!(Number(within) > 0)) throw new OpsError(`--within must be a number of minutes, not ${within}.`)
+  const from = resolve(backup)
+  const base = newestBase(from, until)
+  const copy = newestConfig(from)
+  const program = await programFor(base.path)
+  const scratch = into === undefined ? mkdtempSync(join(tmpdir(), 'signalbox-drill-')) : emptyFolder(resolve(into))
+  const server = scratchServer(scratch, program, { base: base.path, wal: join(from, 'wal'), to })
+  const end = async () => {
+    await server.stop()
+    // It holds every key.
+    rmSync(join(scratch, 'config'), { recursive: true, force: true })
+    if (into === undefined) rmSync(scratch, { recursive: true, force: true })
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => end().finally(() => process.exit(130)))
+  try {
+    takeConfig(copy, scratch)
+    await server.start()
+    const reached = (await server.reached()) ?? base.begun
+    const ago_min = (until - reached) / 60_000
+    console.log(`${basename(base.path)} and ${basename(copy)}, with the log up to ${new Date(reached).toISOString()}:`)
+    const faults = [
+      ago_min > Number(within) &&
+        `Its last change is ${Math.round(ago_min)} min older than wanted: is the log archived?`,
+      await keysFault(),
+      await contentsFault(),
+      (await auditHolds(reached)) ? false : 'The audit logs do not hold.',
+      (await rebuildOperations(false)) !== 0 && 'The read models do not match their events.',
+    ].filter((fault) => typeof fault === 'string')
+    for (const fault of faults) console.log(`FAIL  ${fault}`)
+    const [took_s, lost_s] = [Date.now() - began, until - reached].map((ms) => Math.round(ms / 1000))
+    console.log(`Restored and verified in ${took_s} s; the last change in it is ${lost_s} s older than wanted.`)
+    console.log(faults.length === 0 ? 'The backup holds.' : 'The backup does not hold.')
+    return faults.length === 0 ? 0 : 3
+  } finally {
+    await end()
+  }
+}
+
+/** Base backups of `pg_basebackup`, with the time at which each began. */
+const newestBase = (backup: string, until: number): { path: string; begun: number } => {
+  const names = existsSync(backup) ? readdirSync(backup).filter((name) => name.startsWith('base-')) : []
+  const bases = names.flatMap((name) => {
+    const manifest = join(backup, name, 'backup_manifest')
+    if (!existsSync(manifest)) return []
+    const label = /"Path": "backup_label".*?"Last-Modified": "([^"]+)"/.exec(readFileSync(manifest, 'utf8'))
+    return [{ path: join(backup, name), begun: Date.parse(label?.[1] ?? '') }]
+  })
+  const [newest] = bases.filter(({ begun }) => begun < until).sort((a, b) => b.begun - a.begun)
+  if (!newest) throw new OpsError(`${backup} has no folder base-… with a backup_manifest from before that time.`)
+  if (readdirSync(join(newest.path, 'pg_tblspc')).length > 0 || lstatSync(join(newest.path, 'pg_wal')).isSymbolicLink())
+    throw new OpsError(`${newest.path} has tablespaces or a log outside it: a drill would write there.`)
+  return newest
+}
+
+const newestConfig = (backup: string): string => {
+  const newest = readdirSync(backup)
+    .filter((name) => /^config-.+\.tgz$/.test(name))
+    .sort()
+    .at(-1)
+  if (!newest) throw new OpsError(`${backup} has no config-….tgz, without whose keys no backup can be read.`)
+  return join(backup, newest)
+}
+
+/** Programs of another major version cannot read the data. */
+const programFor = async (base: string): Promise<string> => {
+  const major = readFileSync(join(base, 'PG_VERSION'), 'utf8').trim()
+  const own = (process.env.PATH ?? '').split(':').map((bin) => join(bin, '..'))
+  const places = [...own, `/usr/lib/postgresql/${major}`, `/usr/pgsql-${major}`]
+  const embedded = await locatePostgres(silentScreen).catch(() => undefined)
+  const found = [...places, embedded].find((place) => {
+    if (!place) return false
+    const { stdout } = spawnSync(join(place, 'bin/postgres'), ['--version'], { encoding: 'utf8' })
+    return stdout?.includes(` ${major}.`)
+  })
+  if (!found) throw new OpsError(`${base} is of Postgres ${major}: put its programs in the PATH.`)
+  return found
+}
+
+const emptyFolder = (dir: string): string => {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  if (readdirSync(dir).length > 0) throw new OpsError(`${dir} is not empty: a drill needs an empty folder.`)
+  return dir
+}
+
+/** A server with a copy of the data, none of its settings, and a socket in a closed folder as its only door. */
+const scratchServer = (
+  scratch: string,
+  program: string,
+  from: { base: string; wal: string; to?: string | undefined },
+) => {
+  const data = join(scratch, 'data')
+  // The path of a socket has at most 107 bytes.
+  const door = mkdtempSync(join(tmpdir(), 'drill-'))
+  const settings = {
+    config_file: join(door, 'postgresql.conf'),
+    hba_file: join(door, 'pg_hba.conf'),
+    listen_addresses: '',
+    unix_socket_directories: door,
+    shared_preload_libraries: '',
+    // What it writes must not reach the archive.
+    archive_mode: 'off',
+    hot_standby: 'off',
+    default_transaction_read_only: 'on',
+    restore_command: `cp "${from.wal}/%f" "%p"`,
+    recovery_target_action: 'promote',
+    ...(from.to !== undefined && { recovery_target_time: new Date(from.to).toISOString() }),
+  }
+  const urlOf = (given: string) => {
+    const { username, pathname } = new URL(given)
+    return `postgres://${username}@${encodeURIComponent(door)}${pathname}`
+  }
+  const ask = async (): Promise<Date | null> =>
+    withConnection({ connectionString: urlOf(settingOf('relay', 'DATABASE__URL')) }, async (client) => {
+      const { rows } = await client.query('select pg_last_xact_replay_timestamp() as at, pg_is_in_recovery() as still')
+      if (rows[0].still) throw new Error('it still replays the log')
+      return rows[0].at
+    })
+  const command = () => postgresCommand(program, data, 5432, settings)
+  const server = createProcess({ name: 'postgres', command, probe: ask, stop_signal: 'SIGINT' }, scratch)
+  return {
+    start: async (): Promise<void> => {
+      copyData(from.base, data)
+      writeFileSync(settings.config_file, '')
+      writeFileSync(settings.hba_file, 'local all all trust\n')
+      const account = unprivileged()
+      if (account)
+        for (const path of [scratch, door, settings.config_file, settings.hba_file])
+          chownSync(path, account.uid, account.gid)
+      await server.start(REPLAY_MS)
+      for (const app of APP_NAMES) {
+        const name = `${app.toUpperCase()}__DATABASE__URL`
+        if (process.env[name]) process.env[name] = urlOf(process.env[name])
+      }
+    },
+    /** The time of the last change; undefined if the log has none after the base backup. */
+    reached: async (): Promise<number | undefined> => (await ask())?.getTime(),
+    stop: async (): Promise<void> => {
+      await server.stop()
+      rmSync(door, { recursive: true, force: true })
+    },
+  }
+}
+
+const run = (command: string, ...args: string[]): void => {
+  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
+  if (status !== 0) throw new OpsError(`${command} ${args.join(' ')}: ${error?.message ?? stderr}`)
+}
+
+const copyData = (base: string, data: string): void => {
+  run('cp', '-a', base, data)
+  for (const name of ['postmaster.pid', 'postmaster.opts', 'standby.signal', 'postgresql.auto.conf'])
+    rmSync(join(data, name), { force: true })
+  writeFileSync(join(data, 'recovery.signal'), '')
+  writeFileSync(join(data, 'postgresql.auto.conf'), '')
+  const account = unprivileged()
+  if (account) run('chown', '-R', `${account.uid}:${account.gid}`, data)
+  run('chmod', '0700', data)
+}
+
+/** Uses the copy, not the folder that is in use: a key that only the latter has would be lost with it. */
+const takeConfig = (archive: string, scratch: string): void => {
+  const config = join(scratch, 'config')
+  mkdirSync(config, { mode: 0o700 })
+  run('tar', '-xzf', archive, '-C', config)
+  takeSettings(config)
+  process.env.RELAY__AUDIT__KEY_FILE = join(config, 'keys', basename(settingOf('relay', 'AUDIT__KEY_FILE')))
+}
+
+const keysFault = (): Promise<string | undefined> =>
+  withDb('token', async (db) => {
+    const keks = keksOf(settingOf('token', 'KEYS__KEK'), 'TOKEN__KEYS__KEK')
+    try {
+      for (const { private_key, ...row } of await listKeys(db))
+        if (private_key) openPrivateKey(keks, { ...row, private_key })
+    } catch (error) {
+      return `The copy of the configuration does not open the signing keys: ${(error as Error).message}.`
+    }
+  })
+
+const COUNTED = [
+  ['identity', 'identity.users'],
+  ['catalog', 'catalog.resource'],
+  ['operations', 'operations.operations'],
+] as const
+const contentsFault = async (): Promise<string | undefined> => {
+  const counts = await Promise.all(
+    COUNTED.map(([app, table]) =>
+      withDb(
+        app,
+        async (db) => {
+          const { rows } = await db.execute<{ n: string }>(sql`select count(*) as n from ${sql.raw(table)}`)
+          return rows[0]?.n ?? '0'
+        },
+        REPLAY_MS,
+      ),
+    ),
+  )
+  printTable(['PEOPLE', 'RESOURCES', 'OPERATIONS'], [counts])
+  return counts[0] === '0' ? 'There is no person in it.' : undefined
+}
+
+const auditHolds = async (reached: number): Promise<boolean> => {
+  const all = anchorsOfFile()
+  const isThen = (i: number) => Date.parse(all.anchors[i]?.at ?? '') <= reached - CLOCKS_MS
+  const anchors = all.anchors.filter((_anchor, i) => isThen(i))
+  return (await reportAudit([{ ...all, anchors, lines: all.lines.filter((_line, i) => isThen(i)) }], true)) === 0
+}
