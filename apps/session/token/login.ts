@@ -72,9 +72,6 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   return done
 }
 
-/** How the audit row of a sign-in describes the device: people are notified of new ones. */
-export const deviceWord = (known: string | undefined): 'known' | 'new' => (known === undefined ? 'new' : 'known')
-
 /** Opens the session of a person who has proved everything required; `undefined` if the account changed meanwhile. */
 export const finishLogin = async (
   deps: SessionDeps,
@@ -86,18 +83,36 @@ export const finishLogin = async (
   await deps.store.loginSucceeded(charge)
   const opened = await openSession(deps, { ...user, amr }, request.client, request.request_id)
   if (!opened) return undefined
-  deps.counts.logins.inc()
   const glass = deps.config.break_glass && amr.includes('pwd') && { break_glass: user.username }
+  const who = { user_id: user.user_id, folded_name, device: charge.device }
+  return noteLogin(deps, opened, who, request, { ...details, ...glass })
+}
+
+/** A sign-in without a name, whose device is known by the token that came with it. */
+export const byDevice = (deps: SessionDeps, user_id: string, username: string, device_token: string | undefined) => {
+  const folded_name = foldUsername(username)
+  return { user_id, folded_name, device: deps.devices.knownFor(device_token, folded_name) }
+}
+
+/** Counts and audits a finished sign-in. `device`: the id of the known one; people are notified of new ones. */
+export const noteLogin = async (
+  deps: SessionDeps,
+  opened: TokenPair & { session_id: string },
+  { user_id, folded_name, device }: ReturnType<typeof byDevice>,
+  request: Pick<LoginRequest, 'client' | 'request_id'>,
+  details: Record<string, unknown>,
+): Promise<Login> => {
+  deps.counts.logins.inc()
   await deps.audit({
     action: 'login',
     outcome: 'done',
-    actor: `user:${user.user_id}`,
-    user_id: user.user_id,
+    actor: `user:${user_id}`,
+    user_id,
     session_id: opened.session_id,
     ...whereOf(request),
-    details: { ...details, ...glass, device: deviceWord(charge.device) },
+    details: { ...details, device: device === undefined ? 'new' : 'known' },
   })
-  return { ...opened, user_id: user.user_id, folded_name, known_device: charge.device !== undefined }
+  return { ...opened, user_id, folded_name, known_device: device !== undefined }
 }
 
 /**
