@@ -29,6 +29,9 @@ let ada: Record<string, string>
 let owner_id: string
 let ada_id: string
 let issuer: string
+/** An issuer that takes connections and never answers. */
+let silent: string
+const mute = http.createServer(() => {})
 let ci: { server: http.Server; key: KeyObject }
 const own = generateKeyPairSync('ed25519')
 
@@ -50,8 +53,10 @@ const startCi = async () => {
 
 beforeAll(async () => {
   ci = await startCi()
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
+  silent = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`
   auth = await startAuth({
-    AUTH__MACHINES__ISSUERS: JSON.stringify([issuer]),
+    AUTH__MACHINES__ISSUERS: JSON.stringify([issuer, silent]),
     SESSION__LIMITS__MACHINE_FAILURES: '100000/1/100000',
   })
   await auth.addRelay()
@@ -63,6 +68,8 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   ci?.server.close()
+  mute.close()
+  mute.closeAllConnections()
   await auth?.stop()
 })
 
@@ -643,6 +650,19 @@ describe('an assertion and a CI token', () => {
       const exchanged = { grant_type: EXCHANGE, client_id: name, subject_token_type: JWT, subject_token }
       await expectRefused(form(exchanged), 'invalid_grant', 'malformed')
     }
+  })
+
+  it('of an issuer that is away is 503, and stops nobody else: session still asks identity', async () => {
+    const { id, name } = await machine('auditor')
+    const trust = { issuer: silent, audience: AUDIENCE, claims: { sub: 'away' } }
+    expect((await credential(id, { kind: 'trust', trust })).status).toBe(201)
+    const token = () => sign({ iss: silent, aud: AUDIENCE, sub: 'away' }, { kid: 'ci', alg: 'RS256', key: ci.key })
+    const present = async () =>
+      form({ grant_type: EXCHANGE, client_id: name, subject_token_type: JWT, subject_token: await token() })
+    const answers = await Promise.all(Array.from({ length: 30 }, present))
+    expect([...new Set(answers.map(({ status, body }) => `${status} ${body.code}`))]).toEqual(['503 dependency_down'])
+    const { status } = await post('/v1/token', { username: 'ada', password: PASSWORD }, {})
+    expect(status).toBe(200)
   })
 
   it('each become one token, however often they are sent at the same moment', async () => {

@@ -112,11 +112,11 @@ describe('before rights are taken away, what open gates would lose', () => {
     expect(await losing(`user_id=${eva.id}`, operation_id)).toMatchObject({ ...row, votes_lost: 1 })
     lose('eva', DISABLED)
     expect(await free()).toBe(row.voters_left)
-    // Who is gone already has nothing left to lose.
+    // Who is gone already has no vote left to lose.
     expect(await losing(`user_id=${eva.id}`, operation_id)).toBe(undefined)
   })
 
-  it('is not said of nothing, nor without identity', async () => {
+  it('is not said of an empty list, nor without identity', async () => {
     expect(must(await p.as('vic').get('/v1/gates/losing'), 200).body).toEqual({ items: [] })
     expect(problem(await p.as('vic').get('/v1/gates/losing?grant_id=a&group=netops'))).toBe(
       '400 validation_error/schema_violation',
@@ -481,7 +481,7 @@ describe('a right that a provider gave', () => {
   })
   const refusing = () => waiting(alone({ new_members: 'refuse', four_eyes: false }))
 
-  it('decides nothing where new members are refused, and elsewhere counts', async () => {
+  it('does not decide where new members are refused, and elsewhere counts', async () => {
     lose('eva', { given: provider(1) })
     p.deps.trust.principals.drop('all')
     expect(must(await (await waiting()).approve('eva'), 200, 202).body.status).toBe('approved')

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { passkeys, user_events } from '../../db/identity/tables.ts'
 import { type Authenticator, type Bend, createAuthenticator } from '../support/authenticator.ts'
 import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
@@ -146,6 +147,27 @@ describe('a passkey', () => {
       status: 403,
       body: { code: 'reauth_required' },
     })
+  })
+
+  it('is added by the same request again if the first answer was lost, once', async () => {
+    const { id } = await auth.addUser('repeated')
+    const access = (await token({ username: 'repeated', password: PASSWORD })).body.access_token
+    const attestation = createAuthenticator(SITE).attest(await challenge(), id)
+    const headers = keyed(access)
+    const { identity } = auth.session.deps
+    const { addPasskey } = identity
+    const lost = vi.spyOn(identity, 'addPasskey').mockImplementationOnce(async (...about) => {
+      await addPasskey(...about)
+      throw new ConnectError('the answer was lost', Code.Unavailable)
+    })
+    try {
+      expect(await add(access, attestation, headers)).toMatchObject({ status: 503, body: { code: 'dependency_down' } })
+      const again = await add(access, attestation, headers)
+      expect(again.status).toBe(201)
+      expect(await list(access)).toMatchObject([{ id: again.body.id }])
+    } finally {
+      lost.mockRestore()
+    }
   })
 
   it('is registered only for this origin, once, and after a fresh sign-in (ASVS 7.5.1, 10.3.4)', async () => {

@@ -14,6 +14,7 @@ import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
 import type { UnlinkedUser } from '../../apps/shared/contracts/identity/providers.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
+import { unavailable } from '../../apps/shared/errors.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { until } from '../support/until.ts'
@@ -889,6 +890,34 @@ describe('unlinking an identity', () => {
     const assertion = key.assert(await challengeOf(ula))
     const late = await send(`${sso.gateway.url}/v1/token`, { body: { grant_type: 'passkey', assertion } })
     expect(late).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+  })
+
+  it('ends the sessions by the relay if session could not: of the person, or all but their own', async () => {
+    const relay = await sso.addRelay()
+    const lost = vi.spyOn(sso.session.deps.store, 'revokeUser')
+    const meOf = async ({ browser, headers }: Person) => (await browser.go('/api/v1/users/me', { headers })).status
+    try {
+      sso.state.amend = (claims) => ({ ...claims, sub: 's-ida', preferred_username: 'ida' })
+      const ida = await signedIn('s-mia')
+      const id = String((await ida.browser.go('/api/v1/users/me', { headers: ida.headers })).body.id)
+      const admin = await administrator()
+      lost.mockRejectedValueOnce(unavailable('Redis is away.', undefined, 'unavailable'))
+      expect((await unlinkBy(admin, `/api/v1/admin/users/${id}/identities/corp`)).status).toBe(503)
+      await until(async () => (await meOf(ida)) === 401)
+
+      const jon = await sso.addUser('jon')
+      const { db } = sso.identity_deps
+      await db.insert(external_identities).values({ provider: 'corp', subject: 's-jon', user_id: jon.id })
+      sso.state.amend = (claims) => ({ ...claims, sub: 's-jon' })
+      const [one, other] = [await signedIn('s-mia'), await signedIn('s-mia')]
+      lost.mockRejectedValueOnce(unavailable('Redis is away.', undefined, 'unavailable'))
+      expect((await unlink(one)).status).toBe(503)
+      await until(async () => (await meOf(other)) === 401)
+      expect(await meOf(one)).toBe(200)
+    } finally {
+      lost.mockRestore()
+      await relay.stop()
+    }
   })
 
   it('wins over a sign-in that the provider has already answered', async () => {

@@ -139,6 +139,8 @@ describe('a call', () => {
     }
     expect(await refuse(new AppError('validation_error', 'schema_violation', 'x'))).toBe(Code.InvalidArgument)
     expect(await refuse(new AppError('rate_limited', 'rate_limited', 'x'))).toBe(Code.ResourceExhausted)
+    // The service answers, so its callers' breakers must not count it.
+    expect(await refuse(new AppError('unavailable', 'login_busy', 'x'))).toBe(Code.ResourceExhausted)
     expect(await refuse(new AppError('version_conflict', 'in_progress', 'x'))).toBe(Code.FailedPrecondition)
   })
 })

@@ -3,7 +3,7 @@ import type { ProviderViews, UnlinkedUser } from '../../shared/contracts/identit
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { LosingGates } from '../../shared/contracts/operations/gates.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { type Command, type Context, isWholeId, needed, text, type Values } from '../command.ts'
 import { missing } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
@@ -211,7 +211,7 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
   }
 }
 
-/** What open gates lose with the account; whoever may not read gates is told nothing. */
+/** What open gates lose with the account; whoever may not read gates is not told. */
 const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void> => {
   const { items } = await api
     .get<Losing>(withQuery('/api/v1/gates/losing', { user_id }))
@@ -225,8 +225,10 @@ const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void>
 
 /** The account with exactly this name or id. */
 export const find = async ({ api }: Context, given: string): Promise<User> => {
-  const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
-  const found = users.find(({ id, username }) => id === given || username === given)
+  if (isWholeId(given)) return api.get<User>(`/api/v1/admin/users/${given}`)
+  const name = given.normalize('NFKC')
+  const users = await api.list<User>('/api/v1/admin/users', { q: name, page_size: '500' }, true)
+  const found = users.find(({ username }) => username === name)
   if (found) return found
   throw missing(`No account is called ${JSON.stringify(given)}.`)
 }

@@ -10,7 +10,7 @@ import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.t
 import { isUuid } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
-import { inControl } from '../mutations.ts'
+import { announce, inControl } from '../mutations.ts'
 import { refuseClosedLogin } from '../rules.ts'
 import { alignIn } from './rights.ts'
 
@@ -42,7 +42,7 @@ const signingInBy = async ({ providers }: Uses<'providers'>, db: Queryable, user
  * administrators.
  */
 export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, request_id: string) => {
-  const { userId: user_id, providerId: id, by, hasPassword } = unlink
+  const { userId: user_id, providerId: id, by, hasPassword, keepSessionId } = unlink
   if (!isUuid(user_id)) return {}
   const end = async (tx: Tx) => {
     await lockControl(deps, tx)
@@ -57,6 +57,9 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     )
       return { refused: 'last_way_in' }
     await endIdentity(deps, tx, user, gone, { by: `user:${by}`, request_id })
+    // session ends them at once; if it cannot, the relay does.
+    const payload = { user_id, ...(keepSessionId && { keep_session_id: keepSessionId }) }
+    await announce(tx, { actor: { type: 'user', id: by }, request_id }, 'auth.user.identity_unlinked.v1', payload)
     return { removed: true }
   }
   return inControl(deps.db, () => deps.db.transaction(end))

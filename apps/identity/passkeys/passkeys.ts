@@ -95,6 +95,9 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
     const user = await lockUser(tx, user_id)
     if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering)
       return { refused: 'assertion_invalid', cause: 'account' }
+    // The registration made this key, so its answer was lost and comes again.
+    const known = (await passkeysOf(tx, user_id)).find(({ credential_id }) => credential_id === credential.id)
+    if (known) return { passkey: message(known) }
     if ((await countPasskeys(tx, user_id)) >= MOST) return { refused: 'too_many_passkeys' }
     const row = await insertPasskey(tx, {
       id: uuidv7(),

@@ -102,7 +102,8 @@ const unlink = (
       const { user_id: userId } = kept
       const by = req.caller.user_id
       const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
-      const request = { userId, providerId: provider, by, hasPassword: has }
+      const keepSessionId = kept.keep_session_id ?? ''
+      const request = { userId, providerId: provider, by, hasPassword: has, keepSessionId }
       const trace = withRequestId(String(req.id))
       const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
       if (refused) throw lastWayIn()
