@@ -167,7 +167,10 @@ const take = (
     told.whole ||= !names.includes(String(host))
     return void told.planned.add(String(host))
   }
-  if (kind === 'unbegun') return void (told.unbegun = Number(event.count))
+  if (kind === 'unbegun') {
+    told.unbegun = Number(event.count)
+    return
+  }
   if (kind === 'left') {
     told.early = true
     return job.log('The play ends early: no hosts are left.', { level: 'warn' })
