@@ -229,14 +229,15 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await typed('pg_verifybackup --quiet "$BACKUP"/base-*', env, account)
       expect(readdirSync(room)).toEqual([])
       await expect(typed(`${drill.trim()} --env "$CONFIG"`, env)).rejects.toThrow('--backup takes no --env')
-      const logs = join(backup, 'wal')
-      renameSync(logs, join(backup, 'away'))
-      mkdirSync(logs)
-      await expect(typed(drill, env)).rejects.toThrow('holds no log')
-      copyFileSync(join(backup, 'away/000000010000000000000001'), join(logs, '000000010000000000000001'))
-      await expect(typed(drill, env)).rejects.toThrow(/FAIL .*was not replayed.+does not hold/s)
-      rmSync(logs, { recursive: true })
-      renameSync(join(backup, 'away'), logs)
+      const bare = join(home, 'bare')
+      mkdirSync(bare)
+      symlinkSync(join(home, 'base'), join(bare, from))
+      await typed(keep, { ...env, BACKUP: bare })
+      await expect(typed(drill, { ...env, BACKUP: bare })).rejects.toThrow('holds no log')
+      mkdirSync(join(bare, 'wal'))
+      copyFileSync(join(ROOT, 'README.md'), join(bare, 'wal/000000010000000000000001'))
+      const unshipped = /FAIL .*was not replayed.+does not hold/s
+      await expect(typed(drill, { ...env, BACKUP: bare })).rejects.toThrow(unshipped)
       // The scratch server has begun another timeline, of which no file may reach the archive.
       expect(readdirSync(join(backup, 'wal')).filter((name) => name.startsWith('00000002'))).toEqual([])
       const faults = /FAIL .* does not open the signing keys.+FAIL .*audit logs.+does not hold/s
@@ -261,7 +262,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await typed(tidy, env, account)
       const kept = readFileSync(join(env.PGDATA, 'postgresql.auto.conf'), 'utf8')
       expect([kept.includes('restore_command'), kept.includes('recovery_target')]).toEqual([true, false])
-    })
+    }, 400_000)
   })
 
   describe('uninstall.md', () => {
