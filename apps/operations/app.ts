@@ -8,6 +8,7 @@ import type { Routes } from '../shared/http/routes.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { artifactsRoutes } from './agents/artifacts.routes.ts'
 import { type AgentBase, executionsRoutes } from './agents/executions.routes.ts'
+import { beginAttempts, measureAgents } from './agents/metrics.ts'
 import { workRoutes } from './agents/work.routes.ts'
 import { freezesRoutes } from './calendar/freezes.routes.ts'
 import { peopleFreezesRoutes } from './calendar/people.routes.ts'
@@ -16,6 +17,7 @@ import { projectionRoutes } from './catalog/routes.ts'
 import { auditDenial } from './command/command.ts'
 import type { OperationsDeps } from './deps.ts'
 import { engineRoutes } from './engine.routes.ts'
+import { losingRoutes } from './gates/losing.ts'
 import { gatesRoutes } from './gates/routes.ts'
 import { checksOf } from './health.ts'
 import { auditRoutes } from './history/audit.routes.ts'
@@ -59,6 +61,7 @@ const PUBLIC: readonly Routes<OperationsDeps>[] = [
   interventionsRoutes,
   signalsRoutes,
   gatesRoutes,
+  losingRoutes,
   patchesRoutes,
   historyRoutes,
   auditRoutes,
@@ -83,6 +86,8 @@ export const buildApp = async (deps: OperationsDeps) => {
   const { telemetry, trust, db } = deps
   const tail = createTail(deps)
   measureOpen(db, telemetry)
+  measureAgents(db, telemetry)
+  beginAttempts(telemetry, deps.agentPools)
   const keyed = countKeys(telemetry)
   const denied = telemetry.counter('signalbox_policy_denied_total', 'Requests refused by policy.', ['policy_id'])
   const app = createHttpApp({

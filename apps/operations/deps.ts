@@ -93,7 +93,9 @@ export type Uses<K extends keyof OperationsDeps> = Pick<OperationsDeps, K>
 /** For policy decisions on an operation. */
 export type PolicyDeps = Uses<'clock' | 'cooloff_s' | 'policies'>
 /** For making plans. */
-export type PlanningDeps = Uses<'clock' | 'config' | 'hasPool' | 'library' | 'mayResolve' | 'planPolicies' | 'programs'>
+export type PlanningDeps = Uses<
+  'clock' | 'config' | 'fetchesWork' | 'hasPool' | 'library' | 'mayResolve' | 'planPolicies' | 'programs'
+>
 /** For taking commands; to wait for their outcome, see CommandDeps. */
 export type AcceptDeps = Uses<'config' | 'db' | 'fence' | 'keys' | 'nats' | 'telemetry'>
 /** For taking commands and answering with their outcome. */

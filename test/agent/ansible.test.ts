@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { must } from '../operations/support/platform.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { contained, refused } from './support/refusal.ts'
@@ -61,6 +63,14 @@ beforeAll(async () => {
       task('half', 'ansible.builtin.shell', `test {{ inventory_hostname }} = web1 && echo one >> ${dest('half')}`),
     ),
   )
+  const mended = `test {{ inventory_hostname }} = web1 -o -e ${effects}/{{ inventory_hostname }}-fixed && echo {{ sealed }} >> ${dest('mended')}`
+  writeFileSync(
+    join(web, 'mended.yml'),
+    playbook(task('mended', 'ansible.builtin.shell', mended)).replace('tasks:', 'vars_files: [sealed.yml]\n  tasks:'),
+  )
+  lab.write('vault', 'the-password-of-the-vault')
+  const encrypt = ['encrypt_string', '--vault-password-file', `${lab.folder}/vault`, 'one', '--name', 'sealed']
+  writeFileSync(join(web, 'sealed.yml'), execFileSync(join(dirname(program), 'ansible-vault'), encrypt))
   const early = [
     task('first', 'ansible.builtin.command', 'test {{ inventory_hostname }} = web1'),
     task('late', 'ansible.builtin.shell', `echo late >> ${dest('late')}`),
@@ -91,6 +101,7 @@ beforeAll(async () => {
       host: {
         jobs: ['ansible.preview', 'ansible.run'],
         env: { SIGNALBOX_SSH_KEY: { file: sshd.identity }, PASSWORD: { file: `${lab.folder}/password` } },
+        files: { ANSIBLE_VAULT_PASSWORD_FILE: { file: `${lab.folder}/vault` } },
       },
     },
   }
@@ -195,6 +206,7 @@ it('hosts fail one by one: a refused key, a closed port and a failing task are n
   for (const words of ['Failed hosts: 3 of 4', 'web2 failed at "half"', 'gone unreachable', 'forged unreachable'])
     expect(failed.error_message).toContain(words)
   expect(text('web1-half')).toBe('one\n')
+  expect(failed.outputs.hosts).toMatchObject({ web1: { ok: 1 }, web2: { failed: 1 }, gone: { unreachable: 1 } })
   const lenient = await lab.start(node('lenient', 'ansible.run', { ...inputs, max_failures: 3 }, ['hosts']))
   const { outputs } = await lab.reaches(lenient, 'succeeded', 'lenient')
   expect(outputs.hosts).toMatchObject({
@@ -204,6 +216,37 @@ it('hosts fail one by one: a refused key, a closed port and a failing task are n
     forged: { unreachable: 1 },
   })
 }, 180_000)
+
+it('a retry runs only the hosts that failed; once the preview is made again, all of them', async () => {
+  const three = { web1: host(), web2: host(), web3: host() }
+  const path = await lab.startGraph(change(inputsOf({ playbook: 'mended.yml', inventory: { hosts: three } })))
+  await lab.approve(path)
+  const retry = async (name: string) =>
+    must(await lab.p.as('olga').post(`${path}/nodes/${name}/retry`, { reason: 'mended' }), 200, 202)
+  const failed = (attempt: number) =>
+    until(
+      async () => {
+        const node = await lab.nodeOf(path, 'run')
+        return node.state === 'failed' && node.attempt === attempt && node
+      },
+      { timeout_ms: 110_000, what: `the failure of attempt ${attempt}` },
+    )
+  const hosts = ({ outputs }: { outputs: { hosts: object } }) => Object.keys(outputs.hosts).sort()
+  const first = await failed(1)
+  expect(first.error_message).toMatch(/A retry runs only these hosts\.$/)
+  expect(hosts(first)).toEqual(['web1', 'web2', 'web3'])
+  writeFileSync(join(lab.folder, 'effects/web2-fixed'), '')
+  await retry('run')
+  expect(hosts(await failed(2))).toEqual(['web2', 'web3'])
+  await retry('plan')
+  await lab.approve(path)
+  expect(hosts(await failed(3))).toEqual(['web1', 'web2', 'web3'])
+  writeFileSync(join(lab.folder, 'effects/web3-fixed'), '')
+  await retry('run')
+  expect(hosts(await lab.reaches(path, 'succeeded', 'run'))).toEqual(['web3'])
+  expect(await logOf(path, 'run')).toContain('Only the hosts that the last attempt left: web3.')
+  expect(['web1', 'web2', 'web3'].map((name) => text(`${name}-mended`))).toEqual(['one\none\n', 'one\none\n', 'one\n'])
+}, 240_000)
 
 it('a play that ends early has not succeeded, however many failures are allowed', async () => {
   for (const [playbook, words] of [

@@ -19,6 +19,8 @@ import { expect, it } from 'vitest'
 import { outcomeOf } from '../../apps/cli/agent/jobs/ansible.ts'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { movedFrom } from '../../apps/cli/agent/kubernetes/check.ts'
+import { digitsOf, parseExact, writeExact } from '../../apps/cli/agent/kubernetes/exact.ts'
+import { differences, type KubeObject, leavesOf, partOf } from '../../apps/cli/agent/kubernetes/fields.ts'
 import { objectsOf } from '../../apps/cli/agent/kubernetes/render.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
@@ -226,6 +228,26 @@ it('refuses an integer of a manifest that would reach the cluster rounded, and n
     )
   for (const value of ['9007199254740991', '1e30', '0644', '"9007199254740993"', '18446744073709551616.5'])
     expect(objectsOf(manifest(value), 'x.yaml')).toHaveLength(1)
+})
+
+it('keeps an integer of the cluster exact: in a difference, in an approved field, and in what an undo writes', () => {
+  const text = (size: string, note: string) =>
+    `{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"spec":{"size":${size},"ids":[-9223372036854775808,7],"r":1.5e300,"note":${note}}}`
+  const [one, two] = ['9007199254740993', '9007199254740992'].map(
+    (size) => parseExact(text(size, '"1234567890123456789 \\" 9007199254740993"')) as KubeObject,
+  ) as [KubeObject, KubeObject]
+  const owned = { 'f:spec': { 'f:size': {}, 'f:ids': { 'v:-9223372036854775808': {} } } }
+  expect(writeExact(partOf(one, owned))).toBe(
+    '{"spec":{"size":9007199254740993,"ids":[-9223372036854775808]},"apiVersion":"v1","kind":"X","metadata":{"name":"x"}}',
+  )
+  const [found, ...more] = differences(leavesOf(one), leavesOf(two))
+  expect(more).toEqual([])
+  expect([found?.path, digitsOf(String(found?.before)), digitsOf(String(found?.after))]).toEqual([
+    ...['/spec/size', '9007199254740993', '9007199254740992'],
+  ])
+  expect((one.spec as { note: string }).note).toBe('1234567890123456789 " 9007199254740993')
+  const long = JSON.stringify({ a: 'x'.repeat(5_000_000), n: 1 }).replace('1}', '9007199254740993}')
+  expect(writeExact(parseExact(long))).toBe(long)
 })
 
 it('an object that someone else created after the preview has moved, and one of an earlier try has not', () => {

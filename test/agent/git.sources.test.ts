@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Approved, takeSource } from '../../apps/cli/agent/tools/checkout.ts'
-import { type Checkout, environmentOf, readAgentFile } from '../../apps/cli/agent/tools/file.ts'
+import { credentialOf } from '../../apps/cli/agent/tools/credentials.ts'
+import { type Checkout, readAgentFile } from '../../apps/cli/agent/tools/file.ts'
 import { copySource } from '../../apps/cli/agent/tools/source.ts'
 import type { Job } from '../../apps/cli/agent/tools/types.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
@@ -194,7 +195,7 @@ it('the credential of the repository is for git alone, and git gets no other', a
   expect(one.said.join('\n')).not.toContain(TOKEN)
   expect(one.job.env).not.toHaveProperty('TOKEN')
   expect(existsSync(join(one.folder, 'identity'))).toBe(false)
-  expect(environmentOf(one.job.file, { credentials: 'reader' }, 'opentofu.preview')).toMatch(/does not allow/)
+  expect(credentialOf(one.job.file, { credentials: 'reader' }, 'opentofu.preview')).toMatch(/does not allow/)
 })
 
 it("an agent's file names a folder or a repository, never both", () => {

@@ -15,10 +15,15 @@ beforeAll(async () => {
   lab = await startLab(['infra'])
   const place = lab.place('effects')
   lab.write('key', 'a-key-of-the-cloud')
+  lab.write('profile', '[default]\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG\n')
   const program = (name: string, text: string) => [name, { path: lab.script(name, text), args }] as const
   lab.startAgent({
     ...{ pools: ['infra'], concurrency: 4, uid: [1500, 1501, 1502, 1503] },
-    credentials: { cloud: CLOUD(), narrow: { ...CLOUD(), when: "with.args[0] == 'eu1' && with.args.size() == 1" } },
+    credentials: {
+      cloud: CLOUD(),
+      profile: { jobs: ['command'], files: { AWS_SHARED_CREDENTIALS_FILE: { file: `${lab.folder}/profile` } } },
+      narrow: { ...CLOUD(), when: "with.args[0] == 'eu1' && with.args.size() == 1" },
+    },
     programs: Object.fromEntries([
       program('binary', `printf 'a\\000b\\n'; sleep 3; ${outputs('{"text": "a\\u0000b\\ud83d"}')}; echo done`),
       // A pair of surrogates lies across the end of the longest line.
@@ -28,6 +33,10 @@ beforeAll(async () => {
       ),
       program('deep', outputs(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)),
       program('linked', 'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"'),
+      program(
+        'reads',
+        `f=$AWS_SHARED_CREDENTIALS_FILE; stat -c '%a %u' "$f"; cat "$f"; cut -d= -f2 "$f"; base64 "$f"; cp "$f" ${place}/copy; echo "$f" > ${place}/where`,
+      ),
       program('holds', `echo "holds \${CLOUD_KEY:+one}"`),
       program('moving', 'touch "$HOME/../mine" || echo kept out; touch "$HOME/own" && echo at home'),
       program('keeps', `echo $$ > ${place}/keeps; echo "$CLOUD_KEY" > "$HOME/kept"; sleep 60`),
@@ -125,6 +134,20 @@ it('a credential is given only where its condition holds for the inputs', async 
   }
   lab.write('broken.json', JSON.stringify(broken))
   expect(() => readAgentFile(join(lab.folder, 'broken.json'))).toThrow('/credentials/one/when')
+}, 90_000)
+
+it('a credential may be a file: only its job reads it, no log shows it, and it goes with the attempt', async () => {
+  const inputs = { program: 'reads', args: [], credentials: 'profile' }
+  const path = await lab.start({ ...job('reads', { job: 'command', inputs }), outputs: {} })
+  await lab.reaches(path, 'succeeded', 'reads')
+  const log = await logOf(path, 'reads')
+  expect(log).toMatch(/600 150\d/)
+  expect(log).toContain('•••')
+  expect(log).not.toMatch(/wJalr|K7MDENG|d0phbHJY/)
+  expect(lab.linesOf('effects/copy')).toContain('aws_secret_access_key = wJalrXUtnFEMI/K7MDENG')
+  const [where = ''] = lab.linesOf('effects/where')
+  expect(where).toMatch(/signalbox-agent-/)
+  await until(() => !existsSync(where), { what: 'the end of the copy' })
 }, 90_000)
 
 it('a process that left its group ends with its attempt', async () => {

@@ -60,6 +60,8 @@ resource "terraform_data" "slow" {
   }
 }
 `
+const PAIR = (input: string) =>
+  ['one', 'two'].map((name) => `resource "terraform_data" "${name}" {\n  input = "${input}"\n}\n`).join('')
 const OLD = `
 resource "terraform_data" "old" {}
 resource "terraform_data" "left" {}
@@ -87,7 +89,7 @@ beforeAll(async () => {
   lab = await startLab(['infra'])
   const state = lab.place('tfstate')
   const sources = Object.fromEntries(
-    ['web', 'large', 'slow', 'linked', 'out'].map((name) => [name, { path: lab.place(name), state }]),
+    ['web', 'large', 'slow', 'linked', 'out', 'pair'].map((name) => [name, { path: lab.place(name), state }]),
   )
   const moved = lab.place('moved')
   Object.assign(sources, { moved: { path: moved, state: moved } })
@@ -98,6 +100,7 @@ beforeAll(async () => {
   writeFileSync(join(lab.folder, 'linked/main.tf'), 'variable "size" {}\noutput "size" {\n  value = var.size\n}\n')
   for (const name of ['zz_signalbox.auto.tfvars.json', 'signalbox_override.tf.json'])
     symlinkSync('main.tf', join(lab.folder, 'linked', name))
+  writeFileSync(join(lab.folder, 'pair/main.tf'), PAIR('first'))
   lab.place('out')
   writeFileSync(join(lab.folder, 'out/main.tf'), '')
   symlinkSync(join(lab.folder, 'linked'), join(lab.folder, 'out/linked'))
@@ -136,9 +139,10 @@ const change = (source: string, workspace: string, size: number, more: object = 
   ],
   gates: [{ gate_id: 'go', policy, guards: ['apply'] }],
 })
+type Resource = { name: string; instances: { attributes: { id: string; input: unknown } }[] }
 const stateOf = (workspace: string, place = 'tfstate') => {
   const text = readFileSync(join(lab.folder, place, `${workspace}.tfstate`), 'utf8')
-  return JSON.parse(text) as { serial: number; resources: { name: string }[] }
+  return JSON.parse(text) as { serial: number; resources: Resource[] }
 }
 const boundOf = (gate: { subject: { bound_outputs: { value: Record<string, unknown> }[] } }) =>
   gate.subject.bound_outputs[0]?.value as Record<string, never>
@@ -277,6 +281,39 @@ it('files of the source that changed after the preview, and a preview that was a
   })
   await refused(lab, other, 'apply', 'agent_error', 'cannot be fetched')
 }, 120_000)
+
+it('a plan of targets, with a replacement on request, says so at the gate and leaves the rest alone', async () => {
+  const first = await lab.startGraph(change('pair', 'pair', 1))
+  await lab.approve(first)
+  await lab.reaches(first, 'succeeded', 'apply')
+  const attributes = () => stateOf('pair').resources.map(({ instances: [one] }) => one?.attributes)
+  const before = attributes()
+  const asks = (more: object) => {
+    const { nodes, gates } = change('pair', 'pair', 1)
+    const [plan, apply] = nodes.map((one) => ({
+      ...one,
+      with: { ...one.with, inputs: { ...one.with.inputs, ...more } },
+    }))
+    return { nodes: [plan, apply], gates }
+  }
+  writeFileSync(join(lab.folder, 'pair/main.tf'), PAIR('second'))
+  for (const [more, words, kind] of [
+    [{ targets: ['terraform_data.three'] }, 'The plan has no resource "terraform_data.three"', 'tool_failed'],
+    [{ replace: ['terraform_data.tw'] }, 'The plan has no resource "terraform_data.tw"', 'tool_failed'],
+    [{ targets: ['-destroy'] }, '"targets" and "replace" must be lists', 'agent_refused'],
+  ] as const)
+    await refused(lab, await lab.startGraph(asks(more)), 'plan', kind, words)
+  const path = await lab.startGraph(asks({ targets: ['terraform_data.one'], replace: ['terraform_data.one'] }))
+  expect(boundOf(await lab.approve(path))).toMatchObject({
+    targets: ['terraform_data.one'],
+    changes: [{ id: 'terraform_data.one', action: 'replace', note: 'replaced on request' }],
+  })
+  await lab.reaches(path, 'succeeded', 'apply')
+  const [one, two] = attributes()
+  expect(one).toMatchObject({ input: { value: 'second' } })
+  expect(one?.id).not.toBe(before[0]?.id)
+  expect(two).toEqual(before[1])
+}, 200_000)
 
 it('an apply whose outputs are too large to be returned has succeeded, with the others', async () => {
   const path = await lab.startGraph(change('large', 'large', 1))

@@ -4,7 +4,7 @@ import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
 import { waitingBehind } from '../../apps/console/graph/gates.ts'
 import { columns, type Drawing, visibleGraph } from '../../apps/console/graph/layout.ts'
 import { GraphStates } from '../../apps/console/graph/states.ts'
-import { neighbour } from '../../apps/console/graph/walk.ts'
+import { boxAfter } from '../../apps/console/graph/walk.ts'
 
 const node = (node_id: string, depends_on: string[] = [], more: Partial<GraphNode> = {}): GraphNode => ({
   node_id,
@@ -151,13 +151,24 @@ describe('walking the drawing by keys', () => {
   )
 
   it('follows edges sideways and neighbors up and down, and stops at the ends', () => {
-    expect(neighbour(drawing, 'a', 'right')).toBe('b')
-    expect(neighbour(drawing, 'b', 'down')).toBe('c')
-    expect(neighbour(drawing, 'c', 'up')).toBe('b')
-    expect(neighbour(drawing, 'c', 'right')).toBe('d')
-    expect(neighbour(drawing, 'd', 'left')).toBe('b')
-    expect(neighbour(drawing, 'd', 'right')).toBe('d')
+    expect(boxAfter(drawing, 'a', 'ArrowRight')).toBe('b')
+    expect(boxAfter(drawing, 'b', 'ArrowDown')).toBe('c')
+    expect(boxAfter(drawing, 'c', 'ArrowUp')).toBe('b')
+    expect(boxAfter(drawing, 'c', 'ArrowRight')).toBe('d')
+    expect(boxAfter(drawing, 'd', 'ArrowLeft')).toBe('b')
+    expect(boxAfter(drawing, 'd', 'ArrowRight')).toBe('d')
+    expect(boxAfter(drawing, 'd', 'x')).toBe(undefined)
   })
+
+  it('goes ten boxes up or down by a page', () => {
+    const names = Array.from({ length: 24 }, (_, n) => `n${n}`)
+    const tall = columns(graph(names.map((name) => node(name))), new Set())
+    const order = [...names].sort((a, b) => topOf(tall, a) - topOf(tall, b))
+    expect(boxAfter(tall, order[3] ?? '', 'PageDown')).toBe(order[13])
+    expect(boxAfter(tall, order[20] ?? '', 'PageDown')).toBe(order[23])
+    expect(boxAfter(tall, order[13] ?? '', 'PageUp')).toBe(order[3])
+  })
+  const topOf = (tall: Drawing, id: string) => tall.boxes.find((box) => box.id === id)?.y ?? 0
 })
 
 describe('live states of a drawing', () => {

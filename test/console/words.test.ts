@@ -80,13 +80,23 @@ describe('the words of the console in German', () => {
   })
 
   it('say each risk factor and warning of a plan, with its numbers and names; without values the server does', () => {
-    const values = { count: 13, gate: 'go', node: 'apply', resource: 'eu1-web-02', groups: 'netops' }
+    const values = {
+      count: 13,
+      gate: 'go',
+      node: 'apply',
+      resource: 'eu1-web-02',
+      groups: 'netops',
+      pool: 'infra',
+      labels: 'region=eu1',
+      steps: 'plan',
+      seen: '',
+    }
     const source = ['planner/risk', 'planner/gates', 'planner/plan', 'packs/previews', 'graph/order']
       .map((path) => readFileSync(join(ROOT, `apps/operations/${path}.ts`), 'utf8'))
       .join('')
     const found = source.matchAll(/(?:\badd\(|warnings\.push\(\{\s*code: )'(\w+)'/g)
-    const codes = [...[...found].map(([, code = '']) => code), 'no_eligible_approver']
-    expect(codes).toHaveLength(13)
+    const codes = [...[...found].map(([, code = '']) => code), 'no_eligible_approver', 'no_agent']
+    expect(codes).toHaveLength(14)
     for (const code of codes) {
       const said = plan.said(code, values)
       expect([code, said]).toEqual([code, expect.stringMatching(/^[\p{Lu}\d„][^{}]*\.$/u)])

@@ -8,6 +8,7 @@ import type { NatsConnection } from 'nats'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import { connectNats } from '../../apps/shared/events/events.ts'
+import { listSummaries } from '../../db/operations/operations/read.ts'
 import { carryOut, createReporter, type Job, listenForWork, type Work } from '../support/agent/agent.ts'
 import { announce, takeFromStream } from '../support/agent/stream.ts'
 import { serverUrl } from '../support/database.ts'
@@ -196,6 +197,9 @@ it('work that no agent has begun for half a minute says so, with the labels that
     of(expect.stringMatching(/^No agent of the pool "labelled" has begun 2 steps; last/)),
   ])
   expect((await p.as('vic').get('/v1/operations')).status).toBe(200)
+  // News of the operation says the same as a reload.
+  const [frame] = await listSummaries(p.deps.db, [operation_id])
+  expect(frame?.fields.blocked_on).toEqual(await blocked())
   await p.as('olga').post(`${path}/cancel`, { reason })
   await reaches(operation_id, 'cancelled')
   expect(await blocked()).toEqual([])

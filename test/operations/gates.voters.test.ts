@@ -7,7 +7,7 @@ import { rightsChanged } from '../../apps/operations/gates/standing.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
 import { until } from '../support/until.ts'
-import { must, type Person, type Platform, startPlatform } from './support/platform.ts'
+import { must, type Person, type Platform, problem, startPlatform } from './support/platform.ts'
 import { startWorker } from './support/worker.ts'
 
 let p: Platform
@@ -82,6 +82,50 @@ const told = async (operation_id: string, type: string) =>
   must(await p.as('vic').get(`/v1/operations/${operation_id}/timeline?types=${type}`), 200).body.events
 const records = async (operation_id: string) =>
   must(await p.as('vic').get(`/v1/operations/${operation_id}/evidence`), 200).body.records
+
+describe('before rights are taken away, what open gates would lose', () => {
+  const losing = async (query: string, operation_id: string) => {
+    const { items } = must(await p.as('vic').get(`/v1/gates/losing?${query}`), 200).body
+    return items.find((row: { operation_id: string }) => row.operation_id === operation_id)
+  }
+
+  it('is a voter or a vote, and a gate that too few could approve; it is what then happens', async () => {
+    const { eva, ivo } = p.people
+    const { operation_id, path, approve } = await waiting(alone({ quorum: 2, groups: [{ group: 'netops', min: 2 }] }))
+    const free = async () => {
+      const { eligible, votes } = must(await p.as('vic').get(path), 200).body
+      const voted = new Set(votes.map(({ actor }: { actor: { name: string } }) => actor.name))
+      return eligible.filter(({ name }: { name: string }) => !voted.has(name)).length
+    }
+    p.deps.trust.approvers.drop()
+    const before = await free()
+    const row = { gate_id: 'go', votes_lost: 0, voters_left: before - 1, blocked: false }
+    expect(await losing(`user_id=${eva.id}`, operation_id)).toMatchObject(row)
+    expect(await losing(`user_id=${eva.id}&group=netops`, operation_id)).toMatchObject(row)
+    const grants = (await p.deps.trust.approvers.list()).find(({ user }) => user.id === eva.id)?.grants
+    expect(await losing(`grant_id=${grants?.[0]?.id}`, operation_id)).toMatchObject(row)
+    expect(await losing('group=netops', operation_id)).toMatchObject({ voters_left: 0, blocked: true })
+    for (const other of [`user_id=${ivo.id}`, `user_id=${eva.id}&group=storage`, 'group=storage', 'grant_id=none'])
+      expect([other, await losing(other, operation_id)]).toEqual([other, undefined])
+
+    must(await approve('eva'), 200, 202)
+    expect(await losing(`user_id=${eva.id}`, operation_id)).toMatchObject({ ...row, votes_lost: 1 })
+    lose('eva', DISABLED)
+    expect(await free()).toBe(row.voters_left)
+    // Who is gone already has no vote left to lose.
+    expect(await losing(`user_id=${eva.id}`, operation_id)).toBe(undefined)
+  })
+
+  it('is not said of an empty list, nor without identity', async () => {
+    expect(must(await p.as('vic').get('/v1/gates/losing'), 200).body).toEqual({ items: [] })
+    expect(problem(await p.as('vic').get('/v1/gates/losing?grant_id=a&group=netops'))).toBe(
+      '400 validation_error/schema_violation',
+    )
+    p.identity.away = true
+    p.deps.trust.approvers.drop()
+    expect(problem(await p.as('vic').get('/v1/gates/losing?group=netops'))).toBe('503 internal_error/unavailable')
+  })
+})
 
 describe('the vote that would complete a quorum', () => {
   it.each(LOSSES)('excludes a voter who %s: the vote is void, and the gate keeps waiting', async (_what, how, why) => {
@@ -428,6 +472,41 @@ describe('a right granted by a participant of the operation', () => {
       expect(must(await approve('eva'), 200, 202).body.status).toBe('approved')
       restore()
     }
+  })
+})
+
+describe('a right that a provider gave', () => {
+  const provider = (days: number): NonNullable<Person['given']> => ({
+    groups: { by: 'provider:corp', at: new Date(Date.now() - days * 86_400_000) },
+  })
+  const refusing = () => waiting(alone({ new_members: 'refuse', four_eyes: false }))
+
+  it('does not decide where new members are refused, and elsewhere counts', async () => {
+    lose('eva', { given: provider(1) })
+    p.deps.trust.principals.drop('all')
+    expect(must(await (await waiting()).approve('eva'), 200, 202).body.status).toBe('approved')
+    const { path, approve } = await refusing()
+    expect(await approve('eva')).toMatchObject({
+      status: 403,
+      body: { code: 'tainted_right', detail: expect.stringContaining('An identity provider gave you the right') },
+    })
+    expect(must(await p.as('eva').get(path), 200).body).toMatchObject({ eligible_me: false })
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('counts there if it is older than the plan could be known', async () => {
+    lose('eva', { given: provider(8) })
+    p.deps.trust.principals.drop('all')
+    expect(must(await (await refusing()).approve('eva'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('voids the vote given before it', async () => {
+    const { operation_id, approve } = await refusing()
+    must(await approve('eva'), 200, 202)
+    lose('eva', { given: provider(1) })
+    must(await p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] }), 204)
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting', round: 2 })
+    expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ data: { why: 'voter_tainted' } }])
   })
 })
 

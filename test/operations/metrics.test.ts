@@ -18,6 +18,46 @@ const valueIn = async (name: string, labels = ''): Promise<number> => {
   )
 }
 
+it('shows the agents of each pool, their last sign of life, and the work that waits or runs', async () => {
+  // There from the start, so that its first failure counts.
+  expect(await p.deps.telemetry.metrics.metrics()).toMatch(/attempts_total\{.*pool="demo",result="failed".*\} 0/)
+  await p.query(`
+    insert into operations.agents (agent, machine, pools, labels, draining, seen_at)
+    select v.agent, 'machine:a', v.pools, '{}', false, clock_timestamp() - make_interval(secs => v.ago)
+    from (values ('a', '{demo,lab}'::text[], 10), ('b', '{demo}', 300), ('c', '{gone}', 900)) v(agent, pools, ago)`)
+  await p.query(`
+    insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, created_at, started_at, heartbeat_at, closed_at, agent)
+    select i::text, gen_random_uuid(), 'n', 1, 1, i, v.pool, 30, now, now, now - make_interval(secs => v.ago), v.begun, v.begun, v.over, v.agent
+    from (select clock_timestamp() as now) t, lateral (values (1, 'demo', 200, null, null, null), (2, 'demo', 100, null, null, null),
+      (3, 'demo', 50, now, null, 'a'), (4, 'gone', 999, null, now, null)) v(i, pool, ago, begun, over, agent)`)
+  await p.query(
+    `insert into operations.pool_waits (operation_id, node_id, pool, places) values (gen_random_uuid(), 'n', 'lab', 1)`,
+  )
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  const agents = (labels: string) => valueIn('signalbox_agents', labels)
+  expect(
+    await Promise.all(
+      [
+        'pool="demo",status="working"',
+        'pool="demo",status="silent"',
+        'pool="lab",status="working"',
+        'pool="gone",status="silent"',
+      ].map(agents),
+    ),
+  ).toEqual([1, 1, 1, 1])
+  const work = (labels: string) => valueIn('signalbox_agent_work', labels)
+  expect(
+    await Promise.all(
+      ['pool="demo",state="waiting"', 'pool="demo",state="running"', 'pool="lab",state="queued"', 'pool="gone"'].map(
+        work,
+      ),
+    ),
+  ).toEqual([2, 1, 1, 0])
+  expect(await valueIn('signalbox_agent_wait_oldest_seconds', 'pool="demo"')).toBeCloseTo(200, -1.5)
+  expect(await valueIn('signalbox_agent_seen_seconds', 'pool="gone"')).toBeCloseTo(900, -1.5)
+  expect(await valueIn('signalbox_agent_seen_seconds', 'pool="lab"')).toBeLessThan(60)
+})
+
 it('shows open operations, waits for a person, the use of keys, and the duration of outcomes', async () => {
   expect([
     await valueIn('signalbox_operations_open', 'status="queued"'),

@@ -299,6 +299,40 @@ describe('a preview', () => {
     expect((await planned(gate('netops'))).plan.warnings).toEqual([])
   })
 
+  it('warns of steps that no agent could take now, and refuses a pool without agents', async () => {
+    const job = (node_id: string, labels: object, pool = 'demo') => ({
+      ...{ node_id, executor: 'external', pool, with: { job: 'x', inputs: {}, labels } },
+    })
+    const graphOf = (...nodes: object[]) => ({ kind: 'graph', change: undefined, targets: undefined, graph: { nodes } })
+    const eu1 = { region: 'eu1' }
+    const five = graphOf(...['a', 'b', 'c', 'd'].map((id) => job(id, eu1)), job('e', {}))
+    const warned = async () =>
+      (await planned(five)).plan.warnings.map(({ code, message }: { code: string; message: string }) => [code, message])
+    const words = (who: string, steps: string, seen: string) =>
+      `No agent of the pool "demo"${who} asks for work now, so these steps would wait: ${steps}. Last seen: ${seen}.`
+    expect(await warned()).toEqual([
+      ['no_agent', words(' with region=eu1', 'a, b, c, +1', 'never')],
+      ['no_agent', words('', 'e', 'never')],
+    ])
+    const seen = (agent: string, labels: object, ago_s: number) =>
+      p.query(
+        `insert into operations.agents (agent, machine, pools, labels, draining, seen_at)
+         values ($1, 'machine:demo-runner', '{demo}', $2, false, date_trunc('second', clock_timestamp()) - make_interval(secs => $3))`,
+        [agent, JSON.stringify(labels), ago_s],
+      )
+    await seen('eu1', eu1, 3600)
+    await seen('us1', { region: 'us1' }, 0)
+    expect(await warned()).toEqual([['no_agent', expect.stringMatching(/region=eu1 asks .* Last seen: 20\d\d-.*Z\.$/)]])
+    await seen('eu1-b', { ...eu1, disk: 'ssd' }, 0)
+    expect(await warned()).toEqual([])
+    const intent = await stated(graphOf(job('a', {}, 'default')))
+    const refused = await preview(intent.intent_id)
+    expect(problem(refused)).toBe('422 validation_error/schema_violation')
+    expect(refused.body.violations).toMatchObject([
+      { code: 'inputs_invalid', message: 'there is no pool "default" with agents' },
+    ])
+  })
+
   it('can be rehearsed: the same seed gives the same bytes, kept with the plan until it starts, then in the evidence', async () => {
     const intent = await stated()
     const told = { rehearse: { seed: 3, approval_delay_s: 900, failures: [] } }
@@ -873,6 +907,42 @@ describe('a start', () => {
     expect(await read(loser.plan)).toMatchObject({ status: 'ready', conflicts: [{ kind: 'lease' }, {}, {}] })
     await p.deps.db.transaction((tx) => operationClosed(tx, won.body.operation_id, 'succeeded'))
     expect((await start(loser.plan, once)).status).toBe(202)
+  })
+
+  it('names who holds its targets, tried or refused, only to those who may see them', async () => {
+    const [place, host] = [`place-${number}`, `housed-${number}`]
+    catalog.put(place, { type_key: 'topology.region' })
+    catalog.put(host, { parent_id: place, name: host })
+    const graph = { nodes: [{ node_id: 'a', executor: 'noop', target_id: place }] }
+    const whole = await planned({ title: 'a secret', kind: 'graph', change: undefined, targets: undefined, graph })
+    const { operation_id } = must(await start(whole.plan), 202).body
+    const { plan } = await planned({ targets: [{ resource_id: host }] })
+    Object.assign(p.people, { near: person('near', ['operator'], [], { typeKey: 'fleet.host' }) })
+    const told = async (who: 'olga' | 'near') => {
+      const body = { reviewed_plan_hash: plan.plan_hash }
+      const begin = (more: object) => p.as(who as 'olga').post(`/v1/plans/${plan.plan_id}/start`, { ...body, ...more })
+      const [tried, refused] = [await begin({ dry_run: true }), await begin({ on_conflict: 'reject' })]
+      expect(problem(refused)).toBe('409 plan_locked/resource_lease_held')
+      const { detail, blockers } = refused.body
+      return { conflicts: must(tried, 200).body.effect.conflicts, detail, blockers }
+    }
+    const message = `"a secret" holds ${place}.`
+    expect(await told('olga')).toEqual({
+      conflicts: [{ kind: 'lease', id: operation_id, resource_id: place, title: 'a secret', message }],
+      detail: message,
+      blockers: [
+        {
+          ...{ kind: 'lease', id: place, operation_id, title: 'a secret', message },
+          href: `/v1/operations/${operation_id}`,
+        },
+      ],
+    })
+    const hidden = `Another operation holds ${place}.`
+    expect(await told('near')).toEqual({
+      conflicts: [{ kind: 'lease', id: '', resource_id: place, title: null, message: hidden }],
+      detail: hidden,
+      blockers: [{ kind: 'lease', id: place, message: hidden }],
+    })
   })
 
   it('narrows the limits of its reviewed plan, and never widens them', async () => {

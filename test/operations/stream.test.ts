@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { frameFrom } from '../../apps/shared/contracts/client/frames.ts'
 import { StreamFrame } from '../../apps/shared/contracts/operations/events.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
-import { ENGINE, stateFacts } from '../../db/operations/facts/state.ts'
+import { ENGINE, SYSTEM, stateFacts } from '../../db/operations/facts/state.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { faultsOfFrame } from './support/described.ts'
@@ -153,6 +153,10 @@ describe('the live stream', () => {
       round: 1,
       counts: { gates_all: expect.any(Number) },
     })
+    // So does a pause because targets moved in the catalog.
+    const drifted = { type: 'operation.drifted', actor: SYSTEM, data: {} }
+    await p.deps.db.transaction((tx) => stateFacts(tx, operation_id, { events: [drifted] }))
+    await stream.next('inbox', ({ data }) => data.operation_id === operation_id && data.cause === 'drifted')
     await stream.stop()
   })
 

@@ -98,6 +98,24 @@ describe('a failure that holds an operation', () => {
     await control(`control = 'run', pause_reason = null`)
     expect((await waiting('olga', 'all', operation_id)).failures).toHaveLength(rest)
   })
+
+  it('includes a pause because the catalog moved its targets, until it is resumed or ends', async () => {
+    const { operation_id } = await p.startOperation(graph)
+    const before = await counts('olga')
+    await p.query(
+      `update operations.operation_control set control = 'pause', pause_reason = 'catalog_drift' where operation_id = $1`,
+      [operation_id],
+    )
+    const row = { operation_id, node_count: 0, nodes: [], waiting_since: expect.any(String) }
+    expect((await waiting('olga', 'me', operation_id)).failures).toMatchObject([{ ...row, mine: true }])
+    expect(await counts('olga')).toEqual({ ...before, failures_mine: before.failures_mine + 1 })
+    expect((await waiting('vic', 'me', operation_id)).failures).toEqual([])
+    expect((await waiting('vic', 'all', operation_id)).failures).toMatchObject([{ ...row, mine: false }])
+    await p.query(`update operations.operations set ended_at = clock_timestamp() where operation_id = $1`, [
+      operation_id,
+    ])
+    expect((await waiting('olga', 'all', operation_id)).failures).toEqual([])
+  })
 })
 
 describe('what is about to expire', () => {

@@ -30,7 +30,7 @@ const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }], 
 beforeAll(async () => {
   collector = await startCollector()
   const env_overrides = { SIGNALBOX__TELEMETRY__OTLP_URL: collector.url, SIGNALBOX__TELEMETRY__METRICS_S: '1' }
-  stack = await startStack({ apps: APPS, env_overrides })
+  stack = await startStack({ apps: APPS, env_overrides, agent_url: 'http://127.0.0.1:9/work' })
   const { olga, eva } = await stack.people()
   const start = (name: string) =>
     startOperation(olga, name, {
@@ -160,7 +160,7 @@ describe('the metrics', () => {
   })
 
   it('hold every name, label and value that a rule or the dashboard asks for', async () => {
-    await letterSetAside()
+    await plantRows()
     const panels = PANELS.flatMap(({ targets = [] }) => targets)
     const missing = async () => {
       const texts = await Promise.all(APPS.map(async (app) => (await fetch(`${stack.internal(app)}/metrics`)).text()))
@@ -173,13 +173,20 @@ describe('the metrics', () => {
   })
 })
 
-/** The only family in the rules that has no series in a healthy platform. */
-const letterSetAside = async () => {
+/** The families in the rules that have no series in a healthy platform without agents. */
+const plantRows = async () => {
   const client = new pg.Client({ connectionString: stack.database_url })
   await client.connect()
   await client.query(
     `insert into operations.dead_letter (consumer, event_id, agg_type, agg_id, agg_version, error, tries)
       values ('catalog', gen_random_uuid(), 'resource', 'r', 1, 'planted', 1)`,
+  )
+  await client.query(
+    `insert into operations.agents (agent, machine, pools, labels, draining) values ('a', 'machine:a', '{planted}', '{}', false)`,
+  )
+  await client.query(
+    `insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at)
+      select 'planted', gen_random_uuid(), 'n', 1, 1, 1, 'planted', 30, t, t from (select clock_timestamp() + interval '1 h' as t)`,
   )
   await client.end()
 }

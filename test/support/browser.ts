@@ -87,13 +87,19 @@ export const complaintsOf = (page: Page): string[] => {
 }
 
 /** Violations of WCAG 2.2 A and AA on the current page, one line each. */
-export const accessibilityOf = async (page: Page): Promise<string[]> => {
-  const { violations } = await new AxeBuilder({ page })
+export const accessibilityOf = (page: Page): Promise<string[]> =>
+  faultsBy(page, (axe) => axe.withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']))
+
+/** Those that depend on colors: for a page that was checked in another scheme. */
+export const contrastOf = (page: Page): Promise<string[]> =>
+  faultsBy(page, (axe) => axe.withRules(['color-contrast', 'link-in-text-block']))
+
+const faultsBy = async (page: Page, rules: (axe: AxeBuilder) => AxeBuilder): Promise<string[]> => {
+  const axe = new AxeBuilder({ page })
     // Our pages have no frames: the check runs in the page itself, without another tab to combine results.
     .setLegacyMode()
     .options({ resultTypes: ['violations'] })
-    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'])
-    .analyze()
+  const { violations } = await rules(axe).analyze()
   const faults: string[] = []
   for (const { id, nodes } of violations) {
     const targets = nodes.map((node) => node.target.join(' '))

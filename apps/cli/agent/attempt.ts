@@ -16,15 +16,16 @@ import { applySet } from './kubernetes/apply.ts'
 import { previewSet } from './kubernetes/preview.ts'
 import { undoSet } from './kubernetes/undo.ts'
 import { createLog, LINES, type Log } from './log.ts'
-import { type Answer, createReporter } from './report.ts'
+import { type Answer, createReporter, momentNow, since } from './report.ts'
 import { beginAttempt } from './span.ts'
 import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
 import { lock, unlock } from './tofu/lock.ts'
 import { preview } from './tofu/preview.ts'
 import { PUSH, rescueUnsaved } from './tofu/unsaved.ts'
-import { type AgentFile, environmentOf, named, secretsIn } from './tools/file.ts'
-import { letIn } from './tools/host.ts'
+import { credentialOf, secretsIn } from './tools/credentials.ts'
+import { type AgentFile, named } from './tools/file.ts'
+import { letIn, writeCredential } from './tools/host.ts'
 import { Ended, failed, type Job, refusedBy, type Tool, type Verdict } from './tools/types.ts'
 
 const TOOLS: Record<string, Tool> = {
@@ -95,7 +96,7 @@ type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
 const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
   if (first.cancel_requested) stop.abort()
   /** When the last message that was accepted was sent: the control plane has counted from then on, or later. */
-  let heard = first.at ?? Date.now()
+  let heard = first.at ?? momentNow()
   let lost = false
   let ended = false
   /** `shut`: the attempt is no longer ours, and each further message would only be another refusal. */
@@ -140,7 +141,7 @@ const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
   const timer = setInterval(
     () => {
       // A request that hangs must not delay this.
-      if (Date.now() - heard > 2000 * work.heartbeat_s) lose()
+      if (since(heard) > 2000 * work.heartbeat_s) lose()
       beat()
     },
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
@@ -151,7 +152,7 @@ const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
       if (log.lines.length >= LINES && state === 'ready') beat()
     },
     /** Milliseconds until another agent may get the work, once this one is lost. */
-    own_ms: () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity),
+    own_ms: () => (lost ? Math.max(3000 * work.heartbeat_s - SPARE_MS - since(heard), 0) : Infinity),
     /** Resolves when the last heartbeat is answered. */
     end: (): Promise<void> => {
       clearInterval(timer)
@@ -178,8 +179,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
   }
   say(`${work.node_id}: ${work.job} started, attempt ${work.attempt}`)
-  const env = isObject(work.inputs) ? environmentOf(file, work.inputs, work.job) : '"inputs" must be an object.'
-  const mask = maskerOf(typeof env === 'string' ? [] : secretsIn(env))
+  const given = isObject(work.inputs) ? credentialOf(file, work.inputs, work.job) : '"inputs" must be an object.'
+  const mask = maskerOf(typeof given === 'string' ? [] : secretsIn(given))
   const stop = new AbortController()
   const journal = createLog(mask, stop.signal)
   const { hurry, own_ms, end } = startBeating({ work, report, first, log: journal, stop, say })
@@ -196,7 +197,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   }
   const act = async (): Promise<Verdict> => {
     if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
-    if (typeof env === 'string') return refusedBy(env)
+    if (typeof given === 'string') return refusedBy(given)
     const [wrong] = faultsInJob(work.job, work.inputs as Record<string, unknown>)
     if (wrong)
       return refusedBy(`"${tokensOf(wrong.pointer).join('.')}" ${wrong.message.replace(/[.?]?$/, (end) => end || '.')}`)
@@ -207,8 +208,9 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     const traced = span.traceparent ? { TRACEPARENT: span.traceparent } : {}
     for (const path of [home, own.TMPDIR]) mkdirSync(path, { mode: 0o700 })
     if (file.uid) letIn(file.uid, folder, home, own.TMPDIR)
+    const env = { ...own, ...traced, ...given.env, ...writeCredential({ file, folder }, given.files) }
     const reports = { log, stored: journal.stored, keep, fetch, left_ms, own_ms, began, executed }
-    return tool({ work, file, folder, home, env: { ...own, ...traced, ...env }, mask, signal, ...reports })
+    return tool({ work, file, folder, home, env, mask, signal, ...reports })
   }
   try {
     const verdict = await act().catch((error: Error) =>
@@ -225,8 +227,11 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     void span.end(status)
     const ran = executedOf(executed)
     let said = await report(status, { ...closing(rest, mask), ...ran, lines: journal.lines })
-    if (status === 'succeeded' && UNTAKEN.has(said.status))
-      said = await report('failed', { ...closing(untaken(said), mask), ...ran })
+    if ('outputs' in verdict && UNTAKEN.has(said.status))
+      said = await report('failed', {
+        ...closing(status === 'succeeded' ? untaken(said) : { ...rest, outputs: undefined }, mask),
+        ...ran,
+      })
     // The control plane may never learn it: this line is then all that tells what became of the work.
     const words = 'message' in verdict ? ` ${mask(verdict.message)}` : ''
     const refused = `, but the report was refused: ${said.code ?? said.status}.${words}`
@@ -243,6 +248,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   }
 }
 
+type Failed = Extract<Verdict, { status: 'failed' }>
+
 /** A fault of this agent after a program of an acting job began: nobody knows its effect. */
 const faultOf = ({ message }: Error, acted: boolean): Verdict =>
   acted ? { status: 'unknown', class: 'agent_error', message } : failed('agent_error', message)
@@ -258,9 +265,12 @@ const untaken = ({ detail = 'the control plane refuses them.' }: Answer) => ({
 /** None if no program began. */
 const executedOf = ({ tool, ...more }: Job['executed']) => (tool === undefined ? {} : { executed: { tool, ...more } })
 
-const closing = (rest: object, mask: (text: string) => string) => {
-  if ('outputs' in rest) return maskIn(rest as { outputs: Record<string, unknown> }, mask)
-  const { class: kind, message, retryable } = rest as { class: string; message: string; retryable?: boolean }
+const closing = (verdict: object, mask: (text: string) => string) => {
+  const { class: kind, message = '', retryable, outputs, resume } = verdict as Partial<Failed>
   const text = mask(message).slice(0, MAX_MESSAGE)
-  return { error: { class: kind, message: text, ...(retryable !== undefined && { retryable }) } }
+  return {
+    ...(outputs && { outputs: maskIn(outputs, mask) }),
+    ...(resume && { resume }),
+    ...(kind !== undefined && { error: { class: kind, message: text, ...(retryable !== undefined && { retryable }) } }),
+  }
 }

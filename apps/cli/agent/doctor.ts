@@ -4,6 +4,7 @@ import type { AgentView } from '../../shared/contracts/engine/agents.ts'
 import { paint } from '../../shared/data/print.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT, type ExitCode } from '../errors.ts'
+import { filesOfCredentials } from './tools/credentials.ts'
 import type { AgentFile } from './tools/file.ts'
 import { type Named, programFault, programsIn, sandboxFault } from './tools/sandbox.ts'
 import { keyWords } from './tools/seal.ts'
@@ -19,10 +20,8 @@ const good = (text: string): Finding => ({ ok: true, text })
 const bad = (text: string): Finding => ({ ok: false, text })
 
 /** Every file with a secret that the agent's file names, by its place there. */
-const secretsOf = ({ kubernetes, credentials = {} }: AgentFile) => [
-  ...Object.entries(credentials).flatMap(([name, { env }]) =>
-    Object.entries(env).map(([key, { file }]) => [`credentials/${name}/env/${key}`, file] as const),
-  ),
+const secretsOf = ({ kubernetes, credentials }: AgentFile) => [
+  ...filesOfCredentials(credentials),
   ...Object.entries(kubernetes?.clusters ?? {}).map(
     ([name, { kubeconfig }]) => [`kubernetes/clusters/${name}/kubeconfig`, kubeconfig] as const,
   ),

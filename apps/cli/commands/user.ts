@@ -1,9 +1,11 @@
 import type { Static } from 'typebox'
-import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
+import type { ProviderViews, UnlinkedUser } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
+import type { LosingGates } from '../../shared/contracts/operations/gates.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { type Command, type Context, isWholeId, needed, text, type Values } from '../command.ts'
 import { missing } from '../errors.ts'
+import { withQuery } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
@@ -14,6 +16,7 @@ type Providers = Static<typeof ProviderViews>
 type Trial = Static<typeof ProviderTrial>
 type Link = { enrolment: Static<typeof Enrolment> }
 type Made = Link & { user: User }
+type Losing = Static<typeof LosingGates>
 
 /** Accounts of people, for administrators. */
 export const userCommands: Command[] = [
@@ -55,6 +58,19 @@ export const userCommands: Command[] = [
       ])
       if (fault !== null) out.note(`The file was changed and cannot be used; this still applies. ${fault}`)
     },
+  },
+  {
+    name: 'user unlinked',
+    about: 'Active people whom no identity provider signs in, and accounts of providers that may be theirs too.',
+    examples: ['user unlinked'],
+    run: async ({ api, out, all }) =>
+      out.list(await api.list<UnlinkedUser>('/api/v1/admin/unlinked-users', {}, all), 'id', [
+        ['name', ({ username }) => username],
+        ['roles', ({ roles }) => roles.join(', ')],
+        ['note', ({ emergency, enrolled }) => (emergency ? 'emergency' : enrolled ? '' : 'never signed in')],
+        ['perhaps also', ({ twins }) => twins.map(({ username }) => username).join(', ')],
+        ['id', ({ id }) => id],
+      ]),
   },
   {
     name: 'provider try',
@@ -182,7 +198,10 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
     run: async (context: Context, [given = '']: string[], values: Values) => {
       const reason = needed(values, 'reason')
       const { id, username } = await find(context, given)
-      if (!context.yes) await confirm(`${verb} ${username}?`)
+      if (!context.yes) {
+        if (verb === 'disable') await tellLosing(context, id)
+        await confirm(`${verb} ${username}?`)
+      }
       const made = await context.api.post<{ sessions?: string } | Pending>(`/api/v1/admin/users/${id}/${verb}`, {
         reason,
       })
@@ -192,10 +211,24 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
   }
 }
 
+/** What open gates lose with the account; whoever may not read gates is not told. */
+const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void> => {
+  const { items } = await api
+    .get<Losing>(withQuery('/api/v1/gates/losing', { user_id }))
+    .catch((): Losing => ({ items: [] }))
+  for (const { question, operation_title, blocked, voters_left, votes_lost } of items) {
+    const vote = votes_lost > 0 ? ', and a vote no longer counts' : ''
+    const left = blocked ? 'too few people would be left to approve' : `${voters_left} could still vote on`
+    out.note(`${left} "${question}" of "${operation_title}"${vote}.`)
+  }
+}
+
 /** The account with exactly this name or id. */
 export const find = async ({ api }: Context, given: string): Promise<User> => {
-  const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
-  const found = users.find(({ id, username }) => id === given || username === given)
+  if (isWholeId(given)) return api.get<User>(`/api/v1/admin/users/${given}`)
+  const name = given.normalize('NFKC')
+  const users = await api.list<User>('/api/v1/admin/users', { q: name, page_size: '500' }, true)
+  const found = users.find(({ username }) => username === name)
   if (found) return found
   throw missing(`No account is called ${JSON.stringify(given)}.`)
 }

@@ -21,6 +21,7 @@ type Row =
   | ({ type: 'failure' } & Waiting['failures'][number])
   | ({ type: 'expiring' } & Waiting['expiring'][number])
 const WAYS = { gate: 'may decide', patch: 'may vote', failure: 'may retry', expiring: 'yours' }
+const DRIFTED = 'its targets have changed: resume with --acknowledge-drift, or cancel'
 /** What waits within the operation, if only a part of it does. */
 const partOf = (row: Row): string | null =>
   row.type === 'failure'
@@ -43,6 +44,7 @@ const asksOf = (row: Row): string => {
   if (row.type === 'expiring') return [EXPIRES[row.kind], ...(row.question === null ? [] : [row.question])].join(': ')
   if (row.type === 'patch') return row.reason
   const [first] = row.nodes
+  if (row.node_count === 0) return DRIFTED
   return `${first?.name ?? 'a node'}: ${first?.message ?? 'failed'}${row.node_count > 1 ? ` (${row.node_count} nodes)` : ''}`
 }
 
@@ -220,7 +222,7 @@ const BINDINGS = {
 export const previewLines = (value: unknown): string[] => {
   const preview = value as Preview | null
   if (preview?.format !== 'signalbox/preview@1') return []
-  const { binding, changes, changes_count, plan, base, commit, source, unforeseen = [], no_change } = preview
+  const { binding, changes, changes_count, plan, base, commit, source, targets, unforeseen = [], no_change } = preview
   const lines = changes.flatMap(({ id, action, note, fields, fields_count }) => [
     `  ${action.padEnd(8)} ${id}${note ? `   ${note}` : ''}`,
     ...fieldLines('           ', fields, fields_count),
@@ -228,6 +230,7 @@ export const previewLines = (value: unknown): string[] => {
   const left = changes_count - changes.length
   return [
     `  ${no_change ? 'No changes.' : `${changes_count} changes`}${base ? ` on serial ${base.serial}` : ''}. ${BINDINGS[binding]}`,
+    ...(targets ? [`  only these and their dependencies: ${targets.join(', ')}`] : []),
     ...firstOf(lines),
     ...(left > 0 ? [`  … ${left} of ${changes_count} changes are too many to be listed`] : []),
     ...unforeseen.map((task) => `  unforeseen  ${task}`),

@@ -1,4 +1,5 @@
 import { OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
+import { INTENT_KINDS } from '../../shared/contracts/operations/intents.ts'
 import type { LogPage, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
 import type { Operation, OperationGraph, OperationSummary } from '../../shared/contracts/operations/operations.ts'
 import { type Command, type Context, needed, text, wholeId } from '../command.ts'
@@ -18,11 +19,24 @@ export const operationCommands: Command[] = [
   {
     name: 'op list',
     about: 'Lists operations, the newest first.',
-    examples: ['op list', 'op list --status running --watch', "op list --select '$[0].operation_id'"],
-    options: { status: { type: 'string', choices: OPERATION_STATUSES, about: 'operations of this status only' } },
+    examples: ['op list', 'op list --status running --watch', 'op list --requester me --on eu1-web-01'],
+    options: {
+      status: { type: 'string', choices: OPERATION_STATUSES, about: 'operations of this status only' },
+      kind: { type: 'string', choices: INTENT_KINDS, about: 'operations of this kind only' },
+      requester: { type: 'string', value: 'NAME', about: 'who requested them; me: yourself' },
+      environment: { type: 'string', value: 'NAME', about: 'operations of this environment only' },
+      on: { type: 'string', value: 'RESOURCE', about: 'operations that concern this resource' },
+    },
     run: async ({ api, out, all }, _, values) =>
       out.list(
-        await api.list<OperationSummary>('/api/v1/operations', { status: text(values, 'status') }, all),
+        await api.list<OperationSummary>(
+          '/api/v1/operations',
+          {
+            ...{ status: text(values, 'status'), kind: text(values, 'kind'), requester: text(values, 'requester') },
+            ...{ environment: text(values, 'environment'), resource_id: text(values, 'on') },
+          },
+          all,
+        ),
         'operation_id',
         [
           ['id', ({ operation_id }) => short(operation_id)],

@@ -2,8 +2,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { CommandDialog } from '../command/dialog.tsx'
 import { ShownOnce } from '../command/shown-once.tsx'
+import { losingQuery } from '../queries/admin.ts'
 import { meQuery } from '../queries/me.ts'
 import { useTyped } from '../session/typed.ts'
+import { GateLink } from '../values/links.tsx'
 import { tAdmin } from '../words/admin.ts'
 import { Fields, type FormField, initial, isComplete, type Typed } from './fields.tsx'
 
@@ -30,6 +32,8 @@ export type Act = {
   accepted?: string
   /** Shown beside the key or link that is shown only once. */
   shown?: string
+  /** The rights that it takes away: the dialog names the open gates that lose a voter. */
+  removes?: Parameters<typeof losingQuery>[0]
 }
 
 /** Whether every list of the form has loaded; the dialog keeps the act as it was when it opened. */
@@ -105,7 +109,35 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
     >
       {act.about}
       <p>{act.effect}</p>
+      {act.removes ? <Losing removed={act.removes} /> : null}
       {act.fields ? <Fields fields={act.fields} typed={typed} change={setTyped} /> : null}
     </CommandDialog>
+  )
+}
+
+const SHOWN = 5
+
+/** The open gates that lose a voter or a vote, first those that no one could approve then. */
+const Losing = ({ removed }: { removed: Parameters<typeof losingQuery>[0] }) => {
+  const { data, isError } = useQuery(losingQuery(removed))
+  const items = data?.items.toSorted((a, b) => Number(b.blocked) - Number(a.blocked)) ?? []
+  const words = tAdmin.losing
+  return (
+    <div aria-live="polite" className="flex flex-col gap-1">
+      {isError ? <p className="text-wait">{words.unknown}</p> : null}
+      {data && items.length === 0 ? <p className="text-muted">{words.none}</p> : null}
+      <ul className="flex flex-col gap-1">
+        {items.slice(0, SHOWN).map(({ operation_id, gate_id, question, operation_title, ...gate }) => (
+          <li key={`${operation_id} ${gate_id}`} className={gate.blocked ? 'text-wait' : ''}>
+            <GateLink operation_id={operation_id} gate_id={gate_id}>
+              <bdi>{question}</bdi>
+            </GateLink>{' '}
+            (<bdi>{operation_title}</bdi>): {gate.blocked ? words.blocked : words.left(gate.voters_left)}
+            {gate.votes_lost > 0 ? ` ${words.votes(gate.votes_lost)}` : null}
+          </li>
+        ))}
+      </ul>
+      {items.length > SHOWN ? <p>{words.more(items.length - SHOWN)}</p> : null}
+    </div>
   )
 }

@@ -63,6 +63,7 @@ export const removalOf = (grant_id: string, role: string, name: string): Act => 
   danger: true,
   method: 'DELETE',
   path: `/v1/admin/grants/${grant_id}`,
+  removes: { grant_id },
 })
 
 export const useRoles = () => useQuery(rolesQuery()).data?.items ?? []

@@ -88,6 +88,7 @@ export const leaving = ({ id, username }: { id: string; username: string }, grou
   danger: true,
   method: 'DELETE',
   path: `/v1/admin/groups/${group_key}/members/${id}`,
+  removes: { user_id: id, group: group_key },
 })
 
 const renaming = ({ group_key, name, version }: GroupRow): Act => ({
@@ -109,6 +110,7 @@ const deleting = ({ group_key, name, version }: GroupRow): Act => ({
   method: 'DELETE',
   path: `/v1/admin/groups/${group_key}`,
   version,
+  removes: { group: group_key },
 })
 
 const CREATE: Act = {

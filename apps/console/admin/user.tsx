@@ -196,9 +196,10 @@ const actsOf = ({ id, status, kind }: UserRow): Act[] => {
   const path = `/v1/admin/users/${id}`
   const move = { reason: true, accepted: words.sessions_pending }
   const link = { shown: words.link_shown }
-  const disable = { ...move, ...act('disable'), path: `${path}/disable`, danger: true }
+  const removes = { user_id: id }
+  const disable = { ...move, ...act('disable'), path: `${path}/disable`, danger: true, removes }
   const enable = { ...act('enable'), path: `${path}/enable`, reason: true }
-  const remove = { ...move, ...act('delete'), path: `${path}/delete`, danger: true }
+  const remove = { ...move, ...act('delete'), path: `${path}/delete`, danger: true, removes }
   const renew = { ...link, ...act('link'), path: `${path}/enrolment-token` }
   const recover = { ...link, ...act('recover'), path: `${path}/recovery`, danger: true }
   if (status === 'DELETED') return []

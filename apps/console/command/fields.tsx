@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
-import type { AllowedAction } from '../api/types.ts'
+import type { AllowedAction, Plan } from '../api/types.ts'
 import { CodeField, digitsOf, isCode } from '../forms/code.tsx'
 import { Field, TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
@@ -9,6 +9,7 @@ import { totpQuery } from '../queries/me.ts'
 import { type Provider, proveAt, sessionProvider } from '../session/providers.ts'
 import { confirmBy, confirmPasskey } from '../session/sign-in.ts'
 import { ProblemText } from '../ui/failure.tsx'
+import { Conflicts } from '../values/conflicts.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tLogin, tSession } from '../words/frame/login.ts'
@@ -69,12 +70,25 @@ export const Refusal = ({ title, problem }: { title: string; problem: Problem })
       <p className="font-medium">{title}</p>
       {problem.category === 'invalid_state_transition' ? (
         <ProblemText problem={{ ...problem, hint: tCommand.possible(possibleNow(problem)) }} />
+      ) : problem.code === 'resource_lease_held' ? (
+        <>
+          <ProblemText problem={problem} detail={tCommand.held} />
+          <Conflicts conflicts={holdersIn(problem)} />
+        </>
       ) : (
         <ProblemText problem={problem} />
       )}
     </div>
   </div>
 )
+
+type Blocker = { id: string; operation_id?: string; message: string }
+
+/** Who holds what the command needs: its operation, unless this person may not see it. */
+const holdersIn = ({ blockers = [] }: Problem): Plan['conflicts'] =>
+  (blockers as Blocker[]).map(({ id: resource_id, operation_id: id = '', message }) => ({
+    ...{ kind: 'lease', id, resource_id, title: null, message },
+  }))
 
 /** The actions that are possible instead, named as on their buttons. */
 const possibleNow = (problem: Problem): string[] => {

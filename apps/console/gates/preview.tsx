@@ -9,6 +9,7 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
   <section className="flex flex-col gap-2">
     <h3 className="font-semibold">{preview.no_change ? words.none : words.changes(preview.changes_count)}</h3>
     <p>{words[preview.binding === 'exact' && !preview.plan ? 'commit' : preview.binding]}</p>
+    {preview.targets ? <p>{words.only(preview.targets)}</p> : null}
     <ul className="releases">
       {preview.changes.map(({ id, action, note, fields, fields_count }) => (
         <li key={id}>

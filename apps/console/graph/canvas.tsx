@@ -22,7 +22,7 @@ import { gateOfBox } from './gates.ts'
 import { type Drawing, drawGraph, drawingKey, warmUp } from './layout.ts'
 import type { PatchedGraph } from './patched.ts'
 import { Emphasis, EmphasisContext, StatesContext } from './states.ts'
-import { neighbour } from './walk.ts'
+import { boxAfter } from './walk.ts'
 
 warmUp()
 
@@ -171,9 +171,8 @@ const useWalk = (
     return tOperation.graph.spoken(node.name, word, node.attempt)
   }
   const key = (event: React.KeyboardEvent) => {
-    const step = { ArrowRight: 'right', ArrowLeft: 'left', ArrowUp: 'up', ArrowDown: 'down' }[event.key]
-    if (step !== undefined && drawing !== null) {
-      const next = neighbour(drawing, at ?? start ?? '', step as 'right')
+    const next = drawing === null ? undefined : boxAfter(drawing, at ?? start ?? '', event.key)
+    if (next !== undefined) {
       setAt(next)
       camera.show(next)
       setSpoken(wordsOf(next))

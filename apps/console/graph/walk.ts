@@ -1,7 +1,27 @@
 import type { Box, Drawing, Point } from './layout.ts'
 
+type Step = 'right' | 'left' | 'up' | 'down'
+const PAGE = 10
+const STEPS: Record<string, [step: Step, times: number]> = {
+  ArrowRight: ['right', 1],
+  ArrowLeft: ['left', 1],
+  ArrowUp: ['up', 1],
+  ArrowDown: ['down', 1],
+  PageUp: ['up', PAGE],
+  PageDown: ['down', PAGE],
+}
+
+/** The box that a key leads to, a page being ten boxes; undefined for another key. Pure. */
+export const boxAfter = (drawing: Drawing, at: string, key: string): string | undefined => {
+  const [step, times] = STEPS[key] ?? []
+  if (step === undefined) return undefined
+  let next = at
+  for (let n = 0; n < (times ?? 1); n += 1) next = neighbour(drawing, next, step)
+  return next
+}
+
 /** The box that an arrow key leads to: right and left along the edges, up and down to neighbors. Pure. */
-export const neighbour = (drawing: Drawing, at: string, step: 'right' | 'left' | 'up' | 'down'): string => {
+export const neighbour = (drawing: Drawing, at: string, step: Step): string => {
   const all = new Map(drawing.boxes.map((box) => [box.id, box]))
   const boxes = drawing.boxes.filter((box) => box.kind !== 'group')
   const found = all.get(at)

@@ -8,8 +8,26 @@ import { tExpiring } from '../words/frame/inbox-parts.ts'
 
 export type Expiring = Waiting['expiring'][number]
 
-/** Something that expires soon: its name as a link, when, and the effect. */
-export const ExpiringLine = ({ line }: { line: Expiring }) => {
+type Drifted = Waiting['failures'][number]
+
+/** Something that expires soon: its name as a link, when, and the effect. Or an operation that drift has paused. */
+export const ExpiringLine = ({ line }: { line: Expiring | Drifted }) =>
+  'kind' in line ? <Deadline line={line} /> : <Drift line={line} />
+
+const Drift = ({ line: { operation_id, operation_title, waiting_since } }: { line: Drifted }) => (
+  <>
+    <ShapeIcon shape="bars" tone="wait" />
+    <OperationLink id={operation_id} data-row="" className="font-semibold wrap-anywhere">
+      {operation_title}
+    </OperationLink>
+    <span>{tExpiring.drifted}</span>
+    <span className="ml-auto text-muted">
+      <TimeText at={waiting_since} />
+    </span>
+  </>
+)
+
+const Deadline = ({ line }: { line: Expiring }) => {
   const { kind, operation_id, gate_id, title, expires_at, follows } = line
   const effect = tExpiring.follows[follows ?? kind] ?? tDecide.gate.timeout[follows ?? '']
   return (

@@ -12,11 +12,14 @@ import { tDecide } from '../words/decide.ts'
 import { ballotOf, keyOf, patchBallot } from './bulk/alike.ts'
 import { GateCard } from './card.tsx'
 import { Guide } from './guide.tsx'
-import { type Selection, SelectionBar, useSelection } from './selection.tsx'
+import { type Selection, useSelection } from './selection.tsx'
 import { lineKey, linesOf, type Seen, useHeld, useSteady } from './steady.ts'
 import { WaitingRows } from './waiting.tsx'
 
 const AfterRows = lazyPart(() => import('../briefs/peek.tsx').then((part) => ({ default: part.AfterRows })))
+
+const SelectionBar = lazyPart(() => import('./bulk/bar.tsx').then((part) => ({ default: part.SelectionBar })))
+const Unreached = lazyPart(() => import('./unreached.tsx').then((part) => ({ default: part.Unreached })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
@@ -75,9 +78,10 @@ export const InboxPage = () => {
         {usePainted(!inbox.isPending) ? (
           <Suspense fallback={null}>
             <AfterRows />
+            <SelectionBar selection={selection} />
+            <Unreached />
           </Suspense>
         ) : null}
-        <SelectionBar selection={selection} />
       </div>
       <div className="flex flex-col gap-4" {...watch}>
         <div className="news" role="status">

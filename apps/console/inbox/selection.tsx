@@ -1,10 +1,8 @@
-import { Suspense, useState } from 'react'
+import { useState } from 'react'
 import { display } from '../kit/prefs.ts'
-import { lazyPart } from '../ui/lazy.ts'
 import { tDecide } from '../words/decide.ts'
-import { type Ballot, flipped, keyOf, MOST, mayTogether, nounOf, type Together } from './bulk/alike.ts'
+import { type Ballot, flipped, keyOf, MOST, mayTogether } from './bulk/alike.ts'
 
-const BulkDialog = lazyPart(() => import('./bulk/dialog.tsx').then((part) => ({ default: part.BulkDialog })))
 const words = tDecide.inbox.bulk
 
 /** Whether the item can be selected at all: its rejection may be allowed in a batch even if its approval is not. */
@@ -34,50 +32,6 @@ export const selectByKey =
   ({ key }: React.KeyboardEvent): void => {
     if (key === 'x' && display().shortcuts && on && isSelectable(row)) toggle(row)
   }
-
-/** The number of selected items, and the two decisions on them. An open dialog stays after the last one is decided. */
-export const SelectionBar = ({ selection }: { selection: Selection }) => {
-  const { on, chosen, all, clear } = selection
-  const [open, setOpen] = useState<{ rows: Ballot[]; verdict: Together }>()
-  const close = () => {
-    setOpen(undefined)
-    clear()
-  }
-  const decide = (verdict: Together, look: string) => (
-    <button type="button" className={`button ${look}`} onClick={() => setOpen({ rows: chosen, verdict })}>
-      {words.decide[verdict]}
-    </button>
-  )
-  return (
-    <>
-      {on ? (
-        <section aria-label={words.title} className="flex flex-wrap items-center gap-3">
-          <p role="status" className="text-muted empty:-mr-6">
-            {chosen.length >= MOST
-              ? words.most(MOST, nounOf(chosen))
-              : chosen.length > 0
-                ? words.selected(chosen.length, nounOf(chosen))
-                : null}
-          </p>
-          <button type="button" className="button quiet" onClick={chosen.length > 0 ? clear : all}>
-            {chosen.length > 0 ? words.clear : words.all}
-          </button>
-          {chosen.length > 0 ? (
-            <>
-              {decide('approve', 'main')}
-              {decide('reject', 'danger')}
-            </>
-          ) : null}
-        </section>
-      ) : null}
-      {open ? (
-        <Suspense fallback={null}>
-          <BulkDialog {...open} close={close} />
-        </Suspense>
-      ) : null}
-    </>
-  )
-}
 
 /** The checkbox that selects a gate or a patch. */
 export const SelectBox = ({ row, selection }: { row: Ballot; selection: Selection }) =>

@@ -14,7 +14,7 @@ import { groupOf, type Line, lineKey, type Seen, useHeight } from './steady.ts'
 /** Few rows leave while the page is open. */
 const Outcome = lazyPart(() => import('./outcome.tsx').then((part) => ({ default: part.Outcome })))
 
-/** Deadlines are seldom near. */
+/** Deadlines are seldom near, and targets seldom drift. */
 const ExpiringLine = lazyPart(() => import('./expiring.tsx').then((part) => ({ default: part.ExpiringLine })))
 
 type WaitingPatch = Waiting['patches'][number]
@@ -32,7 +32,7 @@ export const WaitingRows = ({ rows, selection }: { rows: Seen<Line>[]; selection
             </Suspense>
           ) : 'patch_id' in row ? (
             <Patch patch={row} selection={selection} />
-          ) : 'kind' in row ? (
+          ) : 'kind' in row || row.node_count === 0 ? (
             <Suspense fallback={null}>
               <ExpiringLine line={row} />
             </Suspense>

@@ -5,7 +5,7 @@ import type { OperationRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { shortId, shortTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
-import { type EndedIn, type OperationsTab, operationsPage, operationsQuery } from '../queries/operations.ts'
+import type { OperationsSearch, OperationsTab } from '../queries/operations.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Export, type Fields } from '../ui/export.tsx'
@@ -20,6 +20,7 @@ import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
 import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
+import { isNarrowed, OperationFilters, operationsPage, operationsQuery } from './filters.tsx'
 import { SelectBox, type Selection, SelectionBar, selectByKey, useSelection } from './selection.tsx'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
@@ -27,10 +28,14 @@ const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
 const tabsWith = (tab: OperationsTab): OperationsTab[] => (TABS.includes(tab) ? TABS : [...TABS, tab])
 
 export const OperationsPage = () => {
-  const { tab, q, ...span } = useSearch({ from: '/shell/operations' })
+  const find = useSearch({ from: '/shell/operations' })
+  const { tab, q } = find
   const navigate = useNavigate({ from: '/operations' })
-  const list = useInfiniteQuery(operationsQuery(tab, q, span))
-  const selection = useSelection(rowsOf(list))
+  const list = useInfiniteQuery(operationsQuery(find))
+  const rows = rowsOf(list)
+  const selection = useSelection(rows)
+  const set = (change: Partial<OperationsSearch>, replace = false) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace })
   useTopic('operations')
   return (
     <Page>
@@ -44,7 +49,7 @@ export const OperationsPage = () => {
             <Link
               key={choice}
               to="/operations"
-              search={{ tab: choice, q, ...span }}
+              search={{ ...find, tab: choice }}
               aria-current={choice === tab ? 'page' : undefined}
             >
               {tOperation.operations.tabs[choice]}
@@ -54,21 +59,22 @@ export const OperationsPage = () => {
         <SearchField
           label={tOperation.operations.search}
           value={q}
-          search={(text, replace) => void navigate({ search: (before) => ({ ...before, q: text }), replace })}
+          search={(text, replace) => set({ q: text }, replace)}
         />
       </div>
-      <EndedInRow tab={tab} q={q} {...span} />
+      <OperationFilters find={find} rows={rows} set={set} />
+      <EndedInRow find={find} />
       <div className="flex flex-wrap items-center justify-between gap-3">
         <ViewsRow list="operations" />
         {list.data?.pages[0]?.items.length ? (
-          <Export name="operations" read={operationsPage(tab, q, span)} fields={FIELDS} />
+          <Export name="operations" read={operationsPage(find)} fields={FIELDS} />
         ) : null}
       </div>
       <SelectionBar selection={selection} />
       <ListTable
         list={list}
-        empty={q === '' ? tOperation.operations.empty[tab] : tOperation.operations.no_match}
-        next={<NextStep tab={tab} q={q} />}
+        empty={isNarrowed(find) ? tOperation.operations.no_match : tOperation.operations.empty[tab]}
+        next={<NextStep find={find} />}
         caption={tOperation.operations.caption}
         columns={[leadOf(selection), ...COLUMNS]}
         keyOf="operation_id"
@@ -79,27 +85,29 @@ export const OperationsPage = () => {
 }
 
 /** The time range of the list, set by links from the overview. */
-const EndedInRow = ({ tab, q, from, to }: { tab: OperationsTab; q: string } & EndedIn) => {
+const EndedInRow = ({ find: { from, to, ...rest } }: { find: OperationsSearch }) => {
   const { zone } = useDisplay()
   const words = (at: string | undefined) => (at === undefined ? '…' : shortTime(Date.parse(at), 0, zone))
   return from === undefined && to === undefined ? null : (
     <p className="flex flex-wrap items-center gap-3">
       {tOperation.operations.ended_between(words(from), words(to))}
-      <Link to="/operations" search={{ tab, q }} className="button quiet">
+      <Link to="/operations" search={rest} className="button quiet">
         {tOperation.operations.any_time}
       </Link>
     </p>
   )
 }
 
-const NextStep = ({ tab, q }: { tab: OperationsTab; q: string }) =>
-  q === '' && tab === 'all' ? (
+const NextStep = ({ find }: { find: OperationsSearch }) => {
+  const narrowed = isNarrowed(find)
+  return !narrowed && find.tab === 'all' ? (
     <code>{tOperation.operations.demo}</code>
   ) : (
-    <Link to="/operations" search={{ tab: q === '' ? 'all' : tab, q: '' }} className="button">
-      {q === '' ? tOperation.operations.see_all : tOperation.operations.clear}
+    <Link to="/operations" search={{ tab: narrowed ? find.tab : 'all', q: '' }} className="button">
+      {narrowed ? tOperation.operations.clear : tOperation.operations.see_all}
     </Link>
   )
+}
 
 const FIELDS: Fields<OperationRow> = {
   operation_id: (row) => row.operation_id,

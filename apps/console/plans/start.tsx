@@ -3,10 +3,11 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Plan } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
+import { Conflicts } from '../values/conflicts.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tPlan } from '../words/plan.ts'
 
-type Effect = { conflicts?: { message?: string }[]; first_nodes?: unknown[]; first_gate?: { question?: string } | null }
+type Effect = { conflicts: Plan['conflicts']; first_nodes: { name: string }[]; first_gate: string | null }
 const ON_CONFLICT = ['queue', 'reject'] as const
 
 /** Starts a plan; asks whether it waits while other operations hold its resources. */
@@ -26,7 +27,7 @@ export const StartDialog = ({ plan, close }: { plan: Plan; close: () => void }) 
       // The effect names the conflicts, whichever answer is chosen.
       preview={{ path, body }}
       text={{ name: 'comment', label: tDecide.gate.comment_optional, needed: false, missing: '' }}
-      consequences={(effect) => <StartEffect effect={effect} />}
+      consequences={(effect) => <StartEffect effect={effect} gates={plan.gates} />}
       refused={refresh}
       done={({ operation_id }) => {
         refresh()
@@ -47,18 +48,13 @@ export const StartDialog = ({ plan, close }: { plan: Plan; close: () => void }) 
   )
 }
 
-const StartEffect = ({ effect }: { effect: Effect }) => (
-  <>
-    <p>
-      {tPlan.plan.starting.first(
-        effect.first_nodes?.map((node) => String((node as { name?: string }).name ?? node)) ?? [],
-      )}
-    </p>
-    {effect.first_gate?.question ? <p>{tPlan.plan.starting.gate(effect.first_gate.question)}</p> : null}
-    {effect.conflicts?.map((conflict) => (
-      <p key={conflict.message} lang="en" className="text-wait">
-        {conflict.message}
-      </p>
-    ))}
-  </>
-)
+const StartEffect = ({ effect, gates }: { effect: Effect; gates: Plan['gates'] }) => {
+  const gate = gates.find(({ gate_id }) => gate_id === effect.first_gate)
+  return (
+    <>
+      <p>{tPlan.plan.starting.first(effect.first_nodes.map(({ name }) => name))}</p>
+      {gate ? <p>{tPlan.plan.starting.gate(gate.question)}</p> : null}
+      <Conflicts conflicts={effect.conflicts} />
+    </>
+  )
+}

@@ -1,41 +1,14 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { Static } from 'typebox'
-import type { OperationListQuery } from '../../shared/contracts/operations/operations.ts'
-import { pageOf, pagesOf, queryOf, reading } from '../api/read.ts'
+import { pagesOf, queryOf, reading } from '../api/read.ts'
 import type { Gate } from '../api/types.ts'
 
 /** Reads of operations: lists, graph, nodes, gates and history. The key's first word is the noun; live frames find the cached reply by it. */
 export const OPERATIONS_TABS = ['running', 'waiting', 'failed', 'all', 'succeeded', 'cancelled'] as const
 export type OperationsTab = (typeof OPERATIONS_TABS)[number]
-/** When the operations ended, as RFC 3339. */
-export type EndedIn = { from?: string | undefined; to?: string | undefined }
-const TABS: Record<OperationsTab, Pick<Static<typeof OperationListQuery>, 'status_group' | 'status'>> = {
-  running: { status_group: 'open' },
-  waiting: { status_group: 'needs_attention' },
-  failed: { status: ['failed', 'timed_out'] },
-  all: {},
-  succeeded: { status: ['succeeded', 'succeeded_with_exceptions'] },
-  cancelled: { status: ['cancelled'] },
+/** Which operations a list shows: by words, by when they ended (RFC 3339), and by its other filters. */
+export type OperationsSearch = { tab: OperationsTab; q: string } & {
+  [name in 'from' | 'to' | 'kind' | 'by' | 'on' | 'env' | 'age']?: string | undefined
 }
-
-const found = (tab: OperationsTab, q: string, { from, to }: EndedIn) => ({
-  sort: '-created_at' as const,
-  ...TABS[tab],
-  ...(q === '' ? {} : { q }),
-  ...(from === undefined ? {} : { ended_after: from }),
-  ...(to === undefined ? {} : { ended_before: to }),
-})
-
-export const operationsQuery = (tab: OperationsTab, q: string, span: EndedIn = {}) =>
-  pagesOf(
-    ['operations', tab, q, span.from, span.to],
-    '/v1/operations',
-    { query: { page_size: 50, ...found(tab, q, span) } },
-    { placeholderData: keepPreviousData },
-  )
-export const operationsPage = (tab: OperationsTab, q: string, span: EndedIn) =>
-  pageOf('/v1/operations', found(tab, q, span))
-
 export const operationQuery = (operation_id: string) =>
   queryOf(['operation', operation_id], '/v1/operations/{operation_id}', { path: { operation_id } })
 

@@ -1,16 +1,17 @@
 import { createRoute, redirect } from '@tanstack/react-router'
 import { lazyPage } from '../frame/lazy-page.tsx'
-import { type EndedIn, OPERATIONS_TABS, type OperationsTab, operationQuery } from '../queries/operations.ts'
+import { OPERATIONS_TABS, type OperationsSearch, operationQuery } from '../queries/operations.ts'
 import { page, pagesBelow, shell } from './root.tsx'
 import { drawnSearch, oneOf, spanSearch, text, texts, timelineSearch, whole } from './search.ts'
 
 const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
-  validateSearch: (search): { tab: OperationsTab; q: string } & EndedIn => ({
+  validateSearch: (search): OperationsSearch => ({
     tab: oneOf(search.tab, OPERATIONS_TABS, 'running'),
     q: text(search.q),
     ...spanSearch(search),
+    ...texts(search, 'kind', 'by', 'on', 'env', 'age'),
   }),
   component: lazyPage(() => import('../operations/list.tsx'), 'OperationsPage'),
 })

@@ -27,6 +27,7 @@ import type { Uses } from '../deps.ts'
 import { refused } from '../policies/authority.ts'
 import type { PlanPolicies } from '../policies/plans.ts'
 import { judgePreviews } from '../policies/previews.ts'
+import { attemptsOf } from './metrics.ts'
 
 /** How long after the end of an attempt its log lines are still accepted. */
 const LOGS_AFTER_S = 600
@@ -57,6 +58,8 @@ export const takeResult = async (
     throw new AppError('validation_error', 'too_large', `Outputs are at most ${MAX_OUTPUTS} bytes.`, { status: 422 })
   if (message.progress && Buffer.byteLength(JSON.stringify(message.progress)) > MAX_PROGRESS)
     throw new AppError('validation_error', 'too_large', `Progress is at most ${MAX_PROGRESS} bytes.`, { status: 422 })
+  if (message.resume && Buffer.byteLength(JSON.stringify(message.resume)) > MAX_PROGRESS)
+    throw new AppError('validation_error', 'too_large', `"resume" is at most ${MAX_PROGRESS} bytes.`, { status: 422 })
   const token_sha256 = sha256Hex(token ?? '')
   const stored = await storedAmong(deps, message)
   const mayEnd = TERMINAL.has(message.phase) || message.phase === 'started'
@@ -90,6 +93,8 @@ export const takeResult = async (
     await offerPlaces(deps.db).catch((error) => deps.telemetry.log.warn({ err: error }, 'places'))
     deps.nats.wake('operations')
   }
+  if (TERMINAL.has(message.phase) && ('reply' in outcome ? !outcome.reply.duplicate : outcome.ended))
+    attemptsOf(deps.telemetry).inc({ pool, result: 'reply' in outcome ? message.phase : 'failed' })
   if ('refusal' in outcome) throw refused(outcome.refusal)
   // The list of agents is for people: no failure here keeps an agent from its work.
   if (message.agent !== undefined && mayEnd)
@@ -275,16 +280,16 @@ const end = async (
   handed: Handed,
   message: ExecutionResult,
 ): Promise<Outcome> => {
-  // Other nodes must not use the outputs of an undo.
+  const done = message.phase === 'succeeded'
+  // Other nodes must not use the outputs of an undo. A failure may have some too.
   const taken =
-    message.phase !== 'succeeded'
-      ? undefined
-      : handed.role === 'run'
-        ? takeOutputs(handed.spec, message.outputs ?? {})
-        : { outputs: null, error: null }
+    handed.role === 'run' && (done || (message.phase === 'failed' && message.outputs))
+      ? takeOutputs(handed.spec, message.outputs ?? {})
+      : { outputs: null, error: null }
   const denied =
-    taken?.outputs && !taken.error ? await judgePreviews(tx, policies, handed, message.outputs ?? {}) : undefined
-  const error = taken ? (taken.error ?? denied ?? null) : errorOf(message)
+    taken.outputs && !taken.error ? await judgePreviews(tx, policies, handed, message.outputs ?? {}) : undefined
+  const unfit = (done ? taken.error : null) ?? denied
+  const error = unfit ?? (done ? null : errorOf(message))
   // Only an agent that killed its tool reports an unknown outcome.
   const status = message.phase === 'unknown' ? 'unknown' : error ? 'failed' : 'succeeded'
   const { operation_id, node_id, role, attempt, fence } = handed
@@ -297,11 +302,12 @@ const end = async (
     return { reply: { ...replyOf(handed, handed.node_state), next_before: null } }
   }
   const phase = status === 'unknown' ? 'outcome_unknown' : status
-  const outputs = taken && !error ? taken.outputs : null
-  if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, error, executed })))
+  const outputs = unfit || taken.error ? null : taken.outputs
+  const resume = phase === 'failed' ? (message.resume ?? null) : null
+  if (!(await endExecution(tx, token_sha256, handed, { phase, outputs, resume, error, executed })))
     return { refusal: rejected('attempt_closed', 'The attempt was closed a moment ago.') }
   await tellEngine(tx, operation_id, 'node_result', result, { actor: agentOf(handed) })
-  if (taken?.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422), ended: true }
+  if (done && taken.error) return { refusal: rejected('outputs_invalid', taken.error.message, 422), ended: true }
   return { reply: { ...replyOf(handed, phase), next_before: null } }
 }
 

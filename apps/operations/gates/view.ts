@@ -159,13 +159,13 @@ const missingOf = (facts: GateFacts) => {
   return [...groups, ...(rest > 0 ? [{ group: null, count: rest }] : [])]
 }
 
-const couldVote = (person: Principal, row: GateRow, measure: Measure, people: People): boolean =>
+export const couldVote = (person: Principal, row: GateRow, measure: Measure, people: People): boolean =>
   !(row.gate.policy.four_eyes && involvedIn(row).includes(person.user.id)) &&
   lossOf(person, footingOf(row, person.user.id, measure)) === undefined &&
   refuseDelegated(row, { user_id: person.user.id, groups: person.group_keys }, people, measure) === undefined
 
 /** The people who delegated this gate; undefined for those who hold no right to decide now. */
-const delegatorsOf = ({ gate }: GateRow, approvers: readonly Principal[]): People =>
+export const delegatorsOf = ({ gate }: GateRow, approvers: readonly Principal[]): People =>
   new Map(gate.delegations.map(({ by }) => [by.id, approvers.find(({ user }) => user.id === by.id)]))
 
 /** Counts of resources added, changed and removed behind the gate. */

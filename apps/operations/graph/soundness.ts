@@ -14,7 +14,7 @@ export type SoundnessLimits = {
   nodes: number
   edges: number
   programs?: ProgramRules | undefined
-  /** Whether the executors' policy names the pool. */
+  /** Whether the executors' policy names the pool, and how its agents get work. */
   hasPool?: ((pool: string) => boolean) | undefined
 }
 
@@ -104,7 +104,7 @@ function* checkRun(
   const { pool = 'default' } = node
   const executors = [node.executor, node.compensate?.executor]
   if (executors.includes('external') && !hasPool(pool))
-    yield fault(`${node.node_id}/pool`, 'inputs_invalid', `there is no pool "${pool}"`)
+    yield fault(`${node.node_id}/pool`, 'inputs_invalid', `there is no pool "${pool}" with agents`)
   const longest = EXECUTORS.get(node.executor)?.max_run_s
   if (longest !== undefined && node.timeouts.run_s > longest)
     yield fault(

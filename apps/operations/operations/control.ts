@@ -20,10 +20,10 @@ import { AppError } from '../../shared/errors.ts'
 import { askHeads } from '../catalog/heads.ts'
 import { type Command, checkIfMatch, type Decision, lockVisible, type Steps, type Subject } from '../command/command.ts'
 import type { PlanningDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
+import { refuseLeaseHeld } from '../plans/leases.ts'
 import { operationActions, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import { driftOf, takeDrift } from './drift.ts'
-import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 
 /** Pause: no new node starts; running ones finish. Complete with the commit: each claim reads the wanted control. */
@@ -58,7 +58,7 @@ export const resumeSteps = (deps: ReplanDeps, command: Command, acknowledge_drif
     const drift = await driftOf(tx, deps, subject)
     const node_ids = ignored ? [] : drift.drifted.map(({ node_id }) => node_id)
     if (node_ids.length > 0 && !acknowledge_drift) throw driftUnacknowledged(node_ids)
-    await retakeLeases(tx, subject)
+    await retakeLeases(tx, command, subject)
     const asked = node_ids.length > 0 ? await takeDrift(deps, tx, subject, drift) : undefined
     const next_nodes = await listStartable(tx, subject.operation_id)
     await setControl(tx, subject.operation_id, { control: 'run', pause_reason: null })
@@ -121,12 +121,11 @@ export const refuseDrifted = async (
 }
 
 /** Takes leases again that were given back during the pause, all or none. */
-const retakeLeases = async (tx: Tx, { operation_id, lease_state }: Subject): Promise<void> => {
+const retakeLeases = async (tx: Tx, { caller }: Command, { operation_id, lease_state }: Subject): Promise<void> => {
   // Leases released by a gate are taken again when it lets something start.
   if (lease_state !== 'given_back') return
   const wanted = await listReleased(tx, operation_id)
-  const blockers = await takeLeases(tx, operation_id, wanted, { queue: false })
-  if (blockers.length > 0) throw leaseHeld(blockers)
+  await refuseLeaseHeld(tx, caller, await takeLeases(tx, operation_id, wanted, { queue: false }))
   await setLeaseState(tx, operation_id, 'held')
 }
 

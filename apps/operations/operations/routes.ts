@@ -228,7 +228,7 @@ const pageOfOperations = async (deps: Uses<'db' | 'pages'>, req: FastifyRequest,
   const [rows, as_of] = await Promise.all([
     listOperations(deps.db, {
       ...filter,
-      requester_id: requester === 'me' ? caller.user_id : requester,
+      requester: requester === 'me' ? caller.user_id : requester,
       gate_for: gate_for && decidableBy(caller),
       visible: visibleSql(caller, operations),
       after: deps.pages.after(page_token, list),

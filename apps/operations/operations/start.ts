@@ -15,13 +15,13 @@ import { askHeads } from '../catalog/heads.ts'
 import type { Command, Steps } from '../command/command.ts'
 import type { PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { freezeGate } from '../planner/gates.ts'
+import { holdersFor, refuseLeaseHeld } from '../plans/leases.ts'
 import { bindAgain, planIntent } from '../plans/make.ts'
 import { movedPins, refusePlanPolicy, renderPlan, targetsOf } from '../plans/preview.ts'
 import { isLost, refuseLost } from '../plans/reservations.ts'
 import { planObject, refuseStart } from '../plans/rules.ts'
 import { isVisible, placesFor, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { calendarOf, libraryNow } from '../targets/calendar.ts'
-import { leaseHeld } from './leases.ts'
 import { readOperation } from './read.ts'
 import { type StartSubject, writeOperation } from './write.ts'
 
@@ -54,7 +54,7 @@ export const startSteps = (
       const risk = await bindAgain(tx, deps, intent, plan)
       const queue = body.on_conflict !== 'reject'
       const blockers = await takeLeases(tx, command.operation_id, plan.document.leases, { queue })
-      if (blockers.length > 0 && body.on_conflict === 'reject') throw leaseHeld(blockers)
+      if (!queue) await refuseLeaseHeld(tx, caller, blockers)
       const now = deps.clock.now()
       const opens_at = openingFor(deps, plan, body, now.getTime())
       const resource_ids = pins.map(({ resource_id }) => resource_id)
@@ -68,6 +68,7 @@ export const startSteps = (
         risk_level: risk.level,
         command_id,
         blockers,
+        conflicts: await holdersFor(tx, caller, blockers),
         now: now.toISOString(),
         opens_at,
         calendar,

@@ -5,7 +5,7 @@ import { insertOperation } from '../../../db/operations/operations/insert.ts'
 import { type Intent, moveIntent, movePlan, type Plan } from '../../../db/operations/plans/rows.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import { type PlanGraph, partiesOf } from '../../shared/contracts/operations/graph.ts'
-import type { Rehearsal, StartBody } from '../../shared/contracts/operations/plans.ts'
+import type { PlanView, Rehearsal, StartBody } from '../../shared/contracts/operations/plans.ts'
 import { freezeEnds, type OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
@@ -28,6 +28,8 @@ export type Starting = {
   pins: Plan['document']['catalog_pins']
   command_id: string
   blockers: Blocker[]
+  /** The blockers as the starter may see them. */
+  conflicts: PlanView['conflicts']
   now: string
   /** When its windows let it begin, if later than now. */
   opens_at: string | undefined
@@ -62,7 +64,7 @@ export const writeOperation = async (
     object: `operation:${operation_id}`,
     before: { plan_status: 'ready' },
     effect: {
-      conflicts: blockers,
+      conflicts: starting.conflicts,
       first_nodes: document.nodes.slice(0, 5).map(({ node_id, name }) => ({ node_id, name })),
       first_gate: document.gates[0]?.gate_id ?? null,
     },

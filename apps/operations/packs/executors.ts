@@ -27,6 +27,8 @@ export const loadExecutorRules = (
   agentsOf: AgentRules
   needsSandbox: SandboxRules
   hasPool: (pool: string) => boolean
+  fetchesWork: (pool: string) => boolean
+  agentPools: readonly string[]
 } => {
   const document = readPolicyFile(file)
   const pools = readPointer(document, '/pools')
@@ -43,9 +45,13 @@ export const loadExecutorRules = (
       return [pool, new Set(Array.isArray(names) ? names.map(String) : [])]
     }),
   )
+  const agentPools = Object.keys(pools).filter((pool) => readPointer(pools[pool], '/mode') !== undefined)
   return {
+    agentPools,
     needsSandbox: (pool) => readPointer(pools[pool], '/min_sandbox') !== undefined,
-    hasPool: (pool) => agents.has(pool),
+    hasPool: (pool) => agentPools.includes(pool),
+    /** Whether its agents ask for work or read the stream, and so are listed while they have none. */
+    fetchesWork: (pool) => readPointer(pools[pool], '/mode') === 'nats',
     agentsOf: (pool) => agents.get(pool) ?? new Set(),
     mayResolve: (pool, reference) => (rules.get(pool) ?? []).some((matches) => matches(reference)),
     programs: programRules(file, readPointer(document, '/programs') ?? {}),

@@ -25,7 +25,6 @@ import { runCommand } from '../command/run.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
 import type { CommandDeps, PlanningDeps, ReplanDeps, Uses } from '../deps.ts'
 import { refuseDrifted } from '../operations/control.ts'
-import { leaseHeld } from '../operations/leases.ts'
 import { wholeOf } from '../planner/leases.ts'
 import {
   lookAhead,
@@ -36,6 +35,7 @@ import {
   refuseTouched,
   revisionOf,
 } from '../plans/ahead.ts'
+import { refuseLeaseHeld } from '../plans/leases.ts'
 import { refused, throwIfRefused } from '../policies/authority.ts'
 import { groupsLeft, type People, refuseTainted, withPeople } from '../policies/footing.ts'
 import {
@@ -175,8 +175,7 @@ const apply = async (
     decided_by: command.actor,
     decided_at: sql`clock_timestamp()` as never,
   })
-  const blockers = await takeMoreLeases(tx, subject, leasesFor(outlook))
-  if (blockers.length > 0) throw leaseHeld(blockers)
+  await refuseLeaseHeld(tx, command.caller, await takeMoreLeases(tx, subject, leasesFor(outlook)))
   // Its new steps begin on the current targets: they were reviewed and approved that way.
   await refuseDrifted(deps, tx, subject, [...outlook.patched.touched, ...outlook.patched.added])
   const [max_parallel, risk_level] = [revision.max_parallel.after, revision.risk_level.after]

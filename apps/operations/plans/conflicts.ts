@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/client.ts'
-import { listBlockers } from '../../../db/operations/leases/rows.ts'
+import { type Blocker, listBlockers } from '../../../db/operations/leases/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan, Reach } from '../../../db/operations/plans/rows.ts'
@@ -10,6 +10,7 @@ import { pluck } from '../../shared/data/pick.ts'
 import type { OperationsDeps, Uses } from '../deps.ts'
 import { seenOperations, seenResources, type Viewer, visibleSql } from '../policies/authority.ts'
 import { libraryNow } from '../targets/calendar.ts'
+import { holdersFor } from './leases.ts'
 
 type Conflicts = PlanView['conflicts']
 
@@ -43,21 +44,21 @@ export const listConflicts = async (
     libraryNow(db, library),
     running === undefined ? frozenAtStart('gates' in document ? document.gates : []) : listFreezesNow(db, running, now),
   ])
-  const others = [...kindOf('lease', held), ...kindOf('dependent', dependent)].filter(
-    ({ operation_id }) => operation_id !== running,
-  )
-  const [seen, resources] = await Promise.all([
-    seenOperations(db, viewer, pluck(others, 'operation_id')),
+  const isOther = ({ operation_id }: Blocker) => operation_id !== running
+  const [holders, seen, resources] = await Promise.all([
+    holdersFor(db, viewer, held.filter(isOther)),
+    seenOperations(db, viewer, pluck(dependent, 'operation_id')),
     seenResources(db, viewer, pluck(dependent, 'resource_id')),
   ])
   const obstacles = [
-    ...others.map(({ kind, operation_id, ...holder }) => {
+    ...holders,
+    ...dependent.filter(isOther).map(({ operation_id, ...holder }) => {
       const title = seen.has(operation_id) ? holder.title : null
-      const resource_id = kind === 'lease' || resources.has(holder.resource_id) ? holder.resource_id : null
+      const resource_id = resources.has(holder.resource_id) ? holder.resource_id : null
       const who = title === null ? 'Another operation' : `"${title}"`
       const changes = resource_id === null ? 'a resource that depends' : `${resource_id}, which depends`
-      const message = kind === 'lease' ? `${who} holds ${resource_id}.` : `${who} is changing ${changes} on a target.`
-      return { kind, id: title === null ? '' : operation_id, resource_id, title, message }
+      const message = `${who} is changing ${changes} on a target.`
+      return { kind: 'dependent', id: title === null ? '' : operation_id, resource_id, title, message }
     }),
     ...closedWindows(library, document, now),
     ...freezesOf(current, frozen),
@@ -72,9 +73,6 @@ export const listConflicts = async (
   // Several that may not be told apart are one.
   return [...new Map(obstacles.map((one) => [`${one.id} ${one.message}`, one])).values()]
 }
-
-const kindOf = <T extends object>(kind: 'lease' | 'dependent', all: readonly T[]) =>
-  all.map((one) => ({ ...one, kind }))
 
 /** Returns the windows to which the plan's nodes are restricted, while none of them is open. */
 const closedWindows = (

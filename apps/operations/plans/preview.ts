@@ -35,6 +35,7 @@ import {
 import { refuseHard } from '../policies/plans.ts'
 import { assumptionsOf } from '../rehearsal/input.ts'
 import { rehearseApart } from '../rehearsal/thread.ts'
+import { warnOfAgents } from './agents.ts'
 import { listConflicts } from './conflicts.ts'
 import { askAffected, PlanOutdated, planIntent, storedRequest } from './make.ts'
 import { gateView, planObject, refuseStart, statusNow, warnOfApprovers } from './rules.ts'
@@ -79,7 +80,11 @@ export const previewPlan = async (
     const rehearsal = rehearsable && (await rehearseApart(rehearsable))
     const effect = { ...pick(made, 'counts', 'risk', 'plan_hash'), ...(rehearsal && { rehearsal }) }
     const keep = async () => {
-      const warnings = [...made.warnings, ...warnOfApprovers(made.document.gates, approvers, intent)]
+      const warnings = [
+        ...made.warnings,
+        ...warnOfApprovers(made.document.gates, approvers, intent),
+        ...(await warnOfAgents(tx, made.document.nodes, deps.fetchesWork)),
+      ]
       const kept = await keepPlan(deps, tx, mutation, intent, { ...made, warnings }, fresh)
       const { plan_id, superseded_plan_id, is_new } = kept
       if (rehearsal) await saveRehearsal(tx, plan_id, rehearsal)

@@ -5,14 +5,13 @@ import {
   type LiveGate,
   type LiveNode,
   type LivePatch,
-  type LiveSummary,
   type LoggedChange,
   listCommandOwners,
   listLiveGates,
   listLiveNodes,
   listLivePatches,
-  listSummaries,
 } from '../../../db/operations/history/tail.ts'
+import { type LiveSummary, listSummaries } from '../../../db/operations/operations/read.ts'
 import type { Frame } from '../../shared/contracts/client/frames.ts'
 
 /** One logged change with the rows that its frames show, read once for all streams. */
@@ -123,14 +122,16 @@ const INBOX_CAUSES = new Set([
   'reopened',
 ])
 
+const OPERATION_CAUSES = new Set(['operation.drifted', 'operation.resumed', 'operation.ended'])
+
 /** A node that fails, or is reset or skipped after failing, changes what waits besides gates. */
 const NODE_CAUSES = new Set(['failed', 'outcome_unknown', 'compensation_failed', 'reset', 'skipped'])
 
 const inboxOf = ({ operation_id, events }: LoggedChange, gates: Rows['gates']): LiveChange['inbox'] =>
   events.flatMap(({ type, gate_id, patch_id, node_id }): LiveChange['inbox'] => {
     const [noun, cause = ''] = type.split('.')
-    // No failure holds an operation that has ended.
-    if (type === 'operation.ended') return [{ cause }]
+    // These begin or end a pause by drift; no failure holds an operation that has ended.
+    if (OPERATION_CAUSES.has(type)) return [{ cause }]
     if (noun === 'patch' && patch_id) return [{ patch_id, cause }]
     if (noun === 'node' && node_id && NODE_CAUSES.has(cause)) return [{ node_id, cause }]
     if (noun !== 'gate' || !gate_id || !INBOX_CAUSES.has(cause)) return []

@@ -5,9 +5,9 @@ export const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Parses a text as a JSON object; `undefined` if it is none. */
-export const objectIn = (text: string): Members | undefined => {
+export const objectIn = (text: string, parse: (text: string) => unknown = JSON.parse): Members | undefined => {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parse(text)
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -77,7 +77,7 @@ export type NewExecution = AttemptRef & {
 /** `deadline_at`: for work that begins at once; the answer to "started" tells how much time it has. */
 type Handover = { start_before: string; deadline_at: string }
 
-/** Records a handover before the agent learns of it, and that the attempt waits; closes every earlier one of the attempt. */
+/** Records a handover before the agent learns of it, and that the attempt waits; closes every earlier one. It may be repeated. */
 export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<Handover> => {
   const { rows } = await pool.query<Handover>({
     name: 'execution_insert',
@@ -92,6 +92,7 @@ waits as (
 insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role, lines_before)
 values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $9::double precision + $10::double precision), $11,
   (select coalesce(max(last_seq), 0) from operations.operation_job_log_index where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11))
+on conflict (token_sha256) do update set token_sha256 = excluded.token_sha256
 returning operations.iso(start_before) as start_before, operations.iso(clock_timestamp() + (deadline_at - start_before)) as deadline_at`,
     values: [
       e.token_sha256,
@@ -110,6 +111,25 @@ returning operations.iso(start_before) as start_before, operations.iso(clock_tim
   const [row] = rows
   if (!row) throw new Error('an execution was not written')
   return row
+}
+
+/** What a failed attempt has left for the next one, unless the preview that the node carries out was made again since. */
+export const leftFor = async (
+  pool: pg.Pool,
+  { operation_id, node_id, attempt }: Omit<AttemptRef, 'fence'>,
+): Promise<Record<string, unknown> | undefined> => {
+  const { rows } = await pool.query<{ resume: Record<string, unknown> | null }>({
+    name: 'execution_left',
+    text: `
+select case when a.phase = 'failed' and not exists (select from operations.nodes p where p.operation_id = $1 and p.ended_at > a.started_at
+    and p.node_id = split_part(n.spec #>> '{with,inputs,preview,$from}', '/', 2)) then a.resume end as resume
+from operations.node_attempts a join operations.nodes n using (operation_id, node_id)
+where a.operation_id = $1 and a.node_id = $2 and a.role = 'run' and a.attempt < $3
+  and (a.phase = 'succeeded' or a.phase = 'failed' and a.resume is not null and not jsonb_exists(a.resume, 'handed_over'))
+order by a.attempt desc limit 1`,
+    values: [operation_id, node_id, attempt],
+  })
+  return rows[0]?.resume ?? undefined
 }
 
 /**

@@ -159,6 +159,7 @@ export const endExecution = async (
   end: {
     phase: 'succeeded' | 'failed' | 'outcome_unknown'
     outputs: Record<string, unknown> | null
+    resume: Record<string, unknown> | null
     error: NodeError | null
     executed: Executed | null
   },
@@ -166,7 +167,7 @@ export const endExecution = async (
   const { rows } = await tx.execute(sql`
     with ended as (
       update operations.node_attempts set phase = ${end.phase}, outputs = ${end.outputs === null ? null : JSON.stringify(end.outputs)}::jsonb,
-        error = ${end.error === null ? null : JSON.stringify(end.error)}::jsonb,
+        error = ${end.error === null ? null : JSON.stringify(end.error)}::jsonb, resume = ${end.resume === null ? null : JSON.stringify(end.resume)}::jsonb,
         executed = coalesce(${end.executed === null ? null : JSON.stringify(end.executed)}::jsonb, executed), ended_at = clock_timestamp(), log_complete = true
       where ${ofAttempt(key)} and phase in ('dispatched', 'running')
       returning ended_at, outputs, error),

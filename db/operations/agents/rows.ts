@@ -16,7 +16,7 @@ export type SeenAgent = {
 }
 
 /** An agent that does not ask for this long counts as silent; a waiting one asks every few seconds. */
-const SILENT_S = 60
+export const SILENT_S = 60
 /** How long a silent agent stays listed. */
 const KEPT_DAYS = 7
 /** How many names one machine may give its agents: no loop of restarts fills the table. */
@@ -74,6 +74,22 @@ export const listAgents = async (db: Queryable, visible: SQL | undefined): Promi
     cross join lateral (select greatest(a.seen_at, w.heard_at) as seen_at) s
     order by a.agent`)
   return rows
+}
+
+/** Those of the pools and labels for which no agent has shown a sign of life lately, with the last one. */
+export const listUnserved = async <T extends { pool: string; labels: Record<string, string> }>(
+  db: Queryable,
+  asked: T[],
+): Promise<(T & { seen_at: string | null })[]> => {
+  if (asked.length === 0) return []
+  const { rows } = await db.execute<{ i: number; seen_at: string | null }>(sql`
+    select q.i::int as i, operations.iso(date_trunc('second', max(s.seen_at))) as seen_at
+    from jsonb_array_elements(${JSON.stringify(asked)}::jsonb) with ordinality as q(one, i)
+    left join operations.agents a on q.one ->> 'pool' = any(a.pools) and a.labels @> (q.one -> 'labels')
+    left join lateral (select greatest(a.seen_at, max(e.heartbeat_at)) as seen_at
+      from operations.executions e where e.agent = a.agent and e.closed_at is null) s on true
+    group by 1 having coalesce(max(s.seen_at), '-infinity') < clock_timestamp() - make_interval(secs => ${SILENT_S}) order by 1`)
+  return rows.map(({ i, seen_at }) => ({ ...(asked[i - 1] as T), seen_at }))
 }
 
 const hasWork = sql.raw('exists (select from operations.executions e where e.agent = a.agent and e.closed_at is null)')

@@ -2,7 +2,7 @@ import { and, asc, eq, gt, inArray, lte, sql } from 'drizzle-orm'
 import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
-import { iso, operation_node_run_summary as run, operation_summary_view as summary } from '../expressions.ts'
+import { iso, operation_node_run_summary as run } from '../expressions.ts'
 import type { TimelineRow } from '../facts/state.ts'
 import { catalog_resources, gates, operation_commands, outbox, patches } from '../tables/index.ts'
 
@@ -45,22 +45,6 @@ export const listChanges = async (
   const last = rows.at(-1)?.pub_seq
   return { changes, last: last == null ? after : Number(last), more: rows.length === limit }
 }
-
-/** The rows of operations as lists show them, with the members needed to decide visibility. */
-export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
-  if (operation_ids.length === 0) return []
-  return db
-    .select({
-      ...pick(summary, 'requester_id', 'resource_ids'),
-      fields: {
-        ...pick(summary, 'operation_id', 'title', 'status', 'pause_reason', 'end_reason', 'blocked_on', 'progress'),
-        ...pick(summary, 'open_gates', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
-      },
-    })
-    .from(summary)
-    .where(inArray(summary.operation_id, operation_ids))
-}
-export type LiveSummary = Awaited<ReturnType<typeof listSummaries>>[number]
 
 export type Keyed = { operation_id: string; id: string }
 const among = (operation_id: unknown, id: unknown, keys: Keyed[]) =>

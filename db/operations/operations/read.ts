@@ -64,7 +64,8 @@ const summaryColumns = {
 }
 
 export type OperationFilter = Omit<OperationListQuery, 'page_size' | 'page_token' | 'requester' | 'gate_for'> & {
-  requester_id?: string | undefined
+  /** Their id, or their name in any case. */
+  requester?: string | undefined
   /** Only operations with a gate that waits for people and meets this condition. */
   gate_for?: SQL | undefined
   visible: SQL | undefined
@@ -110,12 +111,15 @@ export const sortKeyOf = (
 ]
 
 const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
-  const { status, status_group, kind, requester_id, resource_id, label = [], gate_for, q } = filter
+  const { status, status_group, kind, requester, environment, resource_id, label = [], gate_for, q } = filter
   return [
     status && inArray(summary.status, status),
     status_group && GROUPS[status_group],
     kind === undefined ? undefined : eq(operations.kind, kind),
-    requester_id === undefined ? undefined : eq(operations.requester_id, requester_id),
+    requester === undefined
+      ? undefined
+      : sql`(${operations.requester_id} = ${requester} or lower(${operations.requester} ->> 'name') = lower(${requester}))`,
+    environment === undefined ? undefined : eq(operations.environment, environment),
     resource_id === undefined ? undefined : concerns(resource_id),
     ...label.map(labelled),
     gate_for &&
@@ -148,6 +152,25 @@ const labelled = (label: string): SQL => {
   return sql`${operations.labels} @> ${JSON.stringify({ [label.slice(0, at)]: label.slice(at + 1) })}::jsonb`
 }
 const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
+
+/** The rows of operations as lists show them, with the members needed to decide visibility. */
+export const listSummaries = async (db: Queryable, operation_ids: string[]) => {
+  if (operation_ids.length === 0) return []
+  return db
+    .select({
+      ...pick(summary, 'requester_id', 'resource_ids'),
+      fields: {
+        ...pick(summary, 'operation_id', 'title', 'status', 'pause_reason', 'end_reason', 'progress'),
+        // As a reload shows it: a frame replaces what is on the screen.
+        blocked_on: blockedOn,
+        ...pick(summary, 'open_gates', 'started_at', 'ended_at', 'updated_at', 'eta_at', 'revision', 'change_seq'),
+      },
+    })
+    .from(operations)
+    .innerJoin(summary, eq(summary.operation_id, operations.operation_id))
+    .where(inArray(operations.operation_id, operation_ids))
+}
+export type LiveSummary = Awaited<ReturnType<typeof listSummaries>>[number]
 
 /** One operation with everything that its page and its `allowed_actions` need. */
 export const getOperation = (db: Queryable, operation_id: string) =>

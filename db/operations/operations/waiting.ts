@@ -1,4 +1,4 @@
-import { and, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, or, type SQL, sql } from 'drizzle-orm'
 import {
   type Actor,
   type GatePolicy,
@@ -8,7 +8,14 @@ import {
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
-import { nodes, operation_control, operations, patch_votes, patches } from '../tables/index.ts'
+import {
+  nodes,
+  operation_control,
+  operations,
+  patch_votes,
+  patches,
+  operation_timeline_view as timeline,
+} from '../tables/index.ts'
 
 /** What waits for a person besides gates. `visible` is what the caller may see, `mine` what the caller can act on. */
 type Scope = { visible: SQL | undefined; mine: SQL; only_mine: boolean }
@@ -78,6 +85,16 @@ export const HAS_FAILURE = and(
   sql`not exists (select 1 from ${patches} where ${patches.operation_id} = ${operations.operation_id} and ${OPEN_PATCH})`,
 )
 
+/** The catalog moved its targets: it is paused until a person takes the new values or cancels. */
+const IS_DRIFTED = and(
+  isNull(operations.ended_at),
+  sql`exists (select 1 from ${operation_control} where ${operation_control.operation_id} = ${operations.operation_id}
+    and ${operation_control.control} = 'pause' and ${operation_control.pause_reason} = 'catalog_drift')`,
+)
+const DRIFTED_SINCE = sql`(select max(${timeline.at}) from ${timeline}
+  where ${timeline.operation_id} = ${operations.operation_id} and ${timeline.type} = 'operation.drifted')`
+const STOPPED = or(HAS_FAILURE, IS_DRIFTED)
+
 /** When the first of these nodes ended. */
 export const HELD_SINCE = sql<string>`(select min(coalesce(${nodes.ended_at}, ${nodes.updated_at})) from ${nodes} where ${HOLDING})`
 
@@ -90,18 +107,18 @@ export const listOpenFailures = (db: Queryable, { visible, mine, only_mine }: Sc
       operation_title: operations.title,
       mine: sql<boolean>`(${mine})`,
       node_count: sql<number>`(select count(*)::int from ${nodes} where ${HOLDING})`,
-      nodes: sql<FailedNode[]>`(select jsonb_agg(f.node order by f.ordinal) from (
+      nodes: sql<FailedNode[]>`coalesce((select jsonb_agg(f.node order by f.ordinal) from (
         select ${nodes.ordinal}, jsonb_build_object('node_id', ${nodes.node_id}, 'name', ${nodes.name}, 'state', ${nodes.state},
           'message', ${nodes.error} ->> 'message') as node
-        from ${nodes} where ${HOLDING} order by ${nodes.ordinal} limit 3) f)`,
-      waiting_since: sql<string>`operations.iso(${HELD_SINCE})`,
+        from ${nodes} where ${HOLDING} order by ${nodes.ordinal} limit 3) f), '[]')`,
+      waiting_since: sql<string>`operations.iso(coalesce(${HELD_SINCE}, ${DRIFTED_SINCE}, ${operations.updated_at}))`,
     })
     .from(operations)
-    .where(and(HAS_FAILURE, visible, only_mine ? mine : undefined))
+    .where(and(STOPPED, visible, only_mine ? mine : undefined))
     .orderBy(operations.operation_id)
     .limit(SHOWN)
 
-/** How many patches wait for this person's vote, and how many operations are held by failures they can resolve. */
+/** How many patches wait for this person's vote, and how many stopped operations they can resolve. */
 export const countWaiting = async (
   db: Queryable,
   visible: SQL | undefined,
@@ -117,7 +134,7 @@ export const countWaiting = async (
     db
       .select({ count })
       .from(operations)
-      .where(and(HAS_FAILURE, visible, mine.failures)),
+      .where(and(STOPPED, visible, mine.failures)),
   ])
   return { patches_mine: open[0]?.count ?? 0, failures_mine: held[0]?.count ?? 0 }
 }

@@ -66,7 +66,7 @@ export const node_attempts = t(
     gates: json<{ gate_id: string; round: number; digest: string }[]>('gates'),
     /** The program that its agent ran, for the evidence. */
     executed: json<Executed>('executed'),
-    /** Where a sliced executor resumes. */
+    /** Where a sliced executor resumes; of a failed attempt, what the next one gets. */
     resume: json<Record<string, unknown>>('resume'),
     progress: json<Record<string, unknown>>('progress'),
     sequence: big('sequence').notNull().default(0),

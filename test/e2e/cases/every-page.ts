@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ROOT } from '../../../apps/platform/base/paths.ts'
-import { accessibilityOf } from '../../support/browser.ts'
+import { accessibilityOf, contrastOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { PATIENCE_MS, people, sitDown, stack, start, takePictures } from '../desk.ts'
 
@@ -77,6 +77,8 @@ describe('every page', () => {
         await page.getByRole('heading', { level: 1 }).first().waitFor()
         await until(async () => (await page.locator('.late').count()) === 0, { what: address })
         faults.push(...(await accessibilityOf(page)))
+        await page.emulateMedia({ colorScheme: index % 2 === 0 ? 'dark' : 'light' })
+        faults.push(...(await contrastOf(page)).map((fault) => `in the other scheme: ${fault}`))
         for (const words of ['This page failed', 'This could not be loaded'])
           if (await page.getByText(words).count()) faults.push(`${address}: ${words}`)
         if (address.startsWith('/no/')) await page.getByRole('navigation', { name: 'Main' }).waitFor()

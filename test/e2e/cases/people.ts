@@ -61,6 +61,7 @@ describe('the administration', () => {
       await takePictures(page, 'user')
 
       await press(page, 'Disable')
+      await dialogOf(page).getByText('No open gate loses a voter.').waitFor()
       await confirm(page, 'Disable')
       await dialogOf(page).getByText('Enter a reason.').waitFor()
       expect((await read()).status).toBe('ACTIVE')
@@ -87,6 +88,14 @@ describe('the administration', () => {
       await page.getByText('Live', { exact: true }).waitFor()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
       const ada = await tabOf('ada')
+      // Before someone who may decide it is disabled, the dialog names what open gates lose.
+      await ada.goto(`${stack.gateway_url}/admin/users?q=eva`)
+      await ada.getByRole('link', { name: 'eva', exact: true }).click()
+      await press(ada, 'Disable')
+      const loses = dialogOf(ada).getByText(/can still vote\.|too few people are left to approve it\./)
+      await loses.first().waitFor()
+      expect(await accessibilityOf(ada)).toEqual([])
+      await takePictures(ada, 'losing')
       await ada.goto(`${stack.gateway_url}/admin/users?q=uwe`)
       await ada.getByRole('link', { name: 'uwe' }).click()
       await press(ada, 'Remove viewer from uwe')

@@ -2,7 +2,20 @@ import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { confirm, dialogOf, isHeld, letGo, nodesOf, PATIENCE_MS, press, start, tabOf } from '../desk.ts'
+import {
+  confirm,
+  dialogOf,
+  isHeld,
+  letGo,
+  nodesOf,
+  PATIENCE_MS,
+  people,
+  press,
+  stack,
+  start,
+  tabOf,
+  target,
+} from '../desk.ts'
 
 describe('steering a running operation', () => {
   it(
@@ -183,6 +196,47 @@ describe('steering a running operation', () => {
       await page.goBack()
       await page.locator('h1', { hasText: 'the one before' }).waitFor()
       expect(await dialogOf(page).count()).toBe(0)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('starting a plan', () => {
+  it(
+    'names who holds its resources, with a link, before the start and when it is refused',
+    async () => {
+      await people.ada.post('/v1/resources?mode=record_only', {
+        ...{ resource_id: 'contended', type_key: 'infra.generic', name: 'contended' },
+        desired_state: { provider: 'test', kind: 'thing' },
+      })
+      const node = { node_id: 'one', executor: 'http', target_id: 'contended', idempotent: true }
+      const planned = async (title: string) => {
+        const work = { ...node, with: { request: { method: 'GET', url: target.url } } }
+        const intent = { kind: 'graph', title, reason: 'a test', graph: { nodes: [work] } }
+        const { intent_id } = (await people.olga.post<{ intent_id: string }>('/v1/intents', intent)).body
+        const path = `/v1/intents/${intent_id}/plan-preview`
+        return (await people.olga.post<{ plan_id: string; plan_hash: string }>(path, {})).body
+      }
+      const first = await planned('the holder')
+      const second = await planned('the next one')
+      const held = { reviewed_plan_hash: first.plan_hash }
+      const { operation_id } = (
+        await people.olga.post<{ operation_id: string }>(`/v1/plans/${first.plan_id}/start`, held)
+      ).body
+      await isHeld()
+      const page = await tabOf('olga')
+      await page.goto(`${stack.gateway_url}/plans/${second.plan_id}`)
+      await press(page, 'Start')
+      const holder = dialogOf(page).getByRole('link', { name: '"the holder" holds contended.' })
+      await holder.waitFor()
+      expect(await holder.getAttribute('href')).toBe(`/operations/${operation_id}/graph`)
+      await dialogOf(page).getByLabel('Do not start it').check()
+      await confirm(page, 'Start operation')
+      await dialogOf(page).getByText('Other operations hold its resources.').waitFor()
+      expect(await holder.count()).toBe(2)
+      expect(await accessibilityOf(page)).toEqual([])
+      letGo()
       await page.close()
     },
     PATIENCE_MS,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
-import { confirm, dialogOf, PATIENCE_MS, press, sitDown, stack, tabOf, takePictures } from '../desk.ts'
+import { confirm, dialogOf, PATIENCE_MS, press, sitDown, stack, start, tabOf, takePictures } from '../desk.ts'
 
 describe('a saved view', () => {
   it(
@@ -42,6 +42,34 @@ describe('a saved view', () => {
       await page.keyboard.press('Enter')
       await page.waitForURL(/\/resources\?.*health=degraded/)
       await page.getByRole('heading', { level: 1, name: 'Resources' }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'keeps the filters of operations: who requested them, their kind, age, environment and resource',
+    async () => {
+      await start('filtered by many')
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/operations?tab=all&kind=graph&by=olga&age=day`)
+      await page.getByRole('link', { name: 'filtered by many' }).waitFor()
+      await page.getByLabel('Requester, or me').fill('me')
+      await page.getByText('No operations match.').waitFor()
+      await page.waitForURL(/by=me/)
+      await page.getByLabel('Requester, or me').fill('OLGA')
+      await page.getByRole('link', { name: 'filtered by many' }).waitFor()
+      await page.getByLabel('Kind').selectOption('Runbook')
+      await page.getByText('No operations match.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'operations-filters')
+      await press(page, 'Save view')
+      await dialogOf(page).getByLabel('Name').fill('Runbooks by olga')
+      await confirm(page, 'Save view')
+      await page.getByRole('link', { name: 'Clear filters' }).click()
+      await page.getByRole('link', { name: 'filtered by many' }).waitFor()
+      await page.getByRole('link', { name: 'Runbooks by olga' }).click()
+      await page.waitForURL(/kind=runbook.*by=OLGA|by=OLGA.*kind=runbook/)
       await page.close()
     },
     PATIENCE_MS,

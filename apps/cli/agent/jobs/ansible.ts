@@ -32,6 +32,8 @@ const MAX_UNFORESEEN = 200
 const MAX_NAMED = 10
 /** Of the 256 KiB that outputs may have: some thousand hosts. */
 const MAX_HOSTS_SHOWN = 150_000
+/** Of the 16 KiB that an attempt may leave for the next one; of more hosts, all run again. */
+const MAX_LEFT = 15_000
 
 type Counts = { ok: number; changed: number; failed: number; unreachable: number; skipped: number }
 /** The state gathered from the events of one run. */
@@ -55,6 +57,7 @@ type Ready = { args: string[]; dir: string; env: Record<string, string>; taken: 
 /** Writes the files that Ansible reads: the source, the inventory, the variables and the plugin. */
 const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> => {
   const { source, playbook, inventory, extra_vars = {}, limit, forks = 5 } = job.work.inputs as Record<string, unknown>
+  const inputs_digest = digest({ source, playbook, inventory, extra_vars, limit: limit ?? null })
   const found = named(job.file.ansible?.sources, source)
   if (!found) return refusedBy(`The agent's file names no source "${source}" of playbooks.`)
   if (typeof playbook !== 'string' || !PLAYBOOK.test(playbook))
@@ -73,10 +76,13 @@ const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> =
   writeOwn(job, 'plugins/signalbox.py', CALLBACK)
   const hosts = writeOwn(job, 'inventory.yml', text)
   const extra = writeOwn(job, 'vars.yml', `${vars}\n`)
+  const left = leftBy(job, inputs_digest)
+  if (left) job.log(`Only the hosts that the last attempt left: ${left.join(', ')}.`)
+  const only = left ?? (limit as string[] | undefined)
   return {
     args: [
       ...['-i', hosts, '-e', `@${extra}`, '--forks', String(forks)],
-      ...(limit === undefined ? [] : ['--limit', (limit as string[]).join(',')]),
+      ...(only === undefined ? [] : ['--limit', only.join(',')]),
       playbook,
     ],
     env: {
@@ -85,9 +91,13 @@ const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> =
       ...{ ANSIBLE_RETRY_FILES_ENABLED: 'False', ANSIBLE_HOST_KEY_CHECKING: 'True' },
       ANSIBLE_SSH_ARGS: sshOptions(job, keys, false).join(' '),
     },
-    ...{ dir, taken, inputs_digest: digest({ source, playbook, inventory, extra_vars, limit: limit ?? null }) },
+    ...{ dir, taken, inputs_digest },
   }
 }
+
+/** The hosts that the last attempt with the same inputs has not done. */
+const leftBy = ({ work }: Job, inputs_digest: string): string[] | undefined =>
+  work.resume?.inputs_digest === inputs_digest ? (work.resume.hosts as string[]) : undefined
 
 /** Runs the playbook; each event becomes a line of the log that names its host and task. */
 const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) => {
@@ -180,17 +190,23 @@ export const outcomeOf = (hosts: Told['hosts']) => {
   return { hosts: Object.fromEntries(fitting(all, MAX_HOSTS_SHOWN)), hosts_count: all.length, sums }
 }
 
-/** Names the failed hosts; `undefined` if no more than `allowed` failed, and the others were done. */
-const hostsFailed = ({ hosts, faults, planned, early }: Told, allowed = 0): string | undefined => {
+/**
+ * The message that names the failed hosts; `undefined` if no more than `allowed` failed, and the others were done. `left`:
+ * all hosts that are not done, if that is known.
+ */
+const hostsFailed = ({ hosts, faults, planned, early }: Told, allowed = 0) => {
   const bad = Object.entries(hosts).filter(([, counts]) => counts.failed + counts.unreachable > 0)
   const missed = [...planned].filter((name) => !Object.hasOwn(hosts, name))
   if (bad.length === 0 || (bad.length <= allowed && missed.length === 0 && !early)) return undefined
   const named = bad.slice(0, MAX_NAMED).map(([name]) => `${name} ${(faults.get(name) ?? 'failed').slice(0, 200)}`)
+  const names = [...bad.map(([name]) => name), ...missed]
+  const left = !early && fitting(names, MAX_LEFT).length === names.length ? names : undefined
   const rest = [
     ...(early ? [' The play ended early: other hosts may be half done.'] : []),
     ...(missed.length > 0 ? [` Hosts not reached: ${missed.slice(0, MAX_NAMED).join(', ')}.`] : []),
   ]
-  return `Failed hosts: ${bad.length} of ${Object.keys(hosts).length + missed.length}. ${named.join('; ')}.${rest.join('')}`
+  const all = Object.keys(hosts).length + missed.length
+  return { left, message: `Failed hosts: ${bad.length} of ${all}. ${named.join('; ')}.${rest.join('')}` }
 }
 
 /** `ansible.preview`: runs the playbook in check mode and returns the changes of each task on each host. */
@@ -201,7 +217,7 @@ export const previewPlaybook: Tool = async (job) => {
   const other = stopped(end, 'ansible-playbook', true)
   if (other) return other
   const bad = hostsFailed(told)
-  if (bad !== undefined) return failed('hosts_failed', `${bad} No change was made.`)
+  if (bad) return failed('hosts_failed', `${bad.message} No change was made.`)
   if (end.how === 'not_begun' || end.code !== 0 || Object.keys(told.hosts).length === 0)
     return failed('tool_failed', `ansible-playbook failed: ${told.said || 'no host matches'}. No change was made.`)
   const made: CheckRun = {
@@ -234,7 +250,12 @@ export const runPlaybook: Tool = async (job) => {
     return { status: 'unknown', class: other.class, message }
   }
   const bad = hostsFailed(told, Number(max_failures))
-  if (bad !== undefined) return failed('hosts_failed', bad, false)
+  if (bad)
+    return {
+      ...{ status: 'failed', class: 'hosts_failed', retryable: false, outputs: outcomeOf(told.hosts) },
+      ...(bad.left && { resume: { inputs_digest: ready.inputs_digest, hosts: bad.left } }),
+      message: `${bad.message}${bad.left ? ' A retry runs only these hosts.' : ''}`,
+    }
   const over = Object.keys(told.hosts).length > 0
   if (!over && told.begun)
     return { status: 'unknown', class: 'tool_failed', message: `ansible-playbook ended early: ${told.said}` }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
-import { letIn } from '../tools/host.ts'
+import { copiesIn, letIn } from '../tools/host.ts'
 import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
 
 const MAX_OUTPUTS = 64 * 1024
@@ -19,7 +19,7 @@ export const command: Tool = async (job) => {
   if (wrong !== undefined) return refusedBy(`${name}: ${wrong}.`)
   const { path, options = [], end_of_options = true, memory_mib, uid } = program
   const outputs = join(job.home, 'outputs.json')
-  if (uid) letIn(uid, job.folder, job.home, job.env.TMPDIR ?? job.home)
+  if (uid) letIn(uid, job.folder, job.home, job.env.TMPDIR ?? job.home, ...copiesIn(job))
   const end = await runTool(job, {
     ...{ path, memory_mib, uid, stdin, cwd: job.home, grace_s: GRACE_S },
     args: [...options, ...(end_of_options ? ['--'] : []), ...texts],

@@ -7,6 +7,7 @@ import { isObject, objectIn } from '../../../shared/data/pointer.ts'
 import { named } from '../tools/file.ts'
 import { writeOwn } from '../tools/host.ts'
 import { Ended, failed, type Job, refusal, runTool, type Verdict } from '../tools/types.ts'
+import { parseExact, writeExact } from './exact.ts'
 
 export type Answer = { code: number; body: Record<string, unknown> }
 export type Call = { body?: object; patch?: boolean; query?: Record<string, string> }
@@ -144,7 +145,7 @@ const readConfig = (name: string, path: string): string => {
 const send = (by: { agent: Agent; socketPath: string }, method: string, path: string, { body, patch, query }: Call) =>
   new Promise<Answer>((resolve, reject) => {
     const fail = (error: Error) => reject(new NoAnswer(error.message))
-    const text = body && JSON.stringify(body)
+    const text = body && writeExact(body)
     const headers = {
       ...{ host: 'localhost', accept: 'application/json' },
       // JSON is YAML.
@@ -159,7 +160,7 @@ const send = (by: { agent: Agent; socketPath: string }, method: string, path: st
       res.on('error', fail)
       res.on('end', () => {
         const said = Buffer.concat(chunks).toString()
-        const parsed = objectIn(said)
+        const parsed = objectIn(said, parseExact)
         const code = res.statusCode ?? 0
         // A body that is not an object is a message of kubectl, which could not reach the cluster.
         if (!parsed && code >= 500) return fail(new Error(said.trim().slice(0, 300) || `HTTP ${code}.`))

@@ -1,4 +1,5 @@
 import { equalJson, isObject, pointerOf } from '../../../shared/data/pointer.ts'
+import { parseExact } from './exact.ts'
 
 /** One place in which an object differs. Items of a list are identified by name if they have one. */
 export type Difference = { path: string; before?: unknown; after?: unknown }
@@ -93,7 +94,7 @@ const project = (value: unknown, owned: Owned): unknown => {
   if (Array.isArray(value)) {
     return value.flatMap((item, i) => {
       for (const [key, more] of inner) {
-        const what: unknown = JSON.parse(key.slice(2))
+        const what: unknown = parseExact(key.slice(2))
         if (key.startsWith('v:') && equalJson(what, item)) return [item]
         if (key.startsWith('i:') && what === i) return [project(item, more)]
         if (key.startsWith('k:') && isObject(what) && isObject(item) && fits(item, what))

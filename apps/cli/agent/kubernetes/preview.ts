@@ -7,6 +7,7 @@ import { sealedWith } from '../tools/seal.ts'
 import { failed, type Job, refusal, refusedBy, type Tool, type Verdict } from '../tools/types.ts'
 import { broughtOf, type Checked, check, type Found, type Refused, type Rules } from './check.ts'
 import { type Cluster, NoAnswer, openCluster } from './cluster.ts'
+import { digitsOf } from './exact.ts'
 import { eitherOf, type KubeObject, ownedBy, partOf } from './fields.ts'
 import { type Entry, type Pruned, prunable, readInventory } from './inventory.ts'
 import { render } from './render.ts'
@@ -116,7 +117,7 @@ const changeOf = (
   isSensitive: (path: string) => boolean,
 ): PreviewChange[] => {
   if (action === 'none' && taken.length === 0) return []
-  const values = (value: unknown): unknown => maskIn(value, mask)
+  const values = (value: unknown): unknown => maskIn(value, (text) => mask(digitsOf(text)))
   const shown = fields.map(({ path, before, after, unknown, noise }: Found): PreviewField => {
     const marks = { path, ...(unknown && { unknown }), ...(noise && { noise }) }
     if (isSensitive(path)) return { ...marks, sensitive: true }

@@ -1,6 +1,7 @@
 import { isObject } from '../../../shared/data/pointer.ts'
 import { type CelProgram, compileCel } from '../../../shared/expressions/cel.ts'
 import { refusal } from '../tools/types.ts'
+import { writeExact } from './exact.ts'
 import type { KubeObject } from './fields.ts'
 
 /** `failed`: waiting will not make it ready. */
@@ -104,7 +105,9 @@ export const readinessOf = (object: KubeObject, own?: CelProgram): Readiness => 
 /** A member that does not exist yet is no error: the object is not ready. */
 const ownRule = (object: KubeObject, program: CelProgram): Readiness => {
   try {
-    return program.test({ object: { status: {}, ...object } }) ? READY : waits('ready_if is not true')
+    return program.test({ object: { status: {}, ...JSON.parse(writeExact(object)) } })
+      ? READY
+      : waits('ready_if is not true')
   } catch (error) {
     return waits(`ready_if: ${(error as Error).message}`)
   }

@@ -41,13 +41,14 @@ export const changesOf = (plan: ToolPlan, mask: (text: string) => string) => {
     change,
   }))
   const all = [...(plan.resource_changes ?? []), ...outputs].flatMap((resource: ToolResource) => {
-    const { address, previous_address: from, change } = resource
+    const { address, previous_address: from, change, action_reason } = resource
     const { importing } = change
     // The tool calls both "no-op", because they change only the state.
     const action = actionOf(change.actions) ?? (from !== undefined ? 'move' : importing ? 'import' : undefined)
     const fields = fieldsOf(change, mask)
     const notes = [
       ...(action === 'update' && fields.length === 0 ? [UNSHOWN] : []),
+      ...(action_reason === 'replace_by_request' ? ['replaced on request'] : []),
       ...(from === undefined ? [] : [`moved from ${from}`]),
       ...(importing ? [`imports ${importing.id ?? JSON.stringify(importing.identity)}`] : []),
     ]
@@ -56,6 +57,13 @@ export const changesOf = (plan: ToolPlan, mask: (text: string) => string) => {
   })
   return { ...pictureOf(all), drift: driftIn(plan).length }
 }
+
+/** The first of the addresses that the plan has no instance of; the tool only warns of it, if at all. */
+export const strangerIn = ({ resource_changes = [] }: ToolPlan, addresses: readonly string[]): string | undefined =>
+  addresses.find((given) => !resource_changes.some(({ address }) => isWithin(address, given)))
+
+const isWithin = (address: string, whole: string): boolean =>
+  address.startsWith(whole) && ['', '.', '['].includes(address.charAt(whole.length))
 
 /** The real objects that differ from the state; an address that a module has moved is no difference. */
 export const driftIn = ({ resource_drift = [] }: ToolPlan): ToolResource[] =>

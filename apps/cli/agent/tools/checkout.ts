@@ -4,7 +4,8 @@ import type { Preview } from '../../../shared/contracts/client/preview.ts'
 import { maskerOf } from '../../../shared/data/mask.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { removeTree } from '../../../shared/run/remove.ts'
-import { type Checkout, environmentOf, type Folder, secretsIn } from './file.ts'
+import { credentialOf, secretsIn } from './credentials.ts'
+import type { Checkout, Folder } from './file.ts'
 import { dropKey } from './host.ts'
 import { asBranch, openRepo, type Repo } from './repo.ts'
 import { copySource, digestOf, filesOf } from './source.ts'
@@ -61,13 +62,16 @@ export const takeSource = async (
 /** The job as git sees it: with the credential that reads the repository, and without that of the job. */
 const reader = (job: Job, { credentials }: Checkout): Job => {
   const inputs = { ...(job.work.inputs as Record<string, unknown>), credentials }
-  const env = environmentOf(job.file, inputs, READING)
-  if (typeof env === 'string') throw refusal(env)
+  const given = credentialOf(job.file, inputs, READING)
+  if (typeof given === 'string') throw refusal(given)
+  // Programs of the job would find the copies.
+  if (Object.keys(given.files).length > 0)
+    throw refusal(`The credential "${credentials}" reads a repository, so it cannot have "files".`)
   const { PATH = '', HOME = '', TMPDIR = '', LANG = '' } = job.env
-  const mask = maskerOf(secretsIn(env))
+  const mask = maskerOf(secretsIn(given))
   const log: Job['log'] = (text, line) => job.log(mask(text, line), line)
   // It only prepares: it has no effect, and evidence states the programs of the job.
-  return { ...job, env: { PATH, HOME, TMPDIR, LANG, ...env }, mask, log, began: () => {}, executed: {} }
+  return { ...job, env: { PATH, HOME, TMPDIR, LANG, ...given.env }, mask, log, began: () => {}, executed: {} }
 }
 
 /** The branches of the repository that the agent's file lists, with their commits. */

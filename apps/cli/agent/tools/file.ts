@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
@@ -7,9 +7,9 @@ import { compileSchema } from '../../../shared/data/json-schema.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { pointerOf } from '../../../shared/data/pointer.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
-import { compileCel } from '../../../shared/expressions/cel.ts'
 import { readDocument } from '../../command.ts'
 import { usageError } from '../../errors.ts'
+import { Credentials, checkConditions, filesOfCredentials } from './credentials.ts'
 
 const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
@@ -131,18 +131,7 @@ export const AgentFile = Closed({
       ),
     }),
   ),
-  /** Environment variables for jobs that name the credential; each value comes from a file. */
-  credentials: Type.Optional(
-    Type.Record(
-      Name,
-      Closed({
-        jobs: Type.Array(Type.String(), { minItems: 1 }),
-        /** CEL over `with`, the inputs of the job: without a true answer, the job does not get the credential. */
-        when: Type.Optional(Type.String({ minLength: 1 })),
-        env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Closed({ file: Path })),
-      }),
-    ),
-  ),
+  credentials: Type.Optional(Credentials),
 })
 type Known = ReturnType<typeof programsOf>
 type Given = Static<typeof AgentFile>
@@ -170,7 +159,7 @@ export const oddLabelsIn = ({ labels = {} }: AgentFile): string[] =>
     .map((name) => `${pointerOf('labels', name)} counts, but should be named with a-z, 0-9, _ and - only.`)
 
 /** The programs and secrets that the file names and this process cannot use: their jobs will fail. */
-export const missingIn = ({ known, tofu, ssh, git, ansible, kubernetes, credentials = {} }: AgentFile): string[] => {
+export const missingIn = ({ known, tofu, ssh, git, ansible, kubernetes, credentials }: AgentFile): string[] => {
   const tools = {
     tofu,
     ssh,
@@ -185,9 +174,7 @@ export const missingIn = ({ known, tofu, ssh, git, ansible, kubernetes, credenti
     ),
     ...[...known].map(([name, { path }]) => [`/programs/${name}/path`, path] as const),
   ]
-  const secrets = Object.entries(credentials).flatMap(([name, { env }]) =>
-    Object.entries(env).map(([variable, { file }]) => [`/credentials/${name}/env/${variable}/file`, file] as const),
-  )
+  const secrets = filesOfCredentials(credentials).map(([place, path]) => [`/${place}/file`, path] as const)
   const fault = (mode: number) => {
     return ([pointer, path]: readonly [string, string]): string[] => {
       try {
@@ -213,7 +200,7 @@ export const readAgentFile = (path: string): AgentFile => {
   try {
     const known = { known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
     const uids = usersOf(file)
-    for (const [name, { when }] of Object.entries(file.credentials ?? {})) compiled(name, when)
+    checkConditions(file.credentials)
     return { ...file, ...known, uids, uid: uids[0] }
   } catch (error) {
     throw usageError(`${path}${(error as Error).message}`)
@@ -237,48 +224,6 @@ const NUMERIC = /^[0-9.*]*[0-9][0-9.*]*$|:/
 export const namesHost = (patterns: readonly string[], address: string): boolean =>
   patterns.some((one) => matcherOf(one)(address) && (!NUMERIC.test(one) || isIP(address) !== 0))
 
-/** Values of a credential that logs and results must not show. Masking shorter ones would garble ordinary words. */
-export const secretsIn = (env: Record<string, string>): string[] =>
-  Object.values(env).filter(({ length }) => length >= 4)
-
 /** A member that the agent's file names, not one that every object has, such as "constructor". */
 export const named = <T>(members: Record<string, T> | undefined, name: unknown): T | undefined =>
   members && Object.hasOwn(members, String(name)) ? members[String(name)] : undefined
-
-const compiled = (name: string, when: string | undefined) => {
-  try {
-    return when === undefined ? undefined : compileCel(when, ['with'])
-  } catch (error) {
-    throw new Error(`/credentials/${name}/when: ${(error as Error).message}`)
-  }
-}
-
-/** Whether the inputs meet the condition of a credential; one that cannot be evaluated on them is not met. */
-const isMet = (name: string, when: string | undefined, inputs: Record<string, unknown>): boolean => {
-  try {
-    return compiled(name, when)?.test({ with: inputs }) ?? true
-  } catch {
-    return false
-  }
-}
-
-/** The variables of a credential that this job may use; a string says why it must not. */
-export const environmentOf = (
-  { credentials = {} }: AgentFile,
-  inputs: Record<string, unknown>,
-  job: string,
-): Record<string, string> | string => {
-  const { credentials: name } = inputs
-  if (name === undefined) return {}
-  const found = named(credentials, name)
-  if (!found?.jobs.includes(job)) return `The agent's file does not allow ${job} to use the credential "${name}".`
-  if (!isMet(String(name), found.when, inputs))
-    return `The agent's file gives the credential "${name}" only where ${found.when}; the inputs of ${job} do not meet that.`
-  try {
-    return Object.fromEntries(
-      Object.entries(found.env).map(([key, { file }]) => [key, readFileSync(file, 'utf8').replace(/\n$/, '')]),
-    )
-  } catch (error) {
-    return `The credential "${name}" cannot be read: ${(error as NodeJS.ErrnoException).code}.`
-  }
-}

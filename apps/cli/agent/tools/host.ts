@@ -1,5 +1,6 @@
-import { chmodSync, chownSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Credential } from './credentials.ts'
 import type { Job } from './types.ts'
 
 /** The credential's variable that holds a private key, and its file in the attempt. */
@@ -23,12 +24,22 @@ export const letIn = (uid: number, folder: string, ...parts: string[]): void => 
 }
 
 /** Writes a file that only the jobs of this attempt can read. */
-export const writeOwn = (job: Job, name: string, text: string | Buffer): string => {
+export const writeOwn = (job: Pick<Job, 'file' | 'folder'>, name: string, text: string | Buffer): string => {
   const path = join(job.folder, name)
   writeFileSync(path, text, { mode: 0o600 })
   if (job.file.uid) chownSync(path, job.file.uid, job.file.uid)
   return path
 }
+
+const COPY = 'credential.'
+/** Writes the files of a credential, which go with the attempt; returns the variables that name them. */
+export const writeCredential = (
+  job: Pick<Job, 'file' | 'folder'>,
+  files: Credential['files'],
+): Record<string, string> =>
+  Object.fromEntries(Object.entries(files).map(([key, bytes]) => [key, writeOwn(job, COPY + key, bytes)]))
+export const copiesIn = ({ folder }: Job): string[] =>
+  readdirSync(folder).flatMap((name) => (name.startsWith(COPY) ? [join(folder, name)] : []))
 
 /** Removes the private key from the attempt, before programs run that must not read it. */
 export const dropKey = ({ folder }: Job): void => rmSync(join(folder, IDENTITY), { force: true })

@@ -9,7 +9,16 @@ import { contain } from './sandbox.ts'
 
 export type Verdict =
   | { status: 'succeeded'; outputs: Record<string, unknown> }
-  | { status: 'failed'; class: string; message: string; retryable?: boolean }
+  | {
+      status: 'failed'
+      class: string
+      message: string
+      retryable?: boolean
+      /** What it has found despite the failure. */
+      outputs?: Record<string, unknown>
+      /** What the next attempt of the node gets with its work. */
+      resume?: Record<string, unknown>
+    }
   /** The tool was killed, so its effect is unknown. */
   | { status: 'unknown'; class: string; message: string }
 

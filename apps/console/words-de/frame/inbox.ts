@@ -12,7 +12,7 @@ export const inbox: typeof en.inbox = {
     const mine = [
       gates_mine > 0 && count(gates_mine, 'eine Freigabe', '{n} Freigaben'),
       patches_mine > 0 && count(patches_mine, 'eine Planänderung', '{n} Planänderungen'),
-      failures_mine > 0 && count(failures_mine, 'ein Fehler', '{n} Fehler'),
+      failures_mine > 0 && count(failures_mine, 'ein Vorgang', '{n} Vorgänge'),
     ].filter((part) => part !== false)
     if (mine.length > 0) {
       const all = list.format(mine)
@@ -46,13 +46,7 @@ export const inbox: typeof en.inbox = {
   risk: 'Risiko',
   not_you: 'Über diese Freigabe können Sie nicht entscheiden',
   bulk: {
-    title: 'Gemeinsam entscheiden',
     select: (question: string, operation: string) => `${question} auswählen, ${operation}`,
-    selected: (n, noun) => (n === 0 ? 'Nichts ausgewählt' : `${count(n, ONE[noun], `{n} ${MANY[noun]}`)} ausgewählt`),
-    most: (n, noun) => `${n} ${MANY[noun]} ausgewählt, mehr geht nicht auf einmal`,
-    all: 'Alle auswählen',
-    clear: 'Auswahl aufheben',
-    decide: { approve: 'Auswahl freigeben …', reject: 'Auswahl ablehnen …' },
     alone: {
       kind: 'Freigaben dieser Art werden nur einzeln entschieden. Bitte öffnen.',
       signature: 'Braucht Ihren Passkey. Bitte öffnen.',
@@ -61,10 +55,12 @@ export const inbox: typeof en.inbox = {
       risk: 'Zu hohes Risiko für gemeinsames Freigeben. Bitte öffnen.',
     },
   },
+  unreached: 'Keine Nachricht erreicht Sie, weder Entscheidungen noch Warnungen zu Ihrem Konto.',
+  reach: 'Adresse hinzufügen',
   guide_title: 'Neu hier?',
   guide: [
     'Ein Vorgang führt einen geprüften Plan Schritt für Schritt aus. Freigaben halten ihn, bis jemand entscheidet.',
-    'Unten steht, was auf Sie wartet: Freigaben, Planänderungen und Fehler.',
+    'Unten steht, was auf Sie wartet: Freigaben, Planänderungen und angehaltene Vorgänge.',
     'Unter „Vorgänge“ steht alles, was läuft oder fehlschlug, mit Graphen und Logs.',
   ],
   guide_close: 'Nicht mehr anzeigen',

@@ -14,6 +14,7 @@ export const tCommand: typeof en.tCommand = {
   unknown: 'Ob dies gewirkt hat, ist unbekannt.',
   ask_again: 'Erneut nachfragen',
   not_possible: 'Jetzt nicht möglich',
+  held: 'Andere Vorgänge belegen seine Ressourcen.',
   possible: (actions: string[]) => `Jetzt möglich: ${list.format(actions)}.`,
   confirm_word: (word: string) => `Zur Bestätigung ${word} eingeben`,
   confirm_needed: (word: string) => `${word} eingeben.`,

@@ -112,7 +112,7 @@ export const gate: typeof en.gate = {
     why_void: {
       voter_disabled: 'Konto deaktiviert',
       voter_lost_right: 'Recht verloren',
-      voter_tainted: 'Recht von einer beteiligten Person erhalten',
+      voter_tainted: 'Recht von Beteiligten oder erst kürzlich vom Anbieter',
     },
     adds: (at: string, groups: string[]) => `ab ${at} auch ${list.format(groups)}`,
     ends: (at: string, effect: string) => `bis ${at}, dann ${effect}`,
@@ -149,6 +149,7 @@ export const gate: typeof en.gate = {
     none: 'Die Vorschau zeigt keine Änderungen',
     changes: (n: number) => count(n, 'Die Vorschau zeigt 1 Änderung', 'Die Vorschau zeigt {n} Änderungen'),
     exact: 'Genau diese Plandatei wird ausgeführt, Byte für Byte.',
+    only: (targets: string[]) => `Nur dies und was es voraussetzt: ${list.format(targets)}.`,
     commit: 'Genau dieser Commit wird gepusht.',
     commit_id: 'Commit:',
     checked: 'Wird vor der Änderung erneut gelesen; bei Abweichung verweigert.',

@@ -56,7 +56,7 @@ export const graph: typeof en.graph = {
   after: 'Nach',
   open: 'Schritt öffnen',
   draw: 'Graph zeichnen',
-  keys: 'Pfeiltasten folgen dem Graphen, Enter öffnet. Plus und Minus ändern die Größe, 0 passt ein.',
+  keys: 'Pfeil- und Bildtasten folgen dem Graphen, Enter öffnet. Plus und Minus ändern die Größe, 0 passt ein.',
   selected: 'Ausgewählter Schritt',
   marks: {
     added: { sign: '+', word: 'Hinzugefügt' },

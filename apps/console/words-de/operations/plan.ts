@@ -38,6 +38,11 @@ const WITH_VALUES = new Map<string, (values: Values) => string>([
     ({ gate, groups }) =>
       `Über die Freigabe „${gate}“ darf zurzeit niemand entscheiden${groups ? ` (Gruppen: ${groups})` : ''}.`,
   ],
+  [
+    'no_agent',
+    ({ pool, labels, steps, seen }) =>
+      `Kein Agent des Pools „${pool}“${labels ? ` mit ${labels}` : ''} fragt zurzeit nach Arbeit; diese Schritte würden warten: ${steps}. Zuletzt gesehen: ${seen || 'nie'}.`,
+  ],
 ])
 const counted = (values: Values, one: string, many: string) => count(Number(values.count), one, many)
 

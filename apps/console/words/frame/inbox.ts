@@ -13,7 +13,7 @@ export const inbox = {
     const mine = [
       gates_mine > 0 && count(gates_mine, 'one gate', '{n} gates'),
       patches_mine > 0 && count(patches_mine, 'one patch', '{n} patches'),
-      failures_mine > 0 && count(failures_mine, 'one failure', '{n} failures'),
+      failures_mine > 0 && count(failures_mine, 'one operation', '{n} operations'),
     ].filter((part) => part !== false)
     if (mine.length > 0) {
       const all = list.format(mine)
@@ -47,14 +47,7 @@ export const inbox = {
   risk: 'Risk',
   not_you: 'You cannot decide this gate',
   bulk: {
-    title: 'Decide together',
     select: (question: string, operation: string) => `Select ${question}, ${operation}`,
-    selected: (n: number, noun: Noun) =>
-      n === 0 ? 'None selected' : count(n, `One ${noun} selected`, `{n} ${MANY[noun]} selected`),
-    most: (n: number, noun: Noun) => `${n} ${MANY[noun]} selected, the most at once`,
-    all: 'Select all',
-    clear: 'Clear selection',
-    decide: { approve: 'Approve selected …', reject: 'Reject selected …' },
     alone: {
       kind: 'Only approval gates are decided together. Open it.',
       signature: 'Needs your passkey. Open it.',
@@ -63,11 +56,13 @@ export const inbox = {
       risk: 'Its risk is above the limit for bulk approvals. Open it.',
     },
   },
+  unreached: 'No message reaches you: neither decisions nor warnings about your account.',
+  reach: 'Add an address',
   guide_title: 'New here?',
   guide: [
     'An operation carries out a reviewed plan, node by node. A gate holds it until a person decides.',
-    'What waits for you is below: decide on gates and patches, and mend what failed.',
-    'Operations lists everything that runs or has failed, with live graphs and logs.',
+    'What waits for you is below: gates, patches and held operations.',
+    'Operations lists all that runs or has failed, with graphs and logs.',
   ],
   guide_close: 'Do not show this again',
 }

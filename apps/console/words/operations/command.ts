@@ -13,6 +13,7 @@ export const tCommand = {
   unknown: 'It is unknown whether this took effect.',
   ask_again: 'Ask again',
   not_possible: 'Not possible now',
+  held: 'Other operations hold its resources.',
   possible: (actions: string[]) => `Possible now: ${list.format(actions)}.`,
   confirm_word: (word: string) => `Type ${word} to confirm`,
   confirm_needed: (word: string) => `Type ${word}.`,

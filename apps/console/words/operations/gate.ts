@@ -75,7 +75,7 @@ export const gate = {
     why_void: {
       voter_disabled: 'account disabled',
       voter_lost_right: 'right lost',
-      voter_tainted: 'right given by a participant',
+      voter_tainted: 'right given by a participant or, lately, a provider',
     } as Record<string, string>,
     adds: (at: string, groups: string[]) => `${at} adds ${list.format(groups)}`,
     ends: (at: string, effect: string) => `until ${at}, then ${effect}`,
@@ -112,6 +112,7 @@ export const gate = {
     none: 'The preview shows no changes',
     changes: (n: number) => count(n, 'The preview shows 1 change', 'The preview shows {n} changes'),
     exact: 'This plan file runs, byte for byte.',
+    only: (targets: string[]) => `Only these and their dependencies: ${list.format(targets)}.`,
     commit: 'Exactly this commit is pushed.',
     commit_id: 'The commit is',
     checked: 'Read again before the change; refused if it differs.',

@@ -47,7 +47,7 @@ export const graph = {
   after: 'After',
   open: 'Open node',
   draw: 'Draw the graph',
-  keys: 'Arrow keys move along the graph, Enter opens a node or gate, plus and minus zoom, 0 fits.',
+  keys: 'Arrow and page keys move along the graph, Enter opens a node or gate, plus and minus zoom, 0 fits.',
   selected: 'Selected node',
   marks: {
     added: { sign: '+', word: 'Added' },

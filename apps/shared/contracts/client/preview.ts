@@ -49,6 +49,8 @@ export const Preview = Type.Object({
 /** opentofu: the sealed plan file, and the state that it is based on. */
 export const SavedPlan = Type.Object({
   ...Preview.properties,
+  /** The plan covers only these and their dependencies. */
+  targets: Type.Optional(Type.Array(Type.String())),
   base: Type.Object({ lineage: Type.Union([Type.String(), Type.Null()]), serial: Type.Integer() }),
   /** `key`: the key that sealed it, as agents name theirs by the label seal_key. */
   plan: Type.Object({

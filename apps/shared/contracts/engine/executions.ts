@@ -57,6 +57,10 @@ export const ExecutionResult = Closed(
       message: text('The device answers no.', { minLength: 1, maxLength: 1000 }),
       retryable: Type.Optional(Type.Boolean()),
     }),
+    resume: Type.Optional({
+      ...Json,
+      description: 'With `failed`: the next attempt of the node gets it with its work.',
+    }),
     executed: OptionalClosed(EXECUTED),
     artifacts: Type.Optional(
       Type.Array(Artifact, {
@@ -174,6 +178,7 @@ export const Work = Type.Object(
     inputs: Json,
     secrets: Type.Optional(Json),
     labels: Type.Optional(Json),
+    resume: Type.Optional({ ...Json, description: 'What the last attempt left for this one.' }),
     trace: Type.Optional(Type.String()),
   },
   { additionalProperties: true },

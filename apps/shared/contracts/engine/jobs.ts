@@ -23,6 +23,7 @@ const group = (members: Record<string, TSchema>, description = 'an object') =>
 const REACHED = { address: Text, port: Amount, user: Text, host_keys: Texts }
 const COMMAND = { program: Text, args: Args, stdin: Text, timeout_s: Amount }
 const MODULE = { source: Text, ref: Text, workspace: Text, variables: Values, destroy: Flag }
+const PLAN = { ...MODULE, targets: Texts, replace: Texts }
 const COMMIT = { repo: Text, base: Text, branch: Text, files: Values, message: Text }
 const PLAY = {
   ...{ source: Text, ref: Text, playbook: Text, extra_vars: Values, limit: Texts, forks: Amount, timeout_s: Amount },
@@ -49,8 +50,8 @@ const INPUTS: Record<string, Record<string, TSchema>> = {
   // The preview of an own program: the gate that shows it binds the step.
   command: { ...COMMAND, preview: Any },
   ssh: { ...COMMAND, host: group(REACHED), exit_codes: Type.Array(Amount, { description: 'a list of numbers' }) },
-  'opentofu.preview': MODULE,
-  'opentofu.apply': { ...MODULE, preview: Any, lock_wait_s: Seconds },
+  'opentofu.preview': PLAN,
+  'opentofu.apply': { ...PLAN, preview: Any, lock_wait_s: Seconds },
   'opentofu.drift': MODULE,
   'opentofu.lock': MODULE,
   'opentofu.unlock': { ...MODULE, preview: Any, lock_id: Text },

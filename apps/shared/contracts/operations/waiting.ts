@@ -3,7 +3,7 @@ import { Closed, text } from '../shapes.ts'
 import { ActorSchema, AloneSchema, AsOf, Digest, NodeId, Nullable, NullableText, OperationId, Time } from './common.ts'
 import { PatchId } from './patches.ts'
 
-/** Work that waits for a person besides gates: patches to vote on, failures that hold an operation, deadlines. */
+/** Work that waits for a person besides gates: patches to vote on, operations that stopped, deadlines. */
 const operation = { operation_id: OperationId, operation_title: text('web 2.4.0 on eu1'), mine: Type.Boolean() }
 
 export const WaitingPatch = Type.Object({
@@ -25,7 +25,10 @@ export type WaitingPatch = Static<typeof WaitingPatch>
 
 export const OpenFailure = Type.Object({
   ...operation,
-  node_count: Type.Integer({ description: 'How many nodes failed and hold the operation.' }),
+  node_count: Type.Integer({
+    description:
+      'How many nodes failed and hold the operation; 0: it is paused because its targets changed in the catalog.',
+  }),
   nodes: Type.Array(
     Type.Object({ node_id: NodeId, name: text('install eu1-web-03'), state: text('failed'), message: NullableText }),
     { maxItems: 3 },

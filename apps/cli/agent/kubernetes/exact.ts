@@ -1,0 +1,18 @@
+/**
+ * Integers beyond 2^53 are marked texts in this program. As numbers they would lose digits, so that two of them might look
+ * the same, and an undo would write other digits.
+ */
+const MARK = '\u0000integer:'
+const MARKED = /"\\u0000integer:(-?\d+)"/g
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+const WIDE = /^-?\d{16,}$/
+
+const keep = (token: string): string =>
+  WIDE.test(token) && !Number.isSafeInteger(Number(token)) ? JSON.stringify(MARK + token) : token
+
+export const parseExact = (text: string): unknown => JSON.parse(/\d{16}/.test(text) ? text.replace(TOKEN, keep) : text)
+
+export const writeExact = (value: unknown): string => JSON.stringify(value).replace(MARKED, '$1')
+
+/** Such an integer as people read it, and any other text as it is. */
+export const digitsOf = (text: string): string => (text.startsWith(MARK) ? text.slice(MARK.length) : text)
