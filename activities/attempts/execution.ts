@@ -5,6 +5,7 @@ import { maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
 import { CelError } from '../../apps/shared/expressions/cel.ts'
 import { takeOutputs } from '../../apps/shared/expressions/outputs.ts'
 import { ValueError } from '../../apps/shared/expressions/values.ts'
+import { isOutage } from '../../apps/shared/process/outage.ts'
 import { readEnd } from '../../db/operations/agents/executions.ts'
 import {
   type Artifact,
@@ -30,19 +31,27 @@ import {
   type Work,
   workOf,
 } from './inputs.ts'
-import { type Granted, isIdempotent, type Prepared, patiently, refOf, startAttempt } from './running.ts'
+import { patiently } from './patience.ts'
+import { type Granted, isIdempotent, type Prepared, refOf, startAttempt, storable } from './running.ts'
 import { type AttemptInput, createAims, lookOf } from './target.ts'
 
 /** Tries of one activity; the workflow sets the same number (operations.md 8). */
 const ACTIVITY_TRIES = 5
+/** Seconds until an attempt that cannot be claimed now asks again. */
+const AGAIN_S = 5
 
 /** One attempt of a node: claim, resolve, executor, result. Two commits; no state between them can be lost. */
 export const createExecutionActivities = (deps: ActivityDeps) => {
   const takeAim = createAims(deps)
   return {
     run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
-      // No effect has begun, so the attempt waits out an outage of Postgres instead of ending with an unknown outcome.
-      const claim = await claimProved(deps, input, takeAim)
+      // This try has begun nothing, so the attempt waits out an outage of Postgres instead of ending as unknown: its next
+      // part claims again, and that claim knows whether an earlier try had begun.
+      const claim = await claimProved(deps, input, takeAim).catch((error) => {
+        if (!isOutage(error)) throw error
+        deps.log.warn({ err: error, operation_id: input.operation_id, node_id: input.node_id }, 'an attempt waits')
+      })
+      if (!claim) return { status: 'pending', started_at: Date.now(), poll_after_s: AGAIN_S }
       if (claim.verdict === 'refused') {
         deps.observe.refused(claim.reason)
         const { verdict: _, ...refusal } = claim
@@ -111,7 +120,7 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
   const lines = await attempt.rest()
   if (verdict.status === 'pending') {
     const ours = await patiently(() =>
-      noteAttempt(deps.pool, ref, { lines, resume: verdict.resume, inputs: prepared.inputs }),
+      noteAttempt(deps.pool, ref, { lines, resume: storable(verdict.resume, prepared.mask), inputs: prepared.inputs }),
     )
     return ours
       ? { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
@@ -149,7 +158,8 @@ const prepare = async (
   work: Work,
   { spec, resume, repeated }: Granted,
 ): Promise<Prepared> => {
-  const nodes = await outputsOf(deps.pool, input.operation_id, namesOfWork(work))
+  // Nothing has begun here either, but a repeat of the claim could not know that.
+  const nodes = await patiently(() => outputsOf(deps.pool, input.operation_id, namesOfWork(work)))
   const wanted = isWanted(work, nodes)
   const inputs = inputsOf(work, nodes)
   // A repeat may find work that has begun, and an undo restores, however long ago its change was foreseen.

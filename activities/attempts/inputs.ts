@@ -9,6 +9,7 @@ import { formsOf, resolveValue } from '../../apps/shared/expressions/values.ts'
 import { ageOf } from '../../db/operations/nodes/attempts.ts'
 import { namesIn } from '../../db/operations/nodes/record.ts'
 import type { ExecutorPolicy } from '../executors/policy.ts'
+import { patiently } from './patience.ts'
 
 /** Returns the ids of the nodes whose outputs a value refers to. */
 export const nodesNamedIn = (value: unknown): string[] => [
@@ -70,7 +71,7 @@ export const refuseOldPreview = async (pool: pg.Pool, operation_id: string, work
   const made_by = work.executor === 'external' ? nodesNamedIn(given) : []
   if (made_by.length === 0) return
   const most_s = typeof max_age_s === 'number' ? max_age_s : MAX_AGE_S
-  const age_s = await ageOf(pool, operation_id, made_by)
+  const age_s = await patiently(() => ageOf(pool, operation_id, made_by))
   if (age_s <= most_s) return
   const old = `The preview is ${Math.ceil(age_s / 60)} min old, and this step allows ${Math.floor(most_s / 60)} min.`
   throw new PreviewStale(`${old} No change was made. Retry the preview: the gate asks with the new plan.`)
@@ -114,16 +115,17 @@ const resolve = async (reference: string, pool: string, { secrets_dir, env, poli
   const [, provider, name = '', version = ''] = REFERENCE.exec(reference) ?? []
   if (!provider) throw new SecretError('secret_missing', `"${reference}" is not a reference to a secret`)
   allowSecrets({ reference }, pool, policy)
-  const value = provider === 'env' ? env[name] : await readSecret(join(secrets_dir, `${name}.${version}`))
+  const value = provider === 'env' ? env[name] : await readSecret(join(secrets_dir, `${name}.${version}`), reference)
   if (value === undefined) throw new SecretError('secret_missing', `There is no secret ${reference}`)
   return value
 }
 
-const readSecret = async (file: string): Promise<string | undefined> => {
+const readSecret = async (file: string, reference: string): Promise<string | undefined> => {
   try {
     return (await readFile(file, 'utf8')).replace(/\r?\n$/, '')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new SecretError('secret_missing', `The worker cannot read ${reference}: ${code}`)
   }
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Context } from '@temporalio/activity'
-import { lineMaskerOf, type Masker } from '../../apps/shared/data/mask.ts'
+import { lineMaskerOf, type Masker, maskIn } from '../../apps/shared/data/mask.ts'
 import { uuidv7 } from '../../apps/shared/ids.ts'
 import {
   type Artifact,
@@ -14,13 +13,12 @@ import type { Claim } from '../../db/operations/nodes/claim.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import type { Work } from './inputs.ts'
+import { patiently } from './patience.ts'
 import { type AttemptInput, type Look, refuseTarget } from './target.ts'
 
 const BEAT_MS = 3000
 /** Bytes of log lines waiting to be stored. An executor that writes more waits for Postgres. */
 const HELD_BYTES = 256 * 1024
-/** How long a claim or a result waits for Postgres; the workflow allows for both (launch.ts). */
-const PATIENCE_MS = 20_000
 
 export type Granted = Extract<Claim, { verdict: 'granted' }>
 
@@ -88,7 +86,7 @@ export const startAttempt = (
     signal: AbortSignal.any([context.cancellationSignal, stop.signal]),
     leave: deps.leave,
     log: log.add,
-    checkpoint: (resume) => patiently(() => note({ resume })),
+    checkpoint: (resume) => patiently(() => note({ resume: storable(resume, mask) })),
     stored: () => stored(),
     artifact: (artifact) => void artifacts.push(artifactOf(artifact, mask)),
   }
@@ -127,6 +125,10 @@ export const startAttempt = (
     artifacts,
   }
 }
+
+/** Where an attempt resumes, with the secrets masked in what its target answered. */
+export const storable = (resume: Record<string, unknown>, mask: Masker): Record<string, unknown> =>
+  'raw' in resume ? { ...resume, raw: maskIn(resume.raw, mask) } : resume
 
 /** Bytes that are text are masked like a log. */
 const artifactOf = (
@@ -211,19 +213,5 @@ export const createLog = ({ lines, bytes }: { lines: number; bytes: number }, ma
       chunk = waiting.splice(0, taken)
       return chunk
     },
-  }
-}
-
-/** Retries a statement during a short outage of Postgres; the heartbeat shows that the attempt is still at work. */
-export const patiently = async <T>(write: () => Promise<T>): Promise<T> => {
-  const end = Date.now() + PATIENCE_MS
-  for (let wait = 100; ; wait = Math.min(wait * 2, 2000)) {
-    try {
-      return await write()
-    } catch (error) {
-      if (Date.now() + wait > end) throw error
-      Context.current().heartbeat()
-      await delay(wait)
-    }
   }
 }

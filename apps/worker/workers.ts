@@ -23,7 +23,9 @@ import { createSpans } from './spans.ts'
 
 const workflows = (file: string) => fileURLToPath(new URL(`../../workflows/${file}`, import.meta.url))
 const RETRY_MS = 1000
-const KEY_MS = 10_000
+/** How often the API key is read again, and new certificates are taken. */
+const RENEW_MS = 10_000
+const NAMESPACE_MS = 10_000
 const POLLERS = { type: 'autoscaling', minimum: 2, initial: 5, maximum: 20 } as const
 
 /** The SDK's own log goes into ours; its core logs warnings and worse. Its metrics are shown with ours. */
@@ -68,21 +70,22 @@ export const startWorkers = (deps: WorkerDeps) => {
         if (stopping) break
         deps.stay()
         await Promise.all(running.runs)
-        if (!stopping) await running.connection.close()
       } catch (error) {
         deps.telemetry.log.warn({ err: error }, 'Temporal is unavailable; trying again')
       }
+      // If one of the workers failed, the other goes on: no stop would reach it later.
+      await leave()
+      running = undefined
       if (!stopping) await delay(RETRY_MS)
     }
   }
-  const warn = (error: unknown) => deps.telemetry.log.warn({ err: error }, 'the API key for Temporal cannot be renewed')
-  const leave = () => {
+  const warn = (error: unknown) =>
+    deps.telemetry.log.warn({ err: error }, 'the connection to Temporal cannot be renewed')
+  const leave = async () => {
     deps.leave()
-    for (const worker of running?.workers ?? []) if (worker.getState() === 'RUNNING') worker.shutdown()
+    await running?.end()
   }
-  // A connection keeps the certificate that it was made with: the workers end as they do in a stop, and connect anew.
-  const endRenewal = onRenewal(linksOfProcess().tls, leave)
-  const renewal = setInterval(() => void running?.renewKey().catch(warn), KEY_MS)
+  const renewal = setInterval(() => void running?.renew().catch(warn), RENEW_MS)
   const done = keepRunning()
   done.catch((error) => {
     deps.telemetry.log.fatal({ err: error }, 'the workflow code does not build')
@@ -95,10 +98,7 @@ export const startWorkers = (deps: WorkerDeps) => {
     stop: async () => {
       stopping = true
       clearInterval(renewal)
-      endRenewal()
-      leave()
-      await Promise.allSettled(running?.runs ?? [])
-      await running?.connection.close().catch(() => {})
+      await leave()
       endMetrics()
     },
   }
@@ -130,16 +130,44 @@ const connect = async (
   dataConverter: DataConverter | undefined,
 ) => {
   const { config } = deps
-  const { apiKey, ...where } = temporalOptions(config.WORKER__TEMPORAL__ADDRESS)
-  const connection = await NativeConnection.connect({
-    ...where,
-    ...(apiKey && { apiKey: apiKey() }),
-    grpcCompression: { codec: 'none' },
-  })
+  const options = () => temporalOptions(config.WORKER__TEMPORAL__ADDRESS)
+  const open = () => {
+    const { apiKey, ...where } = options()
+    return NativeConnection.connect({
+      ...where,
+      ...(apiKey && { apiKey: apiKey() }),
+      grpcCompression: { codec: 'none' },
+    })
+  }
+  let connection = await open()
+  let outdated = false
+  const endRenewal = onRenewal(linksOfProcess().tls, () => (outdated = true))
+  /** A connection keeps the certificate that it was made with. What runs goes on by the next one. */
+  const renew = async () => {
+    const key = options().apiKey?.()
+    if (!outdated) return key === undefined ? undefined : connection.setApiKey(key)
+    const [next, before] = [await open(), connection]
+    if (ended) return next.close()
+    connection = next
+    outdated = false
+    for (const worker of workers) worker.connection = next
+    await before.close()
+  }
+  let ended = false
+  const workers: Worker[] = []
+  let runs: Promise<void>[] = []
+  const end = async () => {
+    ended = true
+    endRenewal()
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+    await Promise.allSettled(runs)
+    await connection.close().catch(() => {})
+  }
+  const namespace = config.WORKER__TEMPORAL__NAMESPACE
   const prefix = config.WORKER__TEMPORAL__QUEUE_PREFIX
   const common = {
     connection,
-    namespace: config.WORKER__TEMPORAL__NAMESPACE,
+    namespace,
     ...deploymentOf(config),
     ...(dataConverter && { dataConverter }),
     interceptors: { activity: [spans] as ActivityInterceptorsFactory[] },
@@ -151,36 +179,46 @@ const connect = async (
     maxConcurrentActivityTaskExecutions: config.WORKER__ACTIVITY__CONCURRENCY,
     activityTaskPollerBehavior: POLLERS,
   }
-  const workers = [
-    await Worker.create({
-      ...common,
-      taskQueue: operationQueue(prefix),
-      ...(workflowBundle && {
-        workflowBundle,
-        sinks: createSinks(deps.activities),
-        maxCachedWorkflows: config.WORKER__WORKFLOW__CACHED,
-        maxConcurrentWorkflowTaskExecutions: config.WORKER__WORKFLOW__CONCURRENCY,
-        workflowThreadPoolSize: 1,
-        workflowTaskPollerBehavior: POLLERS,
-      }),
-      activities: {
-        ...(workflowBundle && createLocal(deps.activities)),
-        ...(roles.includes('execution') && createExecution(deps.activities)),
-      },
-      // Without the role `execution` it only reads graphs for its own workflows.
-      enableNonLocalActivities: roles.includes('execution'),
-      ...activitySlots,
-    }),
-  ]
-  if (workflowBundle)
+  try {
+    // A worker that cannot be made leaves a thread with the whole bundle behind, so what would refuse it is asked first.
+    const { workflowService } = connection
+    await connection.withDeadline(Date.now() + NAMESPACE_MS, () => workflowService.describeNamespace({ namespace }))
     workers.push(
       await Worker.create({
         ...common,
-        taskQueue: bookkeepingQueue(prefix),
-        activities: createBookkeeping(deps.activities),
+        taskQueue: operationQueue(prefix),
+        ...(workflowBundle && {
+          workflowBundle,
+          sinks: createSinks(deps.activities),
+          maxCachedWorkflows: config.WORKER__WORKFLOW__CACHED,
+          maxConcurrentWorkflowTaskExecutions: config.WORKER__WORKFLOW__CONCURRENCY,
+          workflowThreadPoolSize: 1,
+          workflowTaskPollerBehavior: POLLERS,
+        }),
+        activities: {
+          ...(workflowBundle && createLocal(deps.activities)),
+          ...(roles.includes('execution') && createExecution(deps.activities)),
+        },
+        // Without the role `execution` it only reads graphs for its own workflows.
+        enableNonLocalActivities: roles.includes('execution'),
         ...activitySlots,
       }),
     )
-  const renewKey = async () => apiKey && connection.setApiKey(apiKey())
-  return { connection, workers, renewKey, runs: workers.map((worker) => worker.run()) }
+    if (workflowBundle)
+      workers.push(
+        await Worker.create({
+          ...common,
+          taskQueue: bookkeepingQueue(prefix),
+          activities: createBookkeeping(deps.activities),
+          ...activitySlots,
+        }),
+      )
+    runs = workers.map((worker) => worker.run())
+    return { workers, runs, renew, end }
+  } catch (error) {
+    // Only a worker that ran gives its thread and connection back.
+    runs = workers.map((worker) => worker.run())
+    await end()
+    throw error
+  }
 }

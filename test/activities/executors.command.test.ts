@@ -265,6 +265,12 @@ describe('a program that does harm', () => {
   })
 })
 
+it('has done nothing if the worker has no place for its folder', async () => {
+  process.env.TMPDIR = join(folder, 'missing')
+  const { result } = await run('exit 0').finally(() => (process.env.TMPDIR = folder))
+  expect(result).toMatchObject({ status: 'failed', class: 'refused', retryable: true })
+})
+
 describe('a step that asks for more than the policy allows', () => {
   it('is refused before the program starts', async () => {
     const touched = join(folder, 'touched')

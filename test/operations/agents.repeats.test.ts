@@ -261,3 +261,20 @@ it.each([
   },
   240_000,
 )
+
+it('an agent of work that is done once has a beat to be heard again, as after an outage; then its outcome is unknown', async () => {
+  const started = await start(false)
+  const work = await started.handed(1)
+  const report = createReporter(work)
+  expect((await report('started')).status).toBe(200)
+  const resume = async () =>
+    (await p.query('select resume from operations.node_attempts where operation_id = $1', [work.operation_id]))[0]
+      ?.resume
+  await started.age('60 s')
+  await until(async () => (await resume())?.silent === true, { what: 'a look that finds silence' })
+  expect((await report('heartbeat')).status).toBe(200)
+  await until(async () => (await resume())?.silent === undefined, { what: 'a look that finds none' })
+  await started.lose()
+  const node = await ends(started, 'outcome_unknown')
+  expect(node.attempts[0].error).toMatchObject({ message: expect.stringContaining('silent') })
+}, 180_000)

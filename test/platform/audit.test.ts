@@ -323,4 +323,28 @@ describe('anchors', () => {
     await createAnchors(given).turn()
     expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(2)
   })
+
+  it('go on in the file while the stream refuses them, and reach it later', async () => {
+    await inCatalog(1)
+    while (await sealAudit(pool));
+    const file = join(dir, 'refused.jsonl')
+    const lines = () => readFileSync(file, 'utf8').trim().split('\n')
+    const sent: string[] = []
+    let away = true
+    const publish = async (_: string, line: string) => {
+      if (away) throw new Error('no quorum')
+      sent.push(line)
+    }
+    const nc = {
+      jetstreamManager: async () => ({ streams: { info: async () => ({ config: {} }), update: async () => {} } }),
+    }
+    const nats = { get: () => ({ ...nc, jetstream: () => ({ publish }) }) as never }
+    const anchors = createAnchors({ pool, nats, prefix: '', key, file, interval_ms: 0 })
+    for (let n = 0; n < 2; n++) await expect(anchors.turn()).rejects.toThrow()
+    expect(lines()).toHaveLength(2)
+    away = false
+    await anchors.turn()
+    expect(lines()).toHaveLength(3)
+    expect(sent).toEqual(lines())
+  })
 })

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createCatalogWriter, type ResourceUpdateCommand } from '../../activities/catalog.client.ts'
+import { saveCatalogWrite } from '../../db/operations/operations/catalog.ts'
 import { until } from '../support/until.ts'
 import { createEngine, type Engine, node } from './support/engine.ts'
 
@@ -90,6 +91,14 @@ it('a version changed by someone else waits for a person; its own does not', asy
   })
   await engine.client.workflow.getHandle(operation_id).cancel()
   await engine.ends(operation_id)
+  // One that the catalog takes after the end is true of the resource, and changes no end.
+  const { generation } = await engine.read.node(operation_id, 'deploy')
+  const late = { command_id: `${operation_id}:deploy:1`, resource_id: 'host-1', version: 9 }
+  await saveCatalogWrite(engine.db, { operation_id, node_id: 'deploy', generation }, 'run', late)
+  expect(await engine.read.node(operation_id, 'deploy')).toMatchObject({
+    state: 'outcome_unknown',
+    catalog: { version: 9 },
+  })
 })
 
 it('a write that the catalog refuses for good waits for a person; one that it cannot take now is repeated', async () => {

@@ -212,7 +212,8 @@ describe('nodes', () => {
     ).toEqual([[1, 'succeeded', 2]])
   })
 
-  it('poll until a condition holds without calling twice', async () => {
+  it('poll until a condition holds without calling twice, and store no secret that the target repeats', async () => {
+    target.answer('/drain', () => ({ status: 200, body: { with: 'Bearer s3cret-token' } }))
     target.answer('/status', (count) => ({ status: 200, body: { connections: Math.max(0, 2 - count) } }))
     const poll = {
       request: { method: 'GET', url: `${target.url}/status` },
@@ -221,8 +222,21 @@ describe('nodes', () => {
       timeout_s: 20,
     }
     const operation_id = await engine.start({
-      nodes: [call('drain', { with: { request: { method: 'POST', url: `${target.url}/drain` }, poll } })],
+      nodes: [
+        call('drain', {
+          outputs: { with: '/body/with' },
+          secrets: { token: 'secret://env/TEST_TOKEN#1' },
+          with: {
+            headers: { authorization: { $secret: 'token' } },
+            request: { method: 'POST', url: `${target.url}/drain` },
+            poll,
+          },
+        }),
+      ],
     })
+    const resume = await until(async () => (await engine.read.attempts(operation_id))[0]?.resume)
+    expect(resume).toMatchObject({ raw: { status: 200, body: { with: '•••' } } })
+    expect(JSON.stringify(resume)).not.toContain('s3cret')
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
     expect(target.calls.map(({ path }) => path)).toEqual(['/drain', '/status', '/status'])
     const { rows } = await engine.pool.query(
@@ -791,6 +805,22 @@ describe('control', () => {
         .rows[0],
     ).toEqual({ status: 'ready', operation_id: null })
     expect(target.calls).toEqual([])
+  })
+
+  it('a start that was withdrawn and reaches the engine all the same brings nothing back', async () => {
+    const input = await engine.prepare({ nodes: [call('a')], gates: [gate('go', ['a'])] })
+    const { operation_id } = input
+    await engine.pool.query(
+      `update operations.operation_commands set status = 'pending', not_after = clock_timestamp() - interval '1 s' where operation_id = $1`,
+      [operation_id],
+    )
+    await sweep(engine.db)
+    const withdrawn = await engine.read.timeline(operation_id)
+    input.start.not_after = new Date(Date.now() - 1000).toISOString()
+    await engine.launch(input)
+    expect(await engine.ends(operation_id)).toMatchObject({ status: 'cancelled', end_reason: 'start_withdrawn' })
+    expect(await engine.read.timeline(operation_id)).toEqual(withdrawn)
+    expect(await engine.read.operation(operation_id)).toMatchObject({ status: 'cancelled' })
   })
 
   it('a command sent twice is carried out once, and no operation ends before a pending one', async () => {

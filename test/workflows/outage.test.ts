@@ -1,11 +1,15 @@
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../support/until.ts'
 import { createEngine, type Engine, node } from './support/engine.ts'
 import { startTarget, type Target } from './support/target.ts'
 
 /** Longer than five tries of the engine with backoff: an attempt that gives up earlier ends with an unknown outcome. */
-const OUTAGE_MS = 18_000
+const OUTAGE_MS = 16_000
 
 const calls = (path: string) => target.calls.filter((call) => call.path === path).length
 
@@ -56,6 +60,94 @@ it('while Postgres is down, neither a claim nor a result ends as unknown: both w
   ])
   expect([calls('/claim'), calls('/result')]).toEqual([2, 1])
 }, 90_000)
+
+it('however long Postgres is down, no try fails of an attempt that begins or only looks: enough of them would end it as unknown', async () => {
+  engine.deps.limits.slice_s = 3
+  target.answer('/begin', (count) => ({ status: count === 1 ? 503 : 200 }))
+  target.answer('/done', () => ({ status: 200, body: { done: !down } }))
+  let down = true
+  const post = (node_id: string) => ({ request: { method: 'POST', url: `${target.url}/${node_id}`, body: {} } })
+  const request = { method: 'GET', url: `${target.url}/done` }
+  const poll = { request, until: 'response.body.done', interval_s: 3, timeout_s: 300 }
+  const retry = { max_attempts: 2, initial_s: 5, factor: 1, max_s: 5 }
+  const operation_id = await engine.start({
+    nodes: [
+      node('begin', { executor: 'http', idempotent: false, with: post('begin'), retry }),
+      node('look', { executor: 'http', idempotent: false, timeouts: { run_s: 600 }, with: { ...post('look'), poll } }),
+    ],
+  })
+  await until(async () => (await engine.read.states(operation_id)).begin === 'backoff' && calls('/done') > 1, {
+    what: 'an attempt between two tries, and one that looks',
+  })
+  engine.link?.cut()
+  await delay(50_000)
+  down = false
+  engine.link?.mend()
+  expect(await engine.ends(operation_id)).toMatchObject({ status: 'succeeded' })
+  expect([calls('/begin'), calls('/look')]).toEqual([2, 1])
+  const { events = [] } = await engine.client.workflow.getHandle(operation_id).fetchHistory()
+  const named = new Map(
+    events?.map(({ eventId, activityTaskScheduledEventAttributes: scheduled }) => [
+      String(eventId),
+      scheduled?.activityType?.name,
+    ]),
+  )
+  const tries = events?.flatMap(({ activityTaskStartedEventAttributes: started }) =>
+    started && named.get(String(started.scheduledEventId)) === 'run_attempt' ? [started.attempt] : [],
+  )
+  expect(Math.max(...(tries ?? []).map(Number))).toBe(1)
+}, 180_000)
+
+it('if Postgres goes down between the claim and the effect, the effect waits: it happens once, and nothing is in doubt', async () => {
+  target.answer('/first', () => ({ status: 200, body: { id: 'i1' } }))
+  const { pool } = engine.deps as { pool: pg.Pool }
+  const query = pool.query
+  let cut = false
+  pool.query = ((asked: { name?: string }) => {
+    if (asked.name === 'node_outputs' && !cut) {
+      cut = true
+      engine.link?.cut()
+      setTimeout(() => engine.link?.mend(), 5000)
+    }
+    return (query as (asked: object) => unknown).call(pool, asked)
+  }) as never
+  const post = (node_id: string, body = {}) => ({
+    executor: 'http',
+    idempotent: false,
+    with: { request: { method: 'POST', url: `${target.url}/${node_id}`, body } },
+  })
+  const operation_id = await engine.start({
+    nodes: [
+      node('first', { ...post('first'), outputs: { id: '/body/id' } }),
+      node('second', { ...post('second', { id: { $from: 'nodes/first/outputs/id' } }), depends_on: ['first'] }),
+    ],
+  })
+  expect(await engine.ends(operation_id)).toMatchObject({ status: 'succeeded' })
+  pool.query = query
+  expect([cut, calls('/second')]).toEqual([true, 1])
+}, 90_000)
+
+it('a secret whose file cannot be read is missing, and the step has certainly done nothing', async () => {
+  engine.deps.secrets_dir = mkdtempSync(join(tmpdir(), 'secrets-'))
+  mkdirSync(join(engine.deps.secrets_dir, 'token.1'))
+  const operation_id = await engine.start({
+    nodes: [
+      node('s', {
+        executor: 'http',
+        idempotent: false,
+        secrets: { token: 'secret://file/token#1' },
+        with: {
+          headers: { authorization: { $secret: 'token' } },
+          request: { method: 'POST', url: `${target.url}/s`, body: {} },
+        },
+      }),
+    ],
+  })
+  await engine.statusIs(operation_id, 'blocked')
+  const [attempt] = await engine.read.attempts(operation_id)
+  expect(attempt).toMatchObject({ phase: 'failed', error: { class: 'secret_missing' } })
+  expect([attempt.error.message, calls('/s')]).toEqual(['The worker cannot read secret://file/token#1: EISDIR', 0])
+})
 
 it('takes a command of a restored database, which assigns none of the numbers that the engine knows', async () => {
   const own = 'where operation_id = $1'

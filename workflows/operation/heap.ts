@@ -45,10 +45,6 @@ export class Heap {
     items[at] = item
     return top
   }
-
-  clear(): void {
-    this.#items = []
-  }
 }
 
 const less = (a: [number, number], b: [number, number]): boolean => a[0] < b[0] || (a[0] === b[0] && a[1] < b[1])

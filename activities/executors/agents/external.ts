@@ -11,6 +11,7 @@ import {
   leftFor,
   newestExecution,
 } from '../../../db/operations/agents/executions.ts'
+import { patiently } from '../../attempts/patience.ts'
 import { failed } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'
@@ -39,7 +40,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
   name: 'external',
   refers: true,
   run: async (context) => {
-    const known = await newestExecution(deps.pool, context)
+    const known = await newest(deps, context)
     const close = async (because: 'not_started' | 'silent' | 'over') =>
       known !== undefined && closeAndTell(policy, deps, context, known, because)
     if (known?.cancelled && (known.closed || (!known.started && (await close('not_started'))))) return calledOff(known)
@@ -56,10 +57,16 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
         ? handOver(policy, deps, context, known)
         : untaken(known, labelsOf(context))
     if (known.overdue && (await close('over'))) return { ...unknown('The agent did not end it in time.'), final: true }
+    // An outage of ours looks like silence. No other agent follows here, so a second look, after the next beat, tells.
+    if (known.silent && !context.idempotent && !context.resume?.silent)
+      return { ...waiting(0, { silent: true }), poll_after_s: context.timeouts.heartbeat_s ?? HEARTBEAT_S }
     if (known.silent && (await close('silent'))) return unknown('The agent was silent for three heartbeats.', known)
     return waiting(known.look_after_s)
   },
 })
+
+/** A first handover that fails here could not be told from one whose agent is at work, so it waits for Postgres. */
+const newest = ({ pool }: OutsideDeps, context: ExecutorContext) => patiently(() => newestExecution(pool, context))
 
 /** Its agent's messages no longer count, whether or not it learns that. */
 const closeAndTell = async (
@@ -107,10 +114,10 @@ const unknown = (message: string, { handovers = 0 }: Partial<Execution> = {}) =>
   return handovers < HANDOVERS ? lost : { ...lost, final: true }
 }
 
-const waiting = (look_after_s: number): ExecutorResult => ({
+const waiting = (look_after_s: number, found = {}): ExecutorResult => ({
   status: 'pending',
   poll_after_s: Math.min(look_after_s, LOOK_S),
-  resume: { handed_over: true },
+  resume: { handed_over: true, ...found },
 })
 
 /** The row precedes the message, so that an agent that answers at once finds its token known. */
@@ -135,8 +142,8 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
   const token_sha256 = createHash('sha256').update(token).digest('hex')
   const ref = { operation_id, node_id, attempt, fence }
   const row = { ...ref, role: context.role, token_sha256, generation, pool, start_s, heartbeat_s, left_s }
-  const { start_before, deadline_at } = await insertExecution(deps.pool, row)
-  const left = context.role === 'run' && attempt > 1 ? await leftFor(deps.pool, context) : undefined
+  const { start_before, deadline_at } = await patiently(() => insertExecution(deps.pool, row))
+  const left = context.role === 'run' && attempt > 1 ? await patiently(() => leftFor(deps.pool, context)) : undefined
   // The span of this attempt, in the trace of the command that released the node.
   const trace = traceNow()
   const body = {
@@ -159,12 +166,12 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     secrets,
   }
   const refused = await bringWork(policy, deps.agents, context, body)
-  if (refused !== undefined && (await closeExecution(deps.pool, ref, 'not_started')))
+  if (refused !== undefined && (await patiently(() => closeExecution(deps.pool, ref, 'not_started'))))
     return known?.begun
       ? unknown(`An agent was lost, and no other accepted the work: ${refused}`, known)
       : failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
   // A cancel that came during the handover found no waiting slice that it could wake.
-  const given = await newestExecution(deps.pool, context)
+  const given = await newest(deps, context)
   const cancelled = given?.fence === fence && given.cancelled && !given.started
   if (cancelled && (given.closed || (await closeAndTell(policy, deps, context, given, 'not_started'))))
     return calledOff(given)

@@ -48,9 +48,12 @@ export const createCommand = (policy: ExecutorPolicy, worker_env: NodeJS.Process
     const program = policy.programOf(values.program)
     const refused = await refuse(program, values)
     if (refused !== undefined || !program) return failed('refused', refused ?? NOT_THERE)
-    const folder = await mkdtemp(join(tmpdir(), 'signalbox-run-'))
+    const folder = await mkdtemp(join(tmpdir(), 'signalbox-run-')).catch(unready)
+    if (typeof folder !== 'string') return folder
     try {
-      return await runIn(folder, program, values, context, worker_env)
+      const places = await furnish(folder, program, values).catch(unready)
+      if ('status' in places) return places
+      return await runIn(places, program, values, context, worker_env)
     } finally {
       endStrays(basename(folder))
       try {
@@ -87,18 +90,27 @@ const refuse = async (program: Program | undefined, values: With): Promise<strin
 
 const argsOf = ({ args }: With): string[] => (args ?? []).map(String)
 
-const runIn = async (
-  folder: string,
-  program: Program,
-  values: With,
-  context: ExecutorContext,
-  worker_env: NodeJS.ProcessEnv,
-): Promise<ExecutorResult> => {
+/** No program has run yet, so it is certain that nothing happened. */
+const unready = (error: Error) =>
+  failed('refused', `The worker cannot prepare the folder of the program: ${error.message}`, { retryable: true })
+
+const furnish = async (folder: string, program: Program, values: With) => {
   const places = { work: join(folder, 'work'), artifacts: join(folder, 'artifacts'), outputs: join(folder, 'outputs') }
   for (const place of [places.work, places.artifacts]) await mkdir(place)
   for (const [name, text] of Object.entries(values.files ?? {}))
     await writeFile(join(places.work, name), text, { mode: 0o600 })
   await giveTo(program, folder, places.work, places.artifacts, ...(await inside(places.work)))
+  return { ...places, mark: basename(folder) }
+}
+type Places = Awaited<ReturnType<typeof furnish>>
+
+const runIn = async (
+  places: Places,
+  program: Program,
+  values: With,
+  context: ExecutorContext,
+  worker_env: NodeJS.ProcessEnv,
+): Promise<ExecutorResult> => {
   const { end_of_options = true, options = [] } = program
   const timeout_s = Math.min(values.timeout_s ?? context.timeouts.run_s, context.timeouts.run_s)
   const end_at = Math.min(Date.now() + timeout_s * 1000, context.deadline)
@@ -108,7 +120,7 @@ const runIn = async (
     cwd: places.work,
     env: environmentOf(program, values, context, places, worker_env),
     stdin: values.stdin ?? '',
-    mark: basename(folder),
+    mark: places.mark,
     left_ms: () => end_at - Date.now(),
     limits: { cpu_s: timeout_s, memory_mib: program.memory_mib },
     signal: context.signal,

@@ -54,7 +54,7 @@ const ACTS: Record<OperationIntervention, Act> = {
   extend_deadline: (deps, tx, intervening, payload) =>
     EXTEND[payload.of ?? 'operation'](deps, tx, intervening, payload),
 
-  // Resume takes the leases again and checks the pins (operations.service.ts). No claim is granted in between.
+  // Resume takes the leases again and checks the pins (control.ts). No claim is granted in between.
   release_leases: async (_deps, tx, { subject: { operation_id } }) => {
     const released = await releaseLeases(tx, operation_id)
     if (released.length === 0) throw notApplicable('The operation holds no leases.')

@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, fstatSync, fsyncSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { NatsConnection } from 'nats'
 import type pg from 'pg'
-import { type Anchor, readAnchor, type SealedHead, signAnchor } from '../../../db/audit.anchors.ts'
+import { readAnchor, type SealedHead, signAnchor } from '../../../db/audit.anchors.ts'
 import { AUDIT_LOGS } from '../../../db/audit.ts'
 import { ensureStreams, prefixed } from '../../shared/events/events.ts'
 import type { PrivateKey } from '../../shared/service/keys.ts'
@@ -24,27 +24,29 @@ export const createAnchors = ({ pool, nats, prefix, key, file, interval_ms }: An
   const age_ms = Date.now() - lastOf(file, key)
   /** Like the interval not by the wall clock: one that is set back would stop the anchors, with no one noticing. */
   let last_ms = age_ms < 0 ? Number.NEGATIVE_INFINITY : begun_ms - age_ms
-  /** A line that has not reached the stream yet. */
-  let unsent = ''
+  /** Lines that have not reached the stream yet. */
+  const unsent: string[] = []
 
   const send = async () => {
     const nc = nats.get()
-    if (!unsent || !nc) return
+    if (unsent.length === 0 || !nc) return
     await ensureStreams(nc, prefix, ['AUDIT'])
-    await nc.jetstream().publish(prefixed(prefix, 'audit.anchor'), unsent)
-    unsent = ''
+    for (; unsent[0]; unsent.shift()) await nc.jetstream().publish(prefixed(prefix, 'audit.anchor'), unsent[0])
+  }
+  /** The file needs no NATS, so it never waits for the stream. */
+  const write = async () => {
+    if (performance.now() - last_ms < interval_ms) return
+    const heads = await readHeads(pool)
+    if (heads.length === 0) return
+    const line = signAnchor({ at: new Date().toISOString(), heads }, key)
+    appendAnchor(file, line)
+    last_ms = performance.now()
+    unsent.push(line)
   }
 
   return {
     turn: async (): Promise<boolean> => {
-      await send()
-      if (performance.now() - last_ms < interval_ms) return false
-      const heads = await readHeads(pool)
-      if (heads.length === 0) return false
-      const anchor: Anchor = { at: new Date().toISOString(), heads }
-      unsent = signAnchor(anchor, key)
-      appendAnchor(file, unsent)
-      last_ms = performance.now()
+      await write()
       await send()
       return false
     },

@@ -77,7 +77,7 @@ export type NewExecution = AttemptRef & {
 /** `deadline_at`: for work that begins at once; the answer to "started" tells how much time it has. */
 type Handover = { start_before: string; deadline_at: string }
 
-/** Records a handover before the agent learns of it, and that the attempt waits; closes every earlier one of the attempt. */
+/** Records a handover before the agent learns of it, and that the attempt waits; closes every earlier one. It may be repeated. */
 export const insertExecution = async (pool: pg.Pool, e: NewExecution): Promise<Handover> => {
   const { rows } = await pool.query<Handover>({
     name: 'execution_insert',
@@ -92,6 +92,7 @@ waits as (
 insert into operations.executions (token_sha256, operation_id, node_id, attempt, generation, fence, pool, heartbeat_s, start_before, deadline_at, role, lines_before)
 values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(secs => $9), clock_timestamp() + make_interval(secs => $9::double precision + $10::double precision), $11,
   (select coalesce(max(last_seq), 0) from operations.operation_job_log_index where operation_id = $2 and node_id = $3 and attempt = $4 and role = $11))
+on conflict (token_sha256) do update set token_sha256 = excluded.token_sha256
 returning operations.iso(start_before) as start_before, operations.iso(clock_timestamp() + (deadline_at - start_before)) as deadline_at`,
     values: [
       e.token_sha256,

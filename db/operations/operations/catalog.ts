@@ -32,7 +32,10 @@ export const getCatalogWrite = async (db: Queryable, { operation_id, node_id, ge
   return row && { ...row, expected_version: Number(row.expected_version) }
 }
 
-/** Records that the catalog accepted a write: the node succeeded or is undone; its target's pin is the new version. */
+/**
+ * Records that the catalog accepted a write: the node succeeded or is undone; its target's pin is the new version. In an
+ * operation that has ended meanwhile, the node stays as its history says.
+ */
 export const saveCatalogWrite = (
   db: Db,
   { operation_id, node_id, generation }: Ref,
@@ -45,8 +48,12 @@ export const saveCatalogWrite = (
       update operations.operations set pins = pins || jsonb_build_object(${resource_id}::text, ${version}::bigint)
       where operation_id = ${operation_id} and coalesce((pins ->> ${resource_id})::bigint, 0) < ${version}`)
     await tx.execute(sql`
-      update operations.nodes set catalog = ${catalog}::jsonb, state = ${REACHED[role]}, error = null, ended_at = clock_timestamp(), updated_at = clock_timestamp()
+      update operations.nodes set catalog = ${catalog}::jsonb, updated_at = clock_timestamp()
       where operation_id = ${operation_id} and node_id = ${node_id} and generation = ${generation}`)
+    await tx.execute(sql`
+      update operations.nodes set state = ${REACHED[role]}, error = null, ended_at = clock_timestamp()
+      where operation_id = ${operation_id} and node_id = ${node_id} and generation = ${generation}
+        and not exists (select from operations.operation_control where operation_id = ${operation_id} and ended)`)
     await tx.execute(sql`
       update operations.resource_operation_index set version_to = ${version}, last_command_id = ${command_id}
       where operation_id = ${operation_id} and resource_id = ${resource_id}`)

@@ -216,6 +216,11 @@ const settleTogether = async (
   const events: TimelineEvent[] = []
   for (const { command_id, status } of changes) {
     const row = rows.find((candidate) => candidate.command_id === command_id)
+    // A start that a stopped relay sends after it was taken back: the operation has ended, and stays so.
+    if (row?.kind === 'start' && (row.status === 'withdrawn' || row.status === 'superseded')) {
+      result.withdrawn = true
+      continue
+    }
     // A later patch of an undone one is withdrawn, even if the engine took it.
     if (!row || row.status === 'withdrawn') continue
     if (status === 'applied') {

@@ -185,7 +185,6 @@ export const loadVersions = async (db: Queryable, resource_ids: readonly string[
   return new Map(rows.map(({ resource_id, version }) => [resource_id, version]))
 }
 
-/** Other plans that can be started on the same resources. */
 /** Other plans that are ready for some of these resources; `seen` by `visible`, the condition on their intents. */
 export const listRivalPlans = async (
   db: Queryable,

@@ -11,7 +11,8 @@ import { serverUrl } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 import type { Platform } from './platform.ts'
 
-const settings = (p: Platform, policy_file: string) => ({
+/** Those of a worker on the database and the queues of this platform. */
+export const workerSettings = (p: Platform, policy_file: string) => ({
   WORKER__DATABASE__URL: p.config.OPERATIONS__DATABASE__URL,
   WORKER__NATS__URL: serverUrl('NATS_URL'),
   WORKER__TEMPORAL__ADDRESS: serverUrl('TEMPORAL_ADDRESS'),
@@ -25,7 +26,7 @@ const settings = (p: Platform, policy_file: string) => ({
 /** The worker as a separate process, which a test may kill. */
 export const spawnWorker = (p: Platform, policy_file: string, crash_at = '') => {
   const env = {
-    ...{ ...process.env, ...settings(p, policy_file) },
+    ...{ ...process.env, ...workerSettings(p, policy_file) },
     ...{ WORKER__INTERNAL__PORT: '0', SIGNALBOX_CRASH_AT: crash_at },
   }
   const child = spawn(process.execPath, [join(ROOT, 'apps/worker/main.ts')], { cwd: ROOT, stdio: 'ignore', env })
@@ -38,12 +39,13 @@ export const spawnWorker = (p: Platform, policy_file: string, crash_at = '') => 
 }
 
 /** The worker as it runs, on the database and the queues of this platform. */
-export const startWorker = async (p: Platform, policy_file: string) => {
-  const config = loadWorkerConfig(settings(p, policy_file))
+export const startWorker = async (p: Platform, policy_file: string, more: Record<string, string> = {}) => {
+  const config = loadWorkerConfig({ ...workerSettings(p, policy_file), ...more })
   const deps = createDeps(config, createTelemetry('worker'))
   const worker = startWorkers(deps)
   await until(() => worker.isPolling(), { what: 'the worker polling' })
   return {
+    isPolling: worker.isPolling,
     stop: async () => {
       await worker.stop()
       await deps.close()
