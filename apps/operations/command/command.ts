@@ -68,6 +68,8 @@ export type Steps<S> = {
   render: (accepted: AcceptedCommand) => Promise<object>
   /** The allowed actions in the answer to a dry run; read after its rollback. */
   allowed: () => Promise<unknown[]>
+  /** The command that this one sends off: its outcome is the answer. */
+  follows?: string
   /** For a command that creates something: 201 with this Location. */
   location?: (operation_id: string, command_id: string) => string
 }

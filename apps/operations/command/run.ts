@@ -25,11 +25,12 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
     const allowed_actions = await steps.allowed()
     return { ...jsonAnswer(200, { dry_run: true, effect: accepted.tried, allowed_actions }), replayed: false }
   }
-  const { command_id, repeated } = accepted
-  const sent = accepted.sent && !isDoneAtOnce(command.kind)
+  const { repeated } = accepted
+  const command_id = steps.follows ?? accepted.command_id
+  const sent = steps.follows !== undefined || (accepted.sent && !isDoneAtOnce(command.kind))
   const look = () => seenNow(deps, steps, command_id)
   // Complete in Postgres: the answer's content is read while the engine is told.
-  const early = sent && isDecidedInPostgres(command.kind) ? look() : undefined
+  const early = accepted.sent && isDecidedInPostgres(command.kind) ? look() : undefined
   early?.catch(() => {})
   const since = performance.now()
   const outcome = sent ? await deps.outcomes.within(command_id, deps.config.OPERATIONS__COMMANDS__WAIT_MS) : undefined

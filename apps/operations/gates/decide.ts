@@ -47,8 +47,10 @@ export const approveGate = (deps: DecideDeps, command: GateCommand, body: Approv
   )
 
 /** Approves with identity's recent answers about the people whose votes complete the quorum. */
-const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) =>
-  decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
+const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) => {
+  const asked = gateOfIntervention('')
+  const follows = command.gate_id.startsWith(asked) ? { follows: command.gate_id.slice(asked.length) } : {}
+  return decideGate(deps, command, follows, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     const placed = await placedForOthers(tx, row, subject)
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
@@ -81,10 +83,11 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people }, vote)
     return ofIntervention(deps, tx, { command, row, subject, people }, cast)
   })
+}
 
 /** Rejects a gate; someone who approved may take that back while no node behind the gate has started. */
 export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectBody) =>
-  decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
+  decideGate(deps, command, {}, async (tx, { row, facts, subject, command_id }) => {
     checkPolicy(deps, command, { row, subject }, 'gate.reject', undefined)
     throwIfRefused(externalOnly(row.gate.kind))
     checkBatch(deps, row, 'reject', body)
@@ -116,9 +119,11 @@ type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Su
 const decideGate = (
   deps: CommandDeps & Uses<'clock' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   command: GateCommand,
+  follows: { follows?: string },
   decide: (tx: Tx, deciding: Deciding) => Promise<Omit<Decision, 'object' | 'before'>>,
 ) =>
   runCommand(deps, command, {
+    ...follows,
     lock: async (tx) => {
       // Both queries are sent in the order of the calls, so the gate is read once the lock is held.
       const [subject, row] = await together(
