@@ -117,6 +117,7 @@ it('names the values before; targets whose values differed have intents of their
     { request: { targets: [{ resource_id: 'two' }] } },
   ])
   expect(await read('?resource_id=four')).toMatchObject(refused('nothing_changed'))
+  expect(await read('?resource_id=nope')).toMatchObject({ status: 422, body: { code: 'target_not_found' } })
   expect((await read('', 'far')).status).toBe(404)
 })
 

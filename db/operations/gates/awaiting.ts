@@ -63,7 +63,9 @@ const NODE_READ = `jsonb_build_object('state', case when n.state in ('pending', 
 
 export type NodesRead = Record<string, { state: string; generation: number; attempt: number }>
 export const readNodesRead = async (tx: Tx, operation_id: string, node_ids: readonly string[]): Promise<NodesRead> => {
-  const { rows } = await tx.execute<{ was: NodesRead }>(sql`select jsonb_object_agg(n.node_id, ${sql.raw(NODE_READ)}) as was
+  const { rows } = await tx.execute<{
+    was: NodesRead
+  }>(sql`select jsonb_object_agg(n.node_id, ${sql.raw(NODE_READ)}) as was
     from operations.nodes n where n.operation_id = ${operation_id} and n.node_id in ${eachText(node_ids)}`)
   return rows[0]?.was ?? {}
 }
