@@ -41,6 +41,8 @@ export type Decision = {
   payload: Record<string, unknown> | null
   /** The command is done, and sent, when another person agrees. */
   awaits?: true
+  /** Another command that this one sends off: the answer is its outcome. */
+  follows?: string
   /** Facts of the timeline; none if the command has no effect. */
   events: Facts['events']
   set?: Facts['set']
@@ -68,8 +70,6 @@ export type Steps<S> = {
   render: (accepted: AcceptedCommand) => Promise<object>
   /** The allowed actions in the answer to a dry run; read after its rollback. */
   allowed: () => Promise<unknown[]>
-  /** The command that this one sends off: its outcome is the answer. */
-  follows?: string
   /** For a command that creates something: 201 with this Location. */
   location?: (operation_id: string, command_id: string) => string
 }

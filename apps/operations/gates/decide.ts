@@ -47,10 +47,8 @@ export const approveGate = (deps: DecideDeps, command: GateCommand, body: Approv
   )
 
 /** Approves with identity's recent answers about the people whose votes complete the quorum. */
-const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) => {
-  const asked = gateOfIntervention('')
-  const follows = command.gate_id.startsWith(asked) ? { follows: command.gate_id.slice(asked.length) } : {}
-  return decideGate(deps, command, follows, async (tx, { row, facts, subject, command_id }) => {
+const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) =>
+  decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     const placed = await placedForOthers(tx, row, subject)
     if (body.break_glass) throwIfRefused(refuseBypass(row.gate))
@@ -83,11 +81,10 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people }, vote)
     return ofIntervention(deps, tx, { command, row, subject, people }, cast)
   })
-}
 
 /** Rejects a gate; someone who approved may take that back while no node behind the gate has started. */
 export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectBody) =>
-  decideGate(deps, command, {}, async (tx, { row, facts, subject, command_id }) => {
+  decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     checkPolicy(deps, command, { row, subject }, 'gate.reject', undefined)
     throwIfRefused(externalOnly(row.gate.kind))
     checkBatch(deps, row, 'reject', body)
@@ -119,11 +116,9 @@ type Deciding = { row: GateRow; facts: ReturnType<typeof gateFacts>; subject: Su
 const decideGate = (
   deps: CommandDeps & Uses<'clock' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   command: GateCommand,
-  follows: { follows?: string },
   decide: (tx: Tx, deciding: Deciding) => Promise<Omit<Decision, 'object' | 'before'>>,
 ) =>
   runCommand(deps, command, {
-    ...follows,
     lock: async (tx) => {
       // Both queries are sent in the order of the calls, so the gate is read once the lock is held.
       const [subject, row] = await together(
@@ -181,12 +176,14 @@ const ofIntervention = async (
   const { gate_id } = gate
   const { writes = [], head: _, ...decided } = cast
   await together(...writes)
+  const follows = gate_id.slice(gateOfIntervention('').length)
   if (cast.effect.status !== 'approved') {
-    await withdrawAwaiting(tx, gate_id.slice(gateOfIntervention('').length))
+    await withdrawAwaiting(tx, follows)
     return { ...decided, payload: null }
   }
   const done = await passIntervention(deps, tx, { subject, approving: command, gate_id, people })
-  return { ...decided, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
+  const [events, set] = [[...cast.events, ...done.events], { ...cast.set, ...done.set }]
+  return { ...decided, payload: null, follows, events, set }
 }
 
 /** A vote by delegation names the person who delegated: the two count as one. */
