@@ -45,7 +45,7 @@ export const createExecutionActivities = (deps: ActivityDeps) => {
   const takeAim = createAims(deps)
   return {
     run_attempt: async (input: AttemptInput): Promise<AttemptResult> => {
-      // This try has begun nothing, so the attempt waits out an outage of Postgres instead of ending as unknown: its next
+      // This try has no effect yet, so the attempt waits out an outage of Postgres instead of ending as unknown: its next
       // part claims again, and that claim knows whether an earlier try had begun.
       const claim = await claimProved(deps, input, takeAim).catch((error) => {
         if (!isOutage(error)) throw error
@@ -158,7 +158,7 @@ const prepare = async (
   work: Work,
   { spec, resume, repeated }: Granted,
 ): Promise<Prepared> => {
-  // Nothing has begun here either, but a repeat of the claim could not know that.
+  // No effect has begun here either, but a repeat of the claim could not know that.
   const nodes = await patiently(() => outputsOf(deps.pool, input.operation_id, namesOfWork(work)))
   const wanted = isWanted(work, nodes)
   const inputs = inputsOf(work, nodes)

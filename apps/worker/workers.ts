@@ -73,7 +73,7 @@ export const startWorkers = (deps: WorkerDeps) => {
       } catch (error) {
         deps.telemetry.log.warn({ err: error }, 'Temporal is unavailable; trying again')
       }
-      // If one of the workers failed, the other goes on: no stop would reach it later.
+      // If one of the workers failed, the other still works: no stop would reach it later.
       await leave()
       running = undefined
       if (!stopping) await delay(RETRY_MS)
@@ -142,7 +142,7 @@ const connect = async (
   let connection = await open()
   let outdated = false
   const endRenewal = onRenewal(linksOfProcess().tls, () => (outdated = true))
-  /** A connection keeps the certificate that it was made with. What runs goes on by the next one. */
+  /** A connection keeps the certificate that it was made with. What runs continues with the next one. */
   const renew = async () => {
     const key = options().apiKey?.()
     if (!outdated) return key === undefined ? undefined : connection.setApiKey(key)

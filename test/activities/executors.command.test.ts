@@ -265,7 +265,7 @@ describe('a program that does harm', () => {
   })
 })
 
-it('has done nothing if the worker has no place for its folder', async () => {
+it('has no effect if the worker has no place for its folder', async () => {
   process.env.TMPDIR = join(folder, 'missing')
   const { result } = await run('exit 0').finally(() => (process.env.TMPDIR = folder))
   expect(result).toMatchObject({ status: 'failed', class: 'refused', retryable: true })

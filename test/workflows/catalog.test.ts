@@ -93,7 +93,7 @@ it('a version changed by someone else waits for a person; its own does not', asy
   await engine.ends(operation_id)
   // One that the catalog takes after the end is true of the resource, and changes no end.
   const { generation } = await engine.read.node(operation_id, 'deploy')
-  const late = { command_id: `${operation_id}:deploy:1`, resource_id: 'host-1', version: 9 }
+  const late = { command_id: operation_id, resource_id: 'host-1', version: 9 }
   await saveCatalogWrite(engine.db, { operation_id, node_id: 'deploy', generation }, 'run', late)
   expect(await engine.read.node(operation_id, 'deploy')).toMatchObject({
     state: 'outcome_unknown',

@@ -807,7 +807,7 @@ describe('control', () => {
     expect(target.calls).toEqual([])
   })
 
-  it('a start that was withdrawn and reaches the engine all the same brings nothing back', async () => {
+  it('a start that was withdrawn and reaches the engine all the same leaves the end as it was', async () => {
     const input = await engine.prepare({ nodes: [call('a')], gates: [gate('go', ['a'])] })
     const { operation_id } = input
     await engine.pool.query(

@@ -98,7 +98,7 @@ it('however long Postgres is down, no try fails of an attempt that begins or onl
   expect(Math.max(...(tries ?? []).map(Number))).toBe(1)
 }, 180_000)
 
-it('if Postgres goes down between the claim and the effect, the effect waits: it happens once, and nothing is in doubt', async () => {
+it('if Postgres goes down between the claim and the effect, the effect waits: it happens once, without any doubt', async () => {
   target.answer('/first', () => ({ status: 200, body: { id: 'i1' } }))
   const { pool } = engine.deps as { pool: pg.Pool }
   const query = pool.query
@@ -127,7 +127,7 @@ it('if Postgres goes down between the claim and the effect, the effect waits: it
   expect([cut, calls('/second')]).toEqual([true, 1])
 }, 90_000)
 
-it('a secret whose file cannot be read is missing, and the step has certainly done nothing', async () => {
+it('a secret whose file cannot be read is missing, and the step certainly has no effect', async () => {
   engine.deps.secrets_dir = mkdtempSync(join(tmpdir(), 'secrets-'))
   mkdirSync(join(engine.deps.secrets_dir, 'token.1'))
   const operation_id = await engine.start({

@@ -90,7 +90,7 @@ const refuse = async (program: Program | undefined, values: With): Promise<strin
 
 const argsOf = ({ args }: With): string[] => (args ?? []).map(String)
 
-/** No program has run yet, so it is certain that nothing happened. */
+/** No program has run yet, so this failure is certain to have no effect. */
 const unready = (error: Error) =>
   failed('refused', `The worker cannot prepare the folder of the program: ${error.message}`, { retryable: true })
 
