@@ -226,6 +226,7 @@ const settleTogether = async (
     if (status === 'applied') {
       if (row.kind === 'start') await planConfirmed(tx, operation_id)
       if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))
+      if (row.kind === 'intervene') events.push(interventionApplied(row))
       events.push({ type: 'command.applied', actor: ENGINE, command_id, data: { kind: row.kind, seq: row.seq } })
       continue
     }
@@ -243,6 +244,11 @@ const settleTogether = async (
 }
 
 type CommandRow = typeof operation_commands.$inferSelect
+
+const interventionApplied = ({ command_id, payload }: CommandRow): TimelineEvent => {
+  const { type, node_id = null } = payload as { type?: string; node_id?: string | null }
+  return { type: 'intervention.applied', actor: ENGINE, command_id, node_id, data: { type } }
+}
 
 /** The reducer has adopted the new graph, so the patch is applied. */
 const patchTaken = async (tx: Tx, operation_id: string, row: CommandRow): Promise<TimelineEvent[]> => {
