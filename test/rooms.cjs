@@ -77,7 +77,7 @@ const ROOMS = {
     ['command', 'frame', 'graph', 'history', 'proof'],
     ['pictures', 'views', 'versions'],
     ['resources'],
-    ['account', 'devices', 'votes', 'interventions', 'topology', 'schedules', 'matrix', 'logs'],
+    ['account', 'devices', 'machines', 'votes', 'interventions', 'topology', 'schedules', 'matrix', 'logs'],
     ['account/factors', 'account/links', 'briefs', 'inbox/bulk'],
     ['inbox', 'gates', 'intents', 'nodes', 'notifications', 'overview', 'patches', 'plans', 'admin'],
     ['agents', 'operations', 'palette', 'providers'],

@@ -1,3 +1,4 @@
+import { listMachines } from '../../db/identity/machines.ts'
 import { preferencesOf } from '../../db/identity/preferences.ts'
 import { getUserByFolded, listUsers, preparedGetLinked, preparedGetUser } from '../../db/identity/queries.ts'
 import { foldUsername } from '../shared/auth/username.ts'
@@ -34,6 +35,7 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
       listExternal: read,
       unlinkExternal: 'identity:federate',
       authenticateMachine: 'machines:authenticate',
+      getOwnedMachine: read,
       listPasskeys: read,
       addPasskey: 'passkeys:write',
       removePasskey: 'passkeys:write',
@@ -59,10 +61,15 @@ export const identityRpc = (deps: MachineDeps & Uses<'keys' | 'providers'>) => {
         return { zone, language }
       },
       authenticateMachine: (request) => authenticateMachine(deps, request),
+      getOwnedMachine: async ({ machineId, ownerId }) => {
+        const [user] =
+          isUuid(machineId) && isUuid(ownerId) ? await listMachines(db, { owner_id: ownerId, id: machineId }) : []
+        return user ? { user: userMessage(user) } : {}
+      },
       listPasskeys: ({ userId }) => listPasskeys(deps, userId),
       addPasskey: (request, context) => addPasskey(deps, request, rpcContext(context).request_id),
       removePasskey: (request, context) => removePasskey(deps, request, rpcContext(context).request_id),
-      verifyAssertion: (request) => verifyAssertion(deps, request),
+      verifyAssertion: (request, context) => verifyAssertion(deps, request, rpcContext(context).request_id),
       listPrincipals: async ({ role, groupKey, pageSize, pageToken }) => {
         const limit = Math.min(Math.max(pageSize || 50, 1), MAX_PAGE)
         const after = pageToken ? keyOf(pageToken) : undefined

@@ -12,6 +12,7 @@ import { passwordRoutes } from './account/password.routes.ts'
 import { totpRoutes } from './account/totp.routes.ts'
 import type { SessionDeps } from './deps.ts'
 import { deviceRoutes } from './device/routes.ts'
+import { refusalsRoutes } from './machines/refusals.ts'
 import { machineRoutes } from './machines/routes.ts'
 import { adminRoutes } from './sessions/admin.routes.ts'
 import { authEventsRoutes } from './sessions/auth-events.routes.ts'
@@ -56,6 +57,7 @@ export const buildApp = (deps: SessionDeps) => {
   app.register(tokenRoutes, { deps })
   app.register(ssoRoutes, { deps })
   app.register(machineRoutes, { deps })
+  app.register(refusalsRoutes, { deps })
   app.register(deviceRoutes, { deps })
   app.register(sessionsRoutes, { deps })
   app.register(passwordRoutes, { deps })

@@ -40,14 +40,20 @@ export const createKeyring = ({ db, keks, monotonic = () => performance.now() }:
     published = { body, etag: `"${sha256Hex(body).slice(0, 32)}"` }
   }
 
+  const read = async () => {
+    const rows = await listKeys(db)
+    const found = rows.map(({ kid, status }) => `${kid}:${status}`).join()
+    if (found === version) return
+    take(rows)
+    version = found
+  }
+  let reading = Promise.resolve()
+
   return {
-    /** Rereads the keys; cheap if they are unchanged. */
-    refresh: async (): Promise<void> => {
-      const rows = await listKeys(db)
-      const found = rows.map(({ kid, status }) => `${kid}:${status}`).join()
-      if (found === version) return
-      take(rows)
-      version = found
+    /** Rereads the keys; cheap if they are unchanged. One after the other: an older answer must not come last. */
+    refresh: (): Promise<void> => {
+      reading = reading.catch(() => {}).then(read)
+      return reading
     },
     /** The key that signs new tokens; `undefined` before the first refresh or after it was killed. */
     active: (): PrivateKey | undefined => active,

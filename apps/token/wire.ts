@@ -80,7 +80,13 @@ const listenForKeys = (pool: Pool, read: () => Promise<void>) => {
     held = client
     client.on('notification', () => void read())
     client.once('end', again)
-    await client.query(`listen ${wakeChannel('token')}`)
+    try {
+      await client.query(`listen ${wakeChannel('token')}`)
+    } catch (error) {
+      client.removeListener('end', again)
+      client.release(true)
+      throw error
+    }
     await read()
   }
   const again = () => {

@@ -1,8 +1,9 @@
-import { sql } from 'drizzle-orm'
+import { and, asc, gt, not, sql } from 'drizzle-orm'
 import { ROLES } from '../../apps/shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../apps/shared/auth/providers.ts'
-import type { Queryable } from '../client.ts'
-import { external_identities, type GrantRow, grants, group_members, groups, scim_resources } from './tables.ts'
+import { pick } from '../../apps/shared/data/pick.ts'
+import { equals, type Queryable } from '../client.ts'
+import { external_identities, type GrantRow, grants, group_members, groups, scim_resources, users } from './tables.ts'
 
 type SignInRights = {
   memberships: { user_id: string; group_key: string; added_by: string | null }[]
@@ -81,6 +82,33 @@ export const listUngiven = async (
             and coalesce(e.proved_at, e.created_at) > clock_timestamp() - ${LONGEST_SESSION}))`)
   return rows
 }
+
+/** Whether the person signs in through one of these providers, or is of one's directory. */
+const isOf = (ids: readonly string[]) => sql`(
+  exists (select from ${external_identities} e where e.user_id = ${users.id} and e.provider = any(${sql.param(ids)}::text[]))
+  or exists (select from ${scim_resources} s where s.id = ${users.id} and s.provider = any(${sql.param(ids)}::text[])))`
+const active = equals(users, { kind: 'person', status: 'ACTIVE' })
+/** The same for olga, olga@example.com and olga~2. */
+const stem = sql<string>`regexp_replace(split_part(${users.folded}, '@', 1), '~[0-9]+$', '')`
+
+/** Active people without an identity at one of these providers, by name, one page after a name. */
+export const listUnlinked = (db: Queryable, ids: readonly string[], after: string | undefined, limit: number) =>
+  db
+    .select({ ...pick(users, 'id', 'username', 'folded', 'enrolled', 'created_at'), stem })
+    .from(users)
+    .where(and(active, not(isOf(ids)), after === undefined ? undefined : gt(users.username, after)))
+    .orderBy(asc(users.username))
+    .limit(limit)
+
+/** The accounts of these providers whose name begins alike: perhaps second ones of the same people. */
+export const twinsOf = (db: Queryable, ids: readonly string[], stems: readonly string[]) =>
+  stems.length === 0
+    ? Promise.resolve([])
+    : db
+        .select({ ...pick(users, 'id', 'username'), stem })
+        .from(users)
+        .where(and(active, isOf(ids), sql`${stem} = any(${sql.param(stems)}::text[])`))
+        .orderBy(asc(users.username))
 
 /** The people and groups that a provider's directory maintains by SCIM, and when it last changed one. */
 export type Directory = { people: number; groups: number; changed_at: string | null }

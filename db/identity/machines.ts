@@ -65,12 +65,22 @@ export const secretsSeenBy = (tx: Tx, user_id: string) =>
     )
     .orderBy(asc(machine_credentials.id))
 
-/** Machines by name, one page after a name. */
-export const listMachines = (db: Queryable, { after, limit }: { after: string | undefined; limit: number }) =>
+type Listing = { id?: string | undefined; owner_id?: string | undefined; after?: string | undefined; limit?: number }
+
+/** Machines by name, one page after a name; of all or of one owner. */
+export const listMachines = (db: Queryable, { id, owner_id, after, limit = 1 }: Listing) =>
   db
     .select()
     .from(users)
-    .where(and(eq(users.kind, 'machine'), after === undefined ? undefined : gt(users.username, after)))
+    .where(
+      and(
+        equals(users, { kind: 'machine', ...(id !== undefined && { id }) }),
+        owner_id === undefined
+          ? undefined
+          : sql`exists (select from ${machine_owners} o where o.machine_id = ${users.id} and o.user_id = ${owner_id})`,
+        after === undefined ? undefined : gt(users.username, after),
+      ),
+    )
     .orderBy(asc(users.username))
     .limit(limit)
 

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadCredentialConfig } from '../../apps/credential/config.ts'
 import { loadSessionConfig } from '../../apps/session/config.ts'
+import { parseRate } from '../../apps/shared/web/rates.ts'
 import { startUpstream } from '../gateway/support/upstream.ts'
 import { type Auth, bearer, cookieOf, counted, ORIGIN, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { until } from '../support/until.ts'
@@ -36,6 +37,11 @@ afterAll(async () => {
 
 const login = (at: Auth, username: string, password = PASSWORD, headers = {}) =>
   send(`${at.session.url}/auth/login`, { body: { username, password }, headers })
+
+it('a limit of more than two million a second is taken, not an error', async () => {
+  const rate = parseRate('9999999/1/10')
+  expect(await auth.session.deps.store.limit([{ key: 'many', rate }])).toBeUndefined()
+})
 
 describe('the limits of the design', () => {
   it('are the defaults (ASVS 6.1.1, 7.1.1, 7.1.2)', () => {

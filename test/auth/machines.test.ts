@@ -29,6 +29,9 @@ let ada: Record<string, string>
 let owner_id: string
 let ada_id: string
 let issuer: string
+/** An issuer that takes connections and never answers. */
+let silent: string
+const mute = http.createServer(() => {})
 let ci: { server: http.Server; key: KeyObject }
 const own = generateKeyPairSync('ed25519')
 
@@ -50,8 +53,10 @@ const startCi = async () => {
 
 beforeAll(async () => {
   ci = await startCi()
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
+  silent = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`
   auth = await startAuth({
-    AUTH__MACHINES__ISSUERS: JSON.stringify([issuer]),
+    AUTH__MACHINES__ISSUERS: JSON.stringify([issuer, silent]),
     SESSION__LIMITS__MACHINE_FAILURES: '100000/1/100000',
   })
   await auth.addRelay()
@@ -63,6 +68,8 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   ci?.server.close()
+  mute.close()
+  mute.closeAllConnections()
   await auth?.stop()
 })
 
@@ -645,6 +652,19 @@ describe('an assertion and a CI token', () => {
     }
   })
 
+  it('of an issuer that is away is 503, and stops nobody else: session still asks identity', async () => {
+    const { id, name } = await machine('auditor')
+    const trust = { issuer: silent, audience: AUDIENCE, claims: { sub: 'away' } }
+    expect((await credential(id, { kind: 'trust', trust })).status).toBe(201)
+    const token = () => sign({ iss: silent, aud: AUDIENCE, sub: 'away' }, { kid: 'ci', alg: 'RS256', key: ci.key })
+    const present = async () =>
+      form({ grant_type: EXCHANGE, client_id: name, subject_token_type: JWT, subject_token: await token() })
+    const answers = await Promise.all(Array.from({ length: 30 }, present))
+    expect([...new Set(answers.map(({ status, body }) => `${status} ${body.code}`))]).toEqual(['503 dependency_down'])
+    const { status } = await post('/v1/token', { username: 'ada', password: PASSWORD }, {})
+    expect(status).toBe(200)
+  })
+
   it('each become one token, however often they are sent at the same moment', async () => {
     const { id, name } = await machine('auditor')
     const jwk = { ...(await exportJWK(own.publicKey)), kid: 'own', alg: 'EdDSA' }
@@ -742,6 +762,68 @@ describe('the token endpoint', () => {
     const machines = [await to('/oauth/token', { grant_type: 'x' }), await to('/oauth/token', { grant_type: 'x' })]
     expect(machines.map(({ status }) => status)).toEqual([400, 429])
     expect((await to('/v1/token', { username: 'ada', password: PASSWORD })).status).toBe(200)
+  })
+})
+
+describe('the cause of a refusal', () => {
+  type Refusal = { cause: string; claim: string | null; credential_id: string | null; address: string | null }
+  const refusalsOf = async (path: string, who: Record<string, string>) => {
+    const { status, body } = await get(`/api/v1/${path}/refusals`, who)
+    return { status, items: (body.items ?? []) as Refusal[] }
+  }
+  const signedIn = async (username: string) =>
+    bearer((await post('/v1/token', { username, password: PASSWORD }, {})).body.access_token)
+
+  it('is read by the owners, administrators and auditors of the machine, and by no one else', async () => {
+    const { id, name } = await machine('auditor')
+    const { id: credential_id, key } = await keyOf(id)
+    const token = bearer((await byKey(key)).body.access_token)
+    const wrong = `${key.slice(0, -7)}${key.at(-7) === 'A' ? 'B' : 'A'}${key.slice(-6)}`
+    for (const sent of [{}, { client_id: 'machine:other' }, { scope: 'catalog:read' }])
+      expect((await byKey('client_id' in sent || 'scope' in sent ? key : wrong, sent)).status).toBeGreaterThan(399)
+    await form({ grant_type: EXCHANGE, subject_token_type: JWT, subject_token: 'x', client_id: name })
+    const own = `users/me/machines/${id}`
+    const olga = await signedIn('olga')
+    await until(async () => (await refusalsOf(own, olga)).items.length === 4)
+    const { items } = await refusalsOf(own, olga)
+    expect(items.map(({ cause }) => cause).sort()).toEqual(['client_id', 'malformed', 'malformed', 'scope'])
+    expect(items.find(({ cause }) => cause === 'scope')).toMatchObject({ credential_id, address: '127.0.0.1' })
+    expect(await refusalsOf(`admin/machines/${id}`, ada)).toEqual({ status: 200, items })
+    expect((await get('/api/v1/users/me/machines?page_size=500', olga)).body.items).toContainEqual(
+      expect.objectContaining({ id, username: name }),
+    )
+    // Neither another person, however they ask, nor the machine itself.
+    await auth.addUser('nils', ['operator'])
+    const nils = await signedIn('nils')
+    expect((await refusalsOf(own, nils)).status).toBe(404)
+    expect((await refusalsOf(own, ada)).status).toBe(404)
+    expect((await refusalsOf('users/me/machines/nonsense', olga)).status).toBe(404)
+    expect((await refusalsOf(`admin/machines/${id}`, nils)).status).toBe(403)
+    expect((await get('/api/v1/users/me/machines', nils)).body.items).toEqual([])
+    expect(await get(`/api/v1/${own}/refusals`, token)).toMatchObject({
+      status: 403,
+      body: { code: 'person_required' },
+    })
+  })
+
+  it('names the claim in which a CI token differs from the trust', async () => {
+    const { id, name } = await machine('auditor')
+    const trust = { issuer, audience: AUDIENCE, claims: { sub: 'job', team: 'web' } }
+    expect((await credential(id, { kind: 'trust', trust })).status).toBe(201)
+    const now = Math.floor(Date.now() / 1000)
+    const signed = await new SignJWT({ jti: randomUUID(), team: 'data' })
+      .setProtectedHeader({ alg: 'RS256', kid: 'ci' })
+      .setIssuer(issuer)
+      .setAudience(AUDIENCE)
+      .setSubject('job')
+      .setIssuedAt(now)
+      .setExpirationTime(now + 60)
+      .sign(ci.key)
+    const sent = { grant_type: EXCHANGE, subject_token_type: JWT, subject_token: signed, client_id: name }
+    await expectRefused(form(sent), 'invalid_grant', 'claims')
+    await until(async () => (await refusalsOf(`admin/machines/${id}`, ada)).items.length > 0)
+    const { items } = await refusalsOf(`admin/machines/${id}`, ada)
+    expect(items).toMatchObject([{ cause: 'claims', claim: 'team', credential_id: null }])
   })
 })
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApi } from '../../apps/cli/session/api.ts'
 import { createCredentials } from '../../apps/cli/session/credentials.ts'
-import { loginBusy, problemOf } from '../../apps/shared/errors.ts'
+import { loginBusy, problemOf, unavailable } from '../../apps/shared/errors.ts'
 import { type Auth, PASSWORD, send, startAuth } from '../session/support/auth.ts'
 import { codeAt } from '../support/totp.ts'
 
@@ -28,8 +28,8 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** A gateway that is busy `times` times before it admits a login. */
-const busyAtFirst = async (times: number, refusal: () => ReturnType<typeof loginBusy>) => {
+/** A gateway that is busy `times` times before it admits a login; `lost`: answers of the real one that never arrive. */
+const busyAtFirst = async (times: number, refusal: () => ReturnType<typeof loginBusy>, lost = 0) => {
   const server = createServer((req, res) => {
     times -= 1
     if (times >= 0) {
@@ -40,6 +40,8 @@ const busyAtFirst = async (times: number, refusal: () => ReturnType<typeof login
     }
     const { method, headers } = req
     const through = request(`${gateway.url}${req.url}`, { method, headers }, (answer) => {
+      lost -= 1
+      if (lost >= 0) return void answer.resume().on('end', () => res.destroy())
       res.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(res)
     })
@@ -99,5 +101,30 @@ describe('signalbox login', () => {
     } finally {
       busy.stop()
     }
+  })
+})
+
+describe('a refresh', () => {
+  it('is repeated with its key after a refusal that will pass, and soon after a lost answer: the sign-in lives', async () => {
+    const away = () => unavailable('away', undefined, 'unavailable')
+    for (const [busy, lost] of [
+      [1, 0],
+      [0, 2],
+    ] as const) {
+      await client(gateway.url).login('olga', PASSWORD)
+      const through = await busyAtFirst(busy, away, lost)
+      try {
+        const entry = credentials.get(gateway.url)
+        if (!entry) throw new Error('nobody is signed in')
+        credentials.save(through.url, { ...entry, expires_at: 0 })
+        const me = await client(through.url).get<{ username: string }>('/api/v1/users/me')
+        expect(me.username).toBe('olga')
+        credentials.save(through.url, undefined)
+      } finally {
+        through.stop()
+      }
+    }
+    const events = await auth.redis.xrange(`${auth.prefix}auth:revoked`, '-', '+')
+    expect(events.filter(([, fields]) => fields.includes('replay'))).toEqual([])
   })
 })

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { run } from '../../apps/cli/run.ts'
 import { users } from '../../db/identity/tables.ts'
 import { type Auth, PASSWORD, startAuth } from '../session/support/auth.ts'
+import { until } from '../support/until.ts'
 
 let auth: Auth
 let relay: Awaited<ReturnType<Auth['addRelay']>>
@@ -78,6 +79,19 @@ it('makes a machine, which signs in by its key, rotates it and is locked out', a
   expect((await signalbox('ada', leaked)).code).toBe(0)
   expect((await signalbox('none', read, { SIGNALBOX_TOKEN: next })).code).toBe(9)
   expect((await signalbox('bot', ['logout'])).code).toBe(0)
+})
+
+it('tells the owner of a machine, and an administrator, why it got no token', async () => {
+  expect(await signalbox('ada', ['machine', 'create', 'cut', '--owner', 'olga'])).toMatchObject({ code: 0 })
+  const added = await signalbox('ada', ['machine', 'key', 'add', 'cut', '--permissions', 'operation:read'])
+  const cut = (/sbk_\S+/.exec(added.out)?.[0] ?? '').slice(0, -1)
+  expect((await signalbox('none', ['api', 'GET', '/v1/users/me'], { SIGNALBOX_TOKEN: cut })).code).toBe(9)
+  await signIn('olga')
+  const refusals = (who: string) => signalbox(who, ['machine', 'refusals', 'cut'])
+  await until(async () => /malformed +It is not a key/.test((await refusals('olga')).out))
+  expect((await refusals('ada')).out).toBe((await refusals('olga')).out)
+  expect((await signalbox('olga', ['machine', 'list', '--mine'])).out).toContain('machine:cut')
+  expect((await signalbox('olga', ['machine', 'refusals', 'ci-not-mine'])).code).not.toBe(0)
 })
 
 it('tells how to replace a key that only the first answer showed', async () => {

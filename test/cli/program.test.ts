@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parseFilter } from '../../apps/catalog/document/filter.ts'
+import { find } from '../../apps/cli/commands/user.ts'
 import { parseLine } from '../../apps/cli/program.ts'
 import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
 import { urlOf } from '../../apps/cli/session/contexts.ts'
@@ -319,6 +320,39 @@ describe('watching a list', () => {
       server.close()
     }
   }, 60_000)
+})
+
+describe('op wait', () => {
+  it('goes on when the connection is lost after its first answer', async () => {
+    let asked = 0
+    const operation = { title: 'move', open_gates: [], blocked_on: [] }
+    const server = createServer((req, res) => {
+      asked += 1
+      if (asked === 2 || asked === 3) return void req.socket.destroy()
+      const status = asked === 1 ? 'running' : 'succeeded'
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ...operation, status }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      const id = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
+      const waited = await spawned(['op', 'wait', id], { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: 't' })
+      expect(waited).toMatchObject({ code: 0, out: expect.stringContaining('move') })
+    } finally {
+      server.close()
+    }
+  }, 60_000)
+})
+
+it('an account is found by its id, and by its name however that was typed', async () => {
+  const id = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
+  const api = {
+    get: async (path: string) => ({ id: path.split('/').at(-1), username: 'eva' }),
+    list: async (_path: string, { q }: { q: string }) =>
+      [{ id: '2', username: 'jörg'.normalize('NFC') }].filter(({ username }) => username.includes(q)),
+  }
+  expect((await find({ api } as never, id)).username).toBe('eva')
+  expect((await find({ api } as never, 'jörg'.normalize('NFD'))).id).toBe('2')
 })
 
 describe('contexts', () => {

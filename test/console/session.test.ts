@@ -100,3 +100,29 @@ it('is replaced, not ended, if its revocation comes from a newer sign-in of this
   elsewhere.close()
   await signOut()
 })
+
+it('keeps the key of a refresh without an answer for the next call, in whichever tab', async () => {
+  vi.useFakeTimers()
+  try {
+    let down = true
+    const { fetched } = tabWith({
+      [REFRESH]: () => (down ? new Response(null, { status: 503 }) : Response.json(tokensOf('sixth'))),
+    })
+    const { refreshed } = await import('../../apps/console/session/cookie.ts')
+    const keyAt = (n: number) =>
+      new Headers((fetched.mock.calls.at(n) as [string, RequestInit?])[1]?.headers).get('idempotency-key')
+    const call = async () => {
+      const called = refreshed()
+      await vi.runAllTimersAsync()
+      return called
+    }
+    expect(await call()).toBe('unreachable')
+    down = false
+    expect(await call()).toMatchObject({ expires_in: 900 })
+    expect(keyAt(-1)).toBe(keyAt(0))
+    await call()
+    expect(keyAt(-1)).not.toBe(keyAt(0))
+  } finally {
+    vi.useRealTimers()
+  }
+})

@@ -316,6 +316,8 @@ export const PREPARED: Readonly<Record<string, Prepare>> = {
   },
 
   'POST /v1/admin/machines': async (_world, token) => ({ body: { owners: [claimsOf(token).sub] } }),
+  'GET /v1/admin/machines/{machine_id}/refusals': forMachine,
+  'GET /v1/users/me/machines/{machine_id}/refusals': forMachine,
   'PUT /v1/admin/machines/{machine_id}/owners/{user_id}': forMachine,
   'POST /v1/admin/machines/{machine_id}/credentials': forMachine,
   'POST /v1/admin/machines/{machine_id}/credentials/{credential_id}/rotate': forKey,

@@ -148,6 +148,9 @@ describe('what reaches an upstream', () => {
     )
     expect(streamed).toMatch(/^HTTP\/1\.1 413/)
     expect(upstream.seen.length).toBe(count)
+    // Our own refusal does not tell the breaker that the upstream answers.
+    const calls = 'signalbox_dependency_calls_total'
+    expect(await counted(gateway.deps.telemetry.metrics, calls, { result: 'refused' })).toBe(0)
 
     // The graph of an intent may be larger.
     const graph = JSON.stringify({ name: 'x'.repeat(4_000_000) })

@@ -6,7 +6,7 @@ import { run } from '../../apps/cli/run.ts'
 import type { IdentityConfig } from '../../apps/identity/config.ts'
 import { revokeUngiven } from '../../apps/identity/federation/rights.ts'
 import { createDeps } from '../../apps/identity/wire.ts'
-import type { ProviderView } from '../../apps/shared/contracts/identity/providers.ts'
+import type { ProviderView, UnlinkedUser } from '../../apps/shared/contracts/identity/providers.ts'
 import {
   external_identities,
   grants,
@@ -222,5 +222,34 @@ describe('rights that a provider gave', () => {
     await revokeUngiven(sso.identity_deps)
     expect((await held(await idOf('mia'))).roles).toEqual([])
     sso.configure()
+  })
+})
+
+describe('people whom no provider signs in', () => {
+  const unlinked = async () => {
+    const { status, body } = await send(`${sso.gateway.url}/api/v1/admin/unlinked-users?page_size=500`, {
+      headers: ada,
+    })
+    expect(status).toBe(200)
+    return (body.items as UnlinkedUser[]).map(({ username }) => username)
+  }
+
+  it('are listed while there is a provider, page by page; those of a directory and who left are not', async () => {
+    const { id } = await sso.addUser('dora')
+    expect(await unlinked()).toEqual(expect.arrayContaining(['ada', 'dora', 'olga']))
+    const page = await send(`${sso.gateway.url}/api/v1/admin/unlinked-users?page_size=1`, { headers: ada })
+    expect(page.body).toMatchObject({ items: [{ username: 'ada', roles: ['admin'], twins: [] }] })
+    expect(page.body.next_page_token).toEqual(expect.any(String))
+    const dora = { ...MIA, id, external_id: 's-dora', name: 'dora', folded: 'dora' }
+    await sso.identity_deps.db.insert(scim_resources).values(dora)
+    expect(await unlinked()).not.toContain('dora')
+    sso.configure({ enabled: false })
+    expect(await unlinked()).toEqual([])
+    sso.configure()
+  })
+
+  it('are listed to administrators and auditors alone', async () => {
+    const headers = await tokenOf('olga')
+    expect((await send(`${sso.gateway.url}/api/v1/admin/unlinked-users`, { headers })).status).toBe(403)
   })
 })

@@ -112,11 +112,11 @@ describe('before rights are taken away, what open gates would lose', () => {
     expect(await losing(`user_id=${eva.id}`, operation_id)).toMatchObject({ ...row, votes_lost: 1 })
     lose('eva', DISABLED)
     expect(await free()).toBe(row.voters_left)
-    // Who is gone already has nothing left to lose.
+    // Who is gone already has no vote left to lose.
     expect(await losing(`user_id=${eva.id}`, operation_id)).toBe(undefined)
   })
 
-  it('is not said of nothing, nor without identity', async () => {
+  it('is not said of an empty list, nor without identity', async () => {
     expect(must(await p.as('vic').get('/v1/gates/losing'), 200).body).toEqual({ items: [] })
     expect(problem(await p.as('vic').get('/v1/gates/losing?grant_id=a&group=netops'))).toBe(
       '400 validation_error/schema_violation',
@@ -472,6 +472,41 @@ describe('a right granted by a participant of the operation', () => {
       expect(must(await approve('eva'), 200, 202).body.status).toBe('approved')
       restore()
     }
+  })
+})
+
+describe('a right that a provider gave', () => {
+  const provider = (days: number): NonNullable<Person['given']> => ({
+    groups: { by: 'provider:corp', at: new Date(Date.now() - days * 86_400_000) },
+  })
+  const refusing = () => waiting(alone({ new_members: 'refuse', four_eyes: false }))
+
+  it('does not decide where new members are refused, and elsewhere counts', async () => {
+    lose('eva', { given: provider(1) })
+    p.deps.trust.principals.drop('all')
+    expect(must(await (await waiting()).approve('eva'), 200, 202).body.status).toBe('approved')
+    const { path, approve } = await refusing()
+    expect(await approve('eva')).toMatchObject({
+      status: 403,
+      body: { code: 'tainted_right', detail: expect.stringContaining('An identity provider gave you the right') },
+    })
+    expect(must(await p.as('eva').get(path), 200).body).toMatchObject({ eligible_me: false })
+    expect(must(await approve('ada'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('counts there if it is older than the plan could be known', async () => {
+    lose('eva', { given: provider(8) })
+    p.deps.trust.principals.drop('all')
+    expect(must(await (await refusing()).approve('eva'), 200, 202).body.status).toBe('approved')
+  })
+
+  it('voids the vote given before it', async () => {
+    const { operation_id, approve } = await refusing()
+    must(await approve('eva'), 200, 202)
+    lose('eva', { given: provider(1) })
+    must(await p.service('worker').post('/internal/v1/gate-standing', { operation_id, gate_ids: ['go'] }), 204)
+    expect(await gateOf(operation_id)).toMatchObject({ status: 'waiting', round: 2 })
+    expect(await told(operation_id, 'gate.reopened')).toMatchObject([{ data: { why: 'voter_tainted' } }])
   })
 })
 

@@ -134,6 +134,16 @@ describe('a security event of an account', () => {
     expect(rows[0].fact).toMatchObject({ ip_address: '192.0.2.7', user_agent: 'signalbox-cli/1' })
   })
 
+  it('covers a name that guesses have closed, and a passkey of which a copy may exist', async () => {
+    await bySession('login', { failures: 9, locked_until: null }, 'denied')
+    await follow()
+    expect(await told()).toEqual([])
+    await bySession('login', { failures: 100, closed: true }, 'denied')
+    await byIdentity('user.passkey_cloned', 'user:eva')
+    await follow(2)
+    expect(await told()).toEqual(['eva name.closed', 'eva passkey.cloned'])
+  })
+
   it('covers, for all administrators, the use of an emergency account and password spraying by a network', async () => {
     const used = { device: 'known', break_glass: 'ida' }
     await bySession('login', used, 'denied')

@@ -186,6 +186,21 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     }
   })
 
+  it('ends the passkeys of a linked account whose only identity an administrator removes', async () => {
+    const { id, byKey } = await linked('lia')
+    if ((await signIn('adam', PASSWORD, sso.gateway.url)).status !== 200) await sso.addUser('adam', ['admin'])
+    const headers = keyed((await signIn('adam', PASSWORD, sso.gateway.url)).body.access_token)
+    const open = close()
+    try {
+      expect((await byKey()).status).toBe(200)
+      const path = `${sso.gateway.url}/api/v1/admin/users/${id}/identities/corp`
+      expect((await send(path, { method: 'DELETE', headers })).status).toBe(204)
+      expect((await byKey()).body.code).toBe('assertion_invalid')
+    } finally {
+      open()
+    }
+  })
+
   it('ends only the factors of a linked account that is recovered: its person signs in through the provider', async () => {
     const { id, byKey } = await linked('lou')
     if ((await signIn('adam', PASSWORD, sso.gateway.url)).status !== 200) await sso.addUser('adam', ['admin'])

@@ -274,7 +274,7 @@ describe('a person who lost every passkey', () => {
         permissions: ['gate:decide'],
         places: [{}],
         groups: undefined,
-        taint: { involved: involved.map(String), since },
+        taint: { involved: involved.map(String), providers: false, since },
       })
     expect([loss([ada?.id]), loss([carl?.id]), loss(['olga'])]).toEqual(['voter_tainted', 'voter_tainted', undefined])
   })

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { passkeys, user_events } from '../../db/identity/tables.ts'
 import { type Authenticator, type Bend, createAuthenticator } from '../support/authenticator.ts'
 import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
@@ -100,6 +102,22 @@ describe('a passkey', () => {
     expect(JSON.stringify(last)).toMatch(cause)
   })
 
+  it('whose counter goes back is noted as a possible copy if its signature is true, and only then', async () => {
+    const { key, id } = await person('cloned')
+    const noted = async () => {
+      const rows = await auth.identity_deps.db
+        .select()
+        .from(user_events)
+        .where(eq(user_events.object, `user:${id}`))
+      return rows.filter(({ action }) => action === 'user.passkey_cloned').length
+    }
+    expect((await byPasskey(key)).status).toBe(200)
+    expect((await byPasskey(key, { counter: 1, tamper: true })).body.code).toBe('assertion_invalid')
+    expect(await noted()).toBe(0)
+    expect((await byPasskey(key, { counter: 1 })).body.code).toBe('assertion_invalid')
+    expect(await noted()).toBe(1)
+  })
+
   it('whose answer is sent again is refused, and the log says so', async () => {
     const { key } = await person('replayed')
     const body = { grant_type: 'passkey', assertion: key.assert(await challenge()) }
@@ -129,6 +147,27 @@ describe('a passkey', () => {
       status: 403,
       body: { code: 'reauth_required' },
     })
+  })
+
+  it('is added by the same request again if the first answer was lost, once', async () => {
+    const { id } = await auth.addUser('repeated')
+    const access = (await token({ username: 'repeated', password: PASSWORD })).body.access_token
+    const attestation = createAuthenticator(SITE).attest(await challenge(), id)
+    const headers = keyed(access)
+    const { identity } = auth.session.deps
+    const { addPasskey } = identity
+    const lost = vi.spyOn(identity, 'addPasskey').mockImplementationOnce(async (...about) => {
+      await addPasskey(...about)
+      throw new ConnectError('the answer was lost', Code.Unavailable)
+    })
+    try {
+      expect(await add(access, attestation, headers)).toMatchObject({ status: 503, body: { code: 'dependency_down' } })
+      const again = await add(access, attestation, headers)
+      expect(again.status).toBe(201)
+      expect(await list(access)).toMatchObject([{ id: again.body.id }])
+    } finally {
+      lost.mockRestore()
+    }
   })
 
   it('is registered only for this origin, once, and after a fresh sign-in (ASVS 7.5.1, 10.3.4)', async () => {

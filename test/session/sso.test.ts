@@ -12,7 +12,9 @@ import { revokeUngiven } from '../../apps/identity/federation/rights.ts'
 import { describeClient } from '../../apps/session/browser/client.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
+import type { UnlinkedUser } from '../../apps/shared/contracts/identity/providers.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
+import { unavailable } from '../../apps/shared/errors.ts'
 import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { until } from '../support/until.ts'
@@ -579,6 +581,35 @@ describe('linking', () => {
     expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(lena.id)
   })
 
+  it('joins two accounts of one person once the second one is unlinked and deleted', async () => {
+    const { id } = await sso.addUser('rosa')
+    sso.state.amend = (claims) => ({ ...claims, sub: 's-rosa', preferred_username: 'rosa@example.com' })
+    await sso.browser().signIn('s-mia')
+    const second = (await userNamed('rosa@example.com'))?.id ?? ''
+    await sso.addUser('chief', ['admin'])
+    const chief = { body: { username: 'chief', password: PASSWORD } }
+    const admin = bearer((await send(`${sso.gateway.url}/auth/login`, chief)).body.access_token)
+    const command = (method: 'DELETE' | 'POST', path: string, body?: object) =>
+      send(`${sso.gateway.url}/api/v1/admin/users/${second}${path}`, {
+        ...{ method, headers: { ...admin, 'idempotency-key': randomUUID() } },
+        ...(body && { body }),
+      })
+    const listed = async () => {
+      const { body } = await send(`${sso.gateway.url}/api/v1/admin/unlinked-users?page_size=500`, { headers: admin })
+      return (body.items as UnlinkedUser[]).find(({ username }) => username === 'rosa')
+    }
+    const twins = [{ id: second, username: 'rosa@example.com' }]
+    expect(await listed()).toMatchObject({ id, emergency: false, enrolled: true, twins })
+    expect((await linked('rosa', 's-mia')).body.code).toBe('identity_linked')
+    expect((await command('DELETE', '/identities/corp')).status).toBe(204)
+    expect((await command('POST', '/delete', { reason: 'joined' })).status).toBeLessThan(300)
+    expect((await linked('rosa', 's-mia')).status).toBe(303)
+    const browser = sso.browser()
+    await browser.signIn('s-mia')
+    expect((await browser.go('/api/v1/users/me', { headers: await bearerOf(browser) })).body.id).toBe(id)
+    expect(await listed()).toBe(undefined)
+  })
+
   it('adds no second identity of a provider, and none without a fresh sign-in (ASVS 7.5.1)', async () => {
     await sso.addUser('pat')
     sso.state.amend = (claims) => ({ ...claims, sub: 's-pat' })
@@ -761,7 +792,7 @@ describe('unlinking an identity', () => {
     return { id: String(made.body.id), key }
   }
 
-  it('frees its passkey: before, a sign-in by it rests on the last one there, ends with it and by the logout there', async () => {
+  it('does not free its passkey: a sign-in by it rests on the last one there, ends with it and by the logout there', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-lea', preferred_username: 'lea' })
     const lea = await signedIn('s-mia')
     const { key } = await addKey(lea)
@@ -815,17 +846,25 @@ describe('unlinking an identity', () => {
     const again = await signedIn('s-mia')
     expect((await signIn()).status).toBe(200)
     await proved(43_200)
-    expect((await unlink(again)).status).toBe(204)
-    expect((await signIn()).status).toBe(200)
+    expect(await unlink(again)).toMatchObject({ status: 409, body: { code: 'last_way_in' } })
+    // Nor if the whole provider is gone.
+    vi.spyOn(sso.identity_deps.providers, 'get').mockReturnValue(undefined)
+    try {
+      expect(await unlink(again)).toMatchObject({ status: 409, body: { code: 'last_way_in' } })
+      expect(await signIn()).toMatchObject(refused)
+    } finally {
+      vi.restoreAllMocks()
+    }
+    expect((await signIn()).body.code).toBe('provider_required')
   })
 
-  it('keeps passkeys as the way in, of which the last one stays, even if they are removed at once', async () => {
+  it('leaves the last passkey of an account without another way in, even if they are removed at once', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-pia', preferred_username: 'pia' })
     const pia = await signedIn('s-mia')
     const keys = [await addKey(pia), await addKey(pia), await addKey(pia)].map(({ id }) => id)
+    await sso.identity_deps.db.delete(external_identities).where(eq(external_identities.subject, 's-pia'))
     const remove = (key = '') =>
       pia.browser.go(`/api/v1/users/me/passkeys/${key}`, { method: 'DELETE', headers: keyed(pia.headers) })
-    expect((await unlink(pia)).status).toBe(204)
     expect((await remove(keys[0])).status).toBe(204)
     const both = await Promise.all([remove(keys[1]), remove(keys[2])])
     expect(both.map(({ status, body }) => [status, body.code]).sort()).toEqual([
@@ -835,9 +874,10 @@ describe('unlinking an identity', () => {
     expect((await remove(randomUUID())).status).toBe(404)
   })
 
-  it('by an administrator ends every session at once, and the account may get a password', async () => {
+  it('by an administrator ends every session and passkey at once, and the account may get a password', async () => {
     sso.state.amend = (claims) => ({ ...claims, sub: 's-ula', preferred_username: 'ula' })
     const ula = await signedIn('s-mia')
+    const { key } = await addKey(ula)
     const id = String((await ula.browser.go('/api/v1/users/me', { headers: ula.headers })).body.id)
     const path = `/api/v1/admin/users/${id}/identities`
     expect((await unlinkBy(ula.headers, `${path}/corp`)).status).toBe(403)
@@ -847,6 +887,37 @@ describe('unlinking an identity', () => {
     expect((await ula.browser.go('/api/v1/users/me', { headers: ula.headers })).status).toBe(401)
     expect((await unlinkBy(admin, `${path}/corp`)).status).toBe(404)
     expect((await userNamed('ula'))?.provider).toBe(null)
+    const assertion = key.assert(await challengeOf(ula))
+    const late = await send(`${sso.gateway.url}/v1/token`, { body: { grant_type: 'passkey', assertion } })
+    expect(late).toMatchObject({ status: 403, body: { code: 'assertion_invalid' } })
+  })
+
+  it('ends the sessions by the relay if session could not: of the person, or all but their own', async () => {
+    const relay = await sso.addRelay()
+    const lost = vi.spyOn(sso.session.deps.store, 'revokeUser')
+    const meOf = async ({ browser, headers }: Person) => (await browser.go('/api/v1/users/me', { headers })).status
+    try {
+      sso.state.amend = (claims) => ({ ...claims, sub: 's-ida', preferred_username: 'ida' })
+      const ida = await signedIn('s-mia')
+      const id = String((await ida.browser.go('/api/v1/users/me', { headers: ida.headers })).body.id)
+      const admin = await administrator()
+      lost.mockRejectedValueOnce(unavailable('Redis is away.', undefined, 'unavailable'))
+      expect((await unlinkBy(admin, `/api/v1/admin/users/${id}/identities/corp`)).status).toBe(503)
+      await until(async () => (await meOf(ida)) === 401)
+
+      const jon = await sso.addUser('jon')
+      const { db } = sso.identity_deps
+      await db.insert(external_identities).values({ provider: 'corp', subject: 's-jon', user_id: jon.id })
+      sso.state.amend = (claims) => ({ ...claims, sub: 's-jon' })
+      const [one, other] = [await signedIn('s-mia'), await signedIn('s-mia')]
+      lost.mockRejectedValueOnce(unavailable('Redis is away.', undefined, 'unavailable'))
+      expect((await unlink(one)).status).toBe(503)
+      await until(async () => (await meOf(other)) === 401)
+      expect(await meOf(one)).toBe(200)
+    } finally {
+      lost.mockRestore()
+      await relay.stop()
+    }
   })
 
   it('wins over a sign-in that the provider has already answered', async () => {

@@ -45,7 +45,7 @@ describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
     })
     try {
       await replica.follow(primary.url)
-      const first = await login(url)
+      const [first, ended] = [await login(url), await login(url)]
       const { sub, session_id } = claims(first.access_token)
       const stored = () => replica.client.hget(`${auth.prefix}sess:{${sub}}:${session_id}`, 'gen')
       const next = await untilReplicated(url, first.refresh_token)
@@ -57,11 +57,19 @@ describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
       const key = randomUUID()
       const alone = await refresh(url, refresh_token, key)
       expect([alone.status, alone.body.code, alone.body.retryable]).toEqual([503, 'dependency_down', true])
-      const logout = { method: 'POST' as const, headers: { authorization: `Bearer ${access_token}` } }
+      // It has not rotated, so no repeat is a replay: not of a client without keys, and however late.
+      for (let i = 0; i < 2; i++) expect((await refresh(url, refresh_token)).status).toBe(503)
+      const logoutOf = (token: string) =>
+        send(`${url}/auth/logout`, { method: 'POST', headers: { authorization: `Bearer ${token}` } })
+      for (let i = 0; i < 2; i++) expect((await logoutOf(ended.access_token)).status).toBe(503)
+      const audited = await primary.client.xrange(`${auth.prefix}auth:audit`, '-', '+')
+      const rows = audited.map(([, [, row]]) => JSON.parse(row ?? '{}') as { action: string })
+      expect(rows.filter(({ action }) => action === 'logout')).toHaveLength(1)
 
       await replica.follow(primary.url)
       await untilReplicated(url, refresh_token, key)
-      await until(async () => (await send(`${url}/auth/logout`, logout)).status === 204)
+      expect(await primary.client.xlen(`${auth.prefix}auth:revoked`)).toBe(1)
+      await until(async () => (await logoutOf(access_token)).status === 204)
       expect(await stored()).toBeNull()
     } finally {
       await Promise.all([primary.stop(), replica.stop()])

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
+import { unavailable } from '../../apps/shared/errors.ts'
 import { users } from '../../db/identity/tables.ts'
 import { mannWhitney } from '../bench/lib/ranks.ts'
 import { startLink } from '../support/link.ts'
+import { until } from '../support/until.ts'
 import { type Answer, type Auth, bearer, cookieOf, counted, PASSWORD, send, startAuth } from './support/auth.ts'
 
 let auth: Auth
@@ -32,6 +35,43 @@ describe('login', () => {
     expect(answer.body).toMatchObject({ token_type: 'Bearer', expires_in: 900 })
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(answer.headers['set-cookie']).toBeUndefined()
+  })
+
+  it('that is over before its answer leaves no session, and no word of a new device', async () => {
+    const { id } = await auth.addUser('late')
+    const { issuer } = auth.session.deps
+    const { issue } = issuer
+    const slow = vi.spyOn(issuer, 'issue').mockImplementation(async (...about) => {
+      const issued = await issue(...about)
+      await delay(1600)
+      return issued
+    })
+    const rows = () => auth.redis.xlen(`${auth.prefix}auth:audit`)
+    const before = await rows()
+    try {
+      expect((await login('late', PASSWORD, {}, { 'x-request-deadline': '1500' })).status).toBe(503)
+      await until(async () => (await auth.redis.keys(`${auth.prefix}sess:{${id}}:*`)).length === 0)
+      expect(await rows()).toBe(before)
+    } finally {
+      slow.mockRestore()
+    }
+  })
+
+  it('is answered even if the session that it replaces in the browser cannot be ended now', async () => {
+    const inCookie = (cookie = '') =>
+      send(`${auth.session.url}/v1/token?response_mode=cookie`, {
+        body: { username: 'eva', password: PASSWORD },
+        headers: cookie ? { cookie } : {},
+      })
+    const first = cookieOf(await inCookie())
+    const lost = vi
+      .spyOn(auth.session.deps.store, 'revoke')
+      .mockRejectedValueOnce(unavailable('Redis is away.', undefined, 'unavailable'))
+    try {
+      expect((await inCookie(first)).status).toBe(200)
+    } finally {
+      lost.mockRestore()
+    }
   })
 
   it('finds a name in any case and composition', async () => {

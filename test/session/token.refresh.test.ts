@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { users } from '../../db/identity/tables.ts'
 import { revocations } from '../../db/session/tables.ts'
 import { AGENT, type Auth, bearer, cookieOf, counted, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
@@ -95,6 +96,34 @@ describe('rotation', () => {
     // Another user agent with the same key is not the same request.
     expect((await refresh(tokens.refresh_token, { ...key, 'user-agent': `${AGENT} x` })).status).toBe(401)
     expect(await record()).toEqual({})
+  })
+
+  it('repeats it for as long as the same request keeps coming, because nobody has got the answer', async () => {
+    const key = { 'idempotency-key': randomUUID() }
+    const first = await refresh(tokens.refresh_token, key)
+    for (let i = 0; i < 3; i++) {
+      await auth.redis.hincrby(`${auth.prefix}sess:{${user_id}}:${session_id}`, 'rotated_at', -9_000_000)
+      const again = await refresh(tokens.refresh_token, key)
+      expect([again.status, again.body.refresh_token]).toEqual([200, first.body.refresh_token])
+    }
+  })
+
+  it('does not rotate when the time of its request is over', async () => {
+    const { issuer } = auth.session.deps
+    const { renew } = issuer
+    const slow = vi.spyOn(issuer, 'renew').mockImplementation(async (...about) => {
+      const next = await renew(...about)
+      await delay(1100)
+      return next
+    })
+    try {
+      const late = await refresh(tokens.refresh_token, { 'x-request-deadline': '2000' })
+      expect([late.status, late.body.code]).toEqual([503, 'dependency_down'])
+    } finally {
+      slow.mockRestore()
+    }
+    expect((await record()).gen).toBe('1')
+    expect((await refresh(tokens.refresh_token)).status).toBe(200)
   })
 
   it('treats another key, a late repeat, or a used successor as a replay', async () => {

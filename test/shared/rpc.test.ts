@@ -45,6 +45,7 @@ beforeAll(async () => {
     addPasskey: 'passkeys:write',
     removePasskey: 'passkeys:write',
     verifyAssertion: 'passkeys:verify',
+    getOwnedMachine: 'identity:read',
   }
   registerRpc(app, {
     registry,
@@ -71,6 +72,7 @@ beforeAll(async () => {
         addPasskey: () => ({}),
         removePasskey: () => ({}),
         verifyAssertion: () => ({}),
+        getOwnedMachine: () => ({}),
       }),
     ],
   })
@@ -137,6 +139,8 @@ describe('a call', () => {
     }
     expect(await refuse(new AppError('validation_error', 'schema_violation', 'x'))).toBe(Code.InvalidArgument)
     expect(await refuse(new AppError('rate_limited', 'rate_limited', 'x'))).toBe(Code.ResourceExhausted)
+    // The service answers, so its callers' breakers must not count it.
+    expect(await refuse(new AppError('unavailable', 'login_busy', 'x'))).toBe(Code.ResourceExhausted)
     expect(await refuse(new AppError('version_conflict', 'in_progress', 'x'))).toBe(Code.FailedPrecondition)
   })
 })

@@ -10,6 +10,7 @@ import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { buildApp } from '../../apps/token/app.ts'
 import { loadTokenConfig, type TokenConfig } from '../../apps/token/config.ts'
 import type { TokenDeps } from '../../apps/token/deps.ts'
+import { createKeyring } from '../../apps/token/keyring.ts'
 import { killKey, tendKeys } from '../../apps/token/keys.service.ts'
 import { createDeps, keySettingsOf } from '../../apps/token/wire.ts'
 import { createDb, type Db } from '../../db/client.ts'
@@ -222,6 +223,19 @@ describe('the internal listener', () => {
   it('reports whether it is ready', async () => {
     expect((await app.internal.inject('/health/ready')).json()).toMatchObject({ status: 'ready' })
   })
+})
+
+it('a copy of the keys never goes back to what was read earlier and answered later', async () => {
+  const [row] = await db.select().from(keys)
+  const [old, killed] = [
+    { ...row, status: 'next' },
+    { ...row, status: 'killed' },
+  ]
+  const answers = [() => delay(200).then(() => [old]), async () => [killed]]
+  const stub = { select: () => ({ from: () => ({ orderBy: () => answers.shift()?.() }) }) }
+  const keyring = createKeyring({ db: stub as never, keks: [] })
+  await Promise.all([keyring.refresh(), keyring.refresh()])
+  expect(keyring.verifying(row?.kid ?? '')).toBeUndefined()
 })
 
 describe('rotation', () => {

@@ -16,7 +16,7 @@ import { applySet } from './kubernetes/apply.ts'
 import { previewSet } from './kubernetes/preview.ts'
 import { undoSet } from './kubernetes/undo.ts'
 import { createLog, LINES, type Log } from './log.ts'
-import { type Answer, createReporter } from './report.ts'
+import { type Answer, createReporter, momentNow, since } from './report.ts'
 import { beginAttempt } from './span.ts'
 import { apply } from './tofu/apply.ts'
 import { drift } from './tofu/drift.ts'
@@ -96,7 +96,7 @@ type Beating = Pick<ReturnType<typeof createReporter>, 'report'> & {
 const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
   if (first.cancel_requested) stop.abort()
   /** When the last message that was accepted was sent: the control plane has counted from then on, or later. */
-  let heard = first.at ?? Date.now()
+  let heard = first.at ?? momentNow()
   let lost = false
   let ended = false
   /** `shut`: the attempt is no longer ours, and each further message would only be another refusal. */
@@ -141,7 +141,7 @@ const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
   const timer = setInterval(
     () => {
       // A request that hangs must not delay this.
-      if (Date.now() - heard > 2000 * work.heartbeat_s) lose()
+      if (since(heard) > 2000 * work.heartbeat_s) lose()
       beat()
     },
     Math.min(BEAT_MS, work.heartbeat_s * 1000),
@@ -152,7 +152,7 @@ const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
       if (log.lines.length >= LINES && state === 'ready') beat()
     },
     /** Milliseconds until another agent may get the work, once this one is lost. */
-    own_ms: () => (lost ? Math.max(heard + 3000 * work.heartbeat_s - SPARE_MS - Date.now(), 0) : Infinity),
+    own_ms: () => (lost ? Math.max(3000 * work.heartbeat_s - SPARE_MS - since(heard), 0) : Infinity),
     /** Resolves when the last heartbeat is answered. */
     end: (): Promise<void> => {
       clearInterval(timer)

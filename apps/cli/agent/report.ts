@@ -8,10 +8,16 @@ import { storableJson } from '../../shared/run/storable.ts'
 
 type Phase = ExecutionResult['phase']
 type More = Partial<Pick<ExecutionResult, 'outputs' | 'resume' | 'error' | 'executed' | 'artifacts' | 'lines'>>
+/** A moment, by the wall clock and by the one that nobody sets. */
+export type Moment = { wall: number; steady: number }
+export const momentNow = (): Moment => ({ wall: Date.now(), steady: performance.now() })
+/** Milliseconds since then: the longer of the two, because only the wall clock counts a sleep of the machine. */
+export const since = ({ wall, steady }: Moment): number => Math.max(Date.now() - wall, performance.now() - steady)
+
 /** `at`: when the accepted message was sent. */
 export type Answer = {
   status: number
-  at?: number
+  at?: Moment
   cancel_requested?: boolean
   category?: string
   left_s?: number
@@ -33,23 +39,25 @@ const LONGEST_ASKED_MS = 20_000
 /** The numbered reports of one piece of work (operations.md 9.1); a repeat of a report is the same message. */
 export const createReporter = (work: Work, traceparent?: string) => {
   const { operation_id, node_id, attempt, generation, fence, results_url, artifacts_url, execution_token } = work
-  /** By this machine's clock, once an answer has told how much time is left: that of the work begins with its start. */
-  let end = Math.max(Date.parse(work.deadline_at), Date.parse(work.start_before))
+  const untilTime = (time: number) => ({ from: momentNow(), ms: time - Date.now() })
+  /** How much time is left, and when that was known; that of the work begins with its start. */
+  let rest = untilTime(Math.max(Date.parse(work.deadline_at), Date.parse(work.start_before)))
+  const left_ms = () => rest.ms - since(rest.from)
   let sequence = 0
 
   /** Sends until it gets a whole answer, at least once and until the work's time ends; `once` gives up after one try. */
   const send = async (url: string, init: RequestInit, { once = false, ms = ONE_MS } = {}) => {
     for (let wait = 200; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      const at = Date.now()
+      const at = momentNow()
       const headers = {
         authorization: `Bearer ${execution_token}`,
         ...(traceparent && { traceparent }),
         ...init.headers,
       }
-      const signal = AbortSignal.timeout(Math.min(ms, Math.max(end - Date.now(), ONE_MS)))
+      const signal = AbortSignal.timeout(Math.min(ms, Math.max(left_ms(), ONE_MS)))
       const answer = await fetch(url, { ...init, headers, signal }).then(whole, () => undefined)
       if (answer && !LATER.has(answer.status)) return { ...answer, at }
-      if (once || Date.now() >= end) return undefined
+      if (once || left_ms() <= 0) return undefined
       await delay(Math.min(retryAfterMs(answer?.headers.get('retry-after')) || wait, LONGEST_ASKED_MS))
     }
   }
@@ -67,15 +75,15 @@ export const createReporter = (work: Work, traceparent?: string) => {
     )
     if (!answer) return { status: 0 }
     const said: Answer = { ...objectIn(answer.bytes.toString()), status: answer.status, at: answer.at }
-    if (typeof said.left_s === 'number') end = Date.now() + 1000 * said.left_s
-    else if (phase === 'started') end = Date.parse(work.deadline_at)
+    if (typeof said.left_s === 'number') rest = { from: momentNow(), ms: 1000 * said.left_s }
+    else if (phase === 'started') rest = untilTime(Date.parse(work.deadline_at))
     return said
   }
 
   return {
     report,
     /** Milliseconds until the end of the work's time, which a person may extend. */
-    left_ms: () => end - Date.now(),
+    left_ms,
     /** Announces the job's artifact, then uploads its bytes. */
     keep: async (about: { name: string; kind: string; media_type: string }, bytes: Buffer) => {
       const sha256 = sha256Hex(bytes)

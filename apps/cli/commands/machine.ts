@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import { isPrivateKey } from '../../shared/contracts/identity/jwk.ts'
 import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
+import { REFUSAL_WORDS, type RefusalView } from '../../shared/contracts/session/refusals.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
 import { missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
@@ -13,15 +14,17 @@ type Credential = Machine['credentials'][number]
 type Made = Static<typeof MadeCredential>
 
 const PATH = '/api/v1/admin/machines'
+const OWN = '/api/v1/users/me/machines'
 
 /** Service accounts, for administrators. */
 export const machineCommands: Command[] = [
   {
     name: 'machine list',
     about: 'Machines with their roles, owners and credentials.',
-    examples: ['machine list'],
-    run: async ({ api, out, all }) =>
-      out.list(await api.list<Machine>(PATH, {}, all), 'id', [
+    examples: ['machine list', 'machine list --mine'],
+    options: { mine: { type: 'boolean', about: 'only those that you answer for' } },
+    run: async ({ api, out, all }, _words, values) =>
+      out.list(await api.list<Machine>(values.mine ? OWN : PATH, {}, all), 'id', [
         ['name', ({ username }) => username],
         ['status', ({ status }) => word(status)],
         ['roles', ({ roles }) => roles.join(', ')],
@@ -102,6 +105,24 @@ export const machineCommands: Command[] = [
       const expires_in_days = numberOf(values, 'days')
       const body = { ...given, ...(expires_in_days !== undefined && { expires_in_days }), kind: 'trust' }
       await create(context, await machineNamed(context, name), body)
+    },
+  },
+  {
+    name: 'machine refusals',
+    takes: 'NAME',
+    about: 'Why a machine got no token, newest first; for its owners, administrators and auditors.',
+    examples: ['machine refusals ci-deploy'],
+    run: async (context, [name = '']) => {
+      const own = await context.api.list<Machine>(OWN, { page_size: '500' }, true)
+      const mine = own.find(isNamed(name))
+      const path = mine ? `${OWN}/${mine.id}` : `${PATH}/${(await machineNamed(context, name)).id}`
+      context.out.list(await context.api.list<RefusalView>(`${path}/refusals`, {}, context.all), 'at', [
+        ['at', ({ at }) => minute(at)],
+        ['cause', ({ cause }) => cause],
+        ['why', ({ cause, claim }) => [REFUSAL_WORDS[cause], claim].filter(Boolean).join(' ')],
+        ['credential', ({ credential_id }) => (credential_id ? short(credential_id) : '')],
+        ['from', ({ address }) => address ?? ''],
+      ])
     },
   },
   {
@@ -216,11 +237,14 @@ const pathOf = ({ id, username, credentials }: Machine, given: string): string =
   throw usageError(`${username} has more than one credential ${JSON.stringify(given)}.`, remedy)
 }
 
+const isNamed =
+  (given: string) =>
+  ({ id, username }: Machine): boolean =>
+    id === given || username === `machine:${given.replace(/^machine:/, '')}`
+
 const machineNamed = async ({ api }: Context, given: string): Promise<Machine> => {
   const machines = await api.list<Machine>(PATH, { page_size: '500' }, true)
-  const found = machines.find(
-    ({ id, username }) => id === given || username === `machine:${given.replace(/^machine:/, '')}`,
-  )
+  const found = machines.find(isNamed(given))
   if (found) return found
   throw missing(`No machine is called ${JSON.stringify(given)}.`)
 }

@@ -1,9 +1,9 @@
 import type { Static } from 'typebox'
-import type { ProviderViews } from '../../shared/contracts/identity/providers.ts'
+import type { ProviderViews, UnlinkedUser } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { LosingGates } from '../../shared/contracts/operations/gates.ts'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { type Command, type Context, isWholeId, needed, text, type Values } from '../command.ts'
 import { missing } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
@@ -58,6 +58,19 @@ export const userCommands: Command[] = [
       ])
       if (fault !== null) out.note(`The file was changed and cannot be used; this still applies. ${fault}`)
     },
+  },
+  {
+    name: 'user unlinked',
+    about: 'Active people whom no identity provider signs in, and accounts of providers that may be theirs too.',
+    examples: ['user unlinked'],
+    run: async ({ api, out, all }) =>
+      out.list(await api.list<UnlinkedUser>('/api/v1/admin/unlinked-users', {}, all), 'id', [
+        ['name', ({ username }) => username],
+        ['roles', ({ roles }) => roles.join(', ')],
+        ['note', ({ emergency, enrolled }) => (emergency ? 'emergency' : enrolled ? '' : 'never signed in')],
+        ['perhaps also', ({ twins }) => twins.map(({ username }) => username).join(', ')],
+        ['id', ({ id }) => id],
+      ]),
   },
   {
     name: 'provider try',
@@ -198,7 +211,7 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
   }
 }
 
-/** What open gates lose with the account; whoever may not read gates is told nothing. */
+/** What open gates lose with the account; whoever may not read gates is not told. */
 const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void> => {
   const { items } = await api
     .get<Losing>(withQuery('/api/v1/gates/losing', { user_id }))
@@ -212,8 +225,10 @@ const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void>
 
 /** The account with exactly this name or id. */
 export const find = async ({ api }: Context, given: string): Promise<User> => {
-  const users = await api.list<User>('/api/v1/admin/users', { q: given, page_size: '500' }, true)
-  const found = users.find(({ id, username }) => id === given || username === given)
+  if (isWholeId(given)) return api.get<User>(`/api/v1/admin/users/${given}`)
+  const name = given.normalize('NFKC')
+  const users = await api.list<User>('/api/v1/admin/users', { q: name, page_size: '500' }, true)
+  const found = users.find(({ username }) => username === name)
   if (found) return found
   throw missing(`No account is called ${JSON.stringify(given)}.`)
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { operationLook } from '../../shared/contracts/client/status.ts'
 import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import { type Command, type Context, text } from '../command.ts'
-import { EXIT, type ExitCode, usageError } from '../errors.ts'
+import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { moment, short, word } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
 import { watch } from './watch.ts'
@@ -55,8 +55,11 @@ export const followCommands: Command[] = [
       const wanted = text(values, 'for') ?? 'ended'
       const id = await operationId(context, given)
       const until = Date.now() + spanOf(text(values, 'timeout') ?? '30m')
-      for (;;) {
-        const operation = await context.api.get<Operation>(`/api/v1/operations/${id}`)
+      for (let last: Operation | undefined; ; ) {
+        const operation: Operation = await context.api
+          .get<Operation>(`/api/v1/operations/${id}`)
+          .catch(unlessLost(last))
+        last = operation
         if (operation.status in ENDS) return ended(context, operation, values.strict === true)
         const waits = personNeeded(operation, values['through-gates'] === true)
         if (waits !== undefined) {
@@ -72,6 +75,12 @@ export const followCommands: Command[] = [
     },
   },
 ]
+
+/** What was last seen, while the connection is lost: the operation runs on. */
+const unlessLost = (last: Operation | undefined) => (error: unknown) => {
+  if (last && error instanceof CliError && error.passing) return last
+  throw error
+}
 
 /** The step that a person must take before the operation continues: decide a gate, or attend to a held node. */
 const personNeeded = (operation: Operation, through_gates: boolean): string | undefined => {

@@ -1,4 +1,5 @@
 import { platform } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createSignalbox, type Problem, type Repeats } from '../../client/index.ts'
 import { usageError } from '../errors.ts'
 import { replyOf, told } from './answers.ts'
@@ -8,6 +9,9 @@ import { createRefresh } from './refresh.ts'
 import { createSignIn } from './sign-in.ts'
 
 const TIMEOUT_MS = 30_000
+/** Of a refresh: how long the first answers may take, and the pause before the next. */
+const SOON_MS = 3000
+const AGAIN_MS = 300
 /** Helps people recognize this client among their sessions. */
 const AGENT = `signalbox ${platform()}`
 
@@ -50,10 +54,10 @@ export const createApi = ({
     )
   const onRepeat = ({ detail }: Problem, wait_ms: number) =>
     say(`${detail.replace(/ Try again.*$/, '')} Trying again in ${Math.ceil(wait_ms / 1000)} s.`)
-  const connect = (options: Partial<Repeats>, tokens = {}) =>
-    createSignalbox({ url, ...tokens, repeats: { ...options, onRepeat }, fetch: sender(timeout_ms) })
+  const connect = (options: Partial<Repeats>, tokens = {}, send = sender(timeout_ms)) =>
+    createSignalbox({ url, ...tokens, repeats: { ...options, onRepeat }, fetch: send })
 
-  const refresh = createRefresh(url, credentials, connect({ times: 0 }))
+  const refresh = createRefresh(url, credentials, connect({ times: 2 }, {}, insisting(timeout_ms)))
   const tokens =
     token === undefined ? refresh : isApiKey(token) ? tokensOfKey(connect({ times: repeats }), token) : { token }
   const signalbox = connect({ times: repeats }, tokens)
@@ -136,6 +140,20 @@ const sender =
     const limits = request.headers.get('accept') === STREAM ? [] : [AbortSignal.timeout(timeout_ms)]
     return fetch(request, { redirect: 'error', signal: AbortSignal.any([request.signal, ...limits]) })
   }
+
+/**
+ * Sends a refresh, and after a lost answer again, soon: the server takes a repeat for 10 s, and a later one for a thief's.
+ */
+const insisting = (timeout_ms: number) => async (request: Request) => {
+  for (let sent = 1; sent < 3; sent += 1) {
+    try {
+      return await sender(Math.min(timeout_ms, SOON_MS))(request.clone())
+    } catch {
+      await delay(AGAIN_MS)
+    }
+  }
+  return sender(timeout_ms)(request)
+}
 
 /** Tokens are sent in the clear only to this machine. */
 const refuseCleartext = (url: string): void => {

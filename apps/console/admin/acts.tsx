@@ -117,7 +117,7 @@ const ActDialog = ({ act, close }: { act: Act; close: () => void }) => {
 
 const SHOWN = 5
 
-/** The open gates that lose a voter or a vote, those that no one could approve any more first. */
+/** The open gates that lose a voter or a vote, first those that no one could approve then. */
 const Losing = ({ removed }: { removed: Parameters<typeof losingQuery>[0] }) => {
   const { data, isError } = useQuery(losingQuery(removed))
   const items = data?.items.toSorted((a, b) => Number(b.blocked) - Number(a.blocked)) ?? []

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { isPrivateKey } from '../../shared/contracts/identity/jwk.ts'
 import type { MachineRow } from '../api/types.ts'
 import { objectIn } from '../forms/json.tsx'
+import { Refusals } from '../machines/refusals.tsx'
 import { machinesQuery } from '../queries/admin.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Card } from '../ui/card.tsx'
@@ -104,6 +105,7 @@ const Machine = ({ machine, button }: { machine: MachineRow; button: Button }) =
         columns={columns}
         rows={machine.credentials}
       />
+      <Refusals machine={machine} />
     </Card>
   )
 }

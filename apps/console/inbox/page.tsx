@@ -19,6 +19,7 @@ import { WaitingRows } from './waiting.tsx'
 const AfterRows = lazyPart(() => import('../briefs/peek.tsx').then((part) => ({ default: part.AfterRows })))
 
 const SelectionBar = lazyPart(() => import('./bulk/bar.tsx').then((part) => ({ default: part.SelectionBar })))
+const Unreached = lazyPart(() => import('./unreached.tsx').then((part) => ({ default: part.Unreached })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
@@ -78,6 +79,7 @@ export const InboxPage = () => {
           <Suspense fallback={null}>
             <AfterRows />
             <SelectionBar selection={selection} />
+            <Unreached />
           </Suspense>
         ) : null}
       </div>

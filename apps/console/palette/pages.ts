@@ -14,6 +14,7 @@ const OWN = [
   { link: linkOptions({ to: '/settings/sessions' }), word: t.nav.sessions },
   { link: linkOptions({ to: '/settings/passkeys' }), word: t.nav.passkeys },
   { link: linkOptions({ to: '/settings/notifications' }), word: t.nav.notifications },
+  { link: linkOptions({ to: '/settings/service-accounts' }), word: t.nav.machines },
   { link: linkOptions({ to: '/settings/password' }), word: t.nav.password },
 ]
 const VIEWS = ['graph', 'nodes', 'timeline', 'patches', 'artifacts', 'evidence', 'activity'] as const

@@ -11,6 +11,7 @@ import { type Column, DataTable, Listing } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
 import { Facts, Trial } from './trial.tsx'
+import { Unlinked } from './unlinked.tsx'
 
 const words = tAdmin.provider
 
@@ -34,6 +35,7 @@ export const ProvidersPage = () => {
           <Provider key={provider.id} provider={provider} mayTry={mayTry} />
         ))}
       </Listing>
+      {items.some(({ enabled }) => enabled) ? <Unlinked /> : null}
     </AdminPage>
   )
 }

@@ -34,11 +34,22 @@ export const grantsQuery = () => pagesOf(['admin', 'grants'], '/v1/admin/grants'
 
 export const machinesQuery = () => pagesOf(['admin', 'machines'], '/v1/admin/machines', { query: { page_size: 50 } })
 
+/** Why a machine got no token. */
+export const refusalsQuery = (machine_id: string) =>
+  pagesOf(['refusals', machine_id], '/v1/admin/machines/{machine_id}/refusals', {
+    path: { machine_id },
+    query: { page_size: 20 },
+  })
+
 export const providersQuery = () => queryOf(['admin', 'providers'], '/v1/admin/providers', {})
 
 /** What open gates would lose if these rights were taken away, read anew for each dialog. */
 export const losingQuery = (removed: { user_id?: string; group?: string; grant_id?: string }) =>
   queryOf(['admin', 'losing', removed], '/v1/gates/losing', { query: removed }, { staleTime: 0 })
+
+/** Whom no provider signs in. */
+export const unlinkedQuery = () =>
+  pagesOf(['admin', 'unlinked'], '/v1/admin/unlinked-users', { query: { page_size: 50 } })
 
 /** Reading a test sign-in is recorded: it is read once. */
 export const trialQuery = (trial: string) =>

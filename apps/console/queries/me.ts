@@ -15,6 +15,25 @@ export const waitingQuery = (whose: 'me' | 'all') =>
 export const waitingFor = (counts: Counts): number => counts.gates_mine + counts.patches_mine + counts.failures_mine
 type Counts = { gates_mine: number; patches_mine: number; failures_mine: number }
 
+/** The service accounts that the person answers for. */
+export const ownMachinesQuery = () => pagesOf(['machines'], '/v1/users/me/machines', { query: { page_size: 50 } })
+
+/** Why one of them got no token. */
+export const ownRefusalsQuery = (machine_id: string) =>
+  pagesOf(['refusals', machine_id], '/v1/users/me/machines/{machine_id}/refusals', {
+    path: { machine_id },
+    query: { page_size: 20 },
+  })
+
+/** Where messages reach the person; the page of notifications reads the same. */
+export const ownDestinationsQuery = () =>
+  queryOf(
+    ['notifications', 'destinations', {}],
+    '/v1/notifications/destinations',
+    { query: {} },
+    { staleTime: 300_000 },
+  )
+
 /** The passkeys of the person. */
 export const passkeysQuery = () => queryOf(['passkeys'], '/v1/users/me/passkeys')
 

@@ -25,6 +25,7 @@ const secondFactor = createRoute({
 const settings = page('/settings/display', () => import('../account/display.tsx'), 'DisplayPage')
 const sessions = page('/settings/sessions', () => import('../account/sessions.tsx'), 'SessionsPage')
 const passkeys = page('/settings/passkeys', () => import('../account/factors/passkeys.tsx'), 'PasskeysPage')
+const machines = page('/settings/service-accounts', () => import('../machines/page.tsx'), 'OwnMachinesPage')
 const password = page('/settings/password', () => import('../account/password.tsx'), 'PasswordPage')
 
 const notifications = createRoute({
@@ -44,4 +45,4 @@ const device = createRoute({
 /** The pages before sign-in. */
 export const signInRoutes = [login, enrol, signOut, secondFactor] as const
 /** The pages of the signed-in person. */
-export const accountRoutes = [settings, sessions, passkeys, password, notifications, device] as const
+export const accountRoutes = [settings, sessions, passkeys, machines, password, notifications, device] as const

@@ -3,6 +3,7 @@ import { sleep } from './wait.ts'
 
 /** The calls by which the session's cookie gives tokens. sessionStorage holds the CSRF token. */
 const CSRF = 'csrf_token'
+const RETRY_KEY = 'retry_key'
 const RETRIES_MS = [0, 300, 1000, 3000]
 const RETRY_WINDOW_MS = 10_000
 const FETCH_LIMIT_MS = 10_000
@@ -19,7 +20,7 @@ export const dropCsrf = (): void => sessionStorage.removeItem(CSRF)
 
 /** New tokens of the cookie's session; the caller holds the lock of the tabs. */
 export async function refreshed(): Promise<TokenBody | Unrefreshed> {
-  const key = crypto.randomUUID()
+  const key = retryKey()
   const start = Date.now()
   let csrf = csrfToken() ?? (await fetchCsrf())
   if (csrf === null) return 'over'
@@ -33,10 +34,14 @@ export async function refreshed(): Promise<TokenBody | Unrefreshed> {
         : null
     if (answer?.ok) {
       const tokens = (await answer.json()) as TokenBody
+      localStorage.removeItem(RETRY_KEY)
       if (tokens.csrf_token !== undefined) keepCsrf(tokens.csrf_token)
       return tokens
     }
-    if (answer?.status === 401) return 'over'
+    if (answer?.status === 401) {
+      localStorage.removeItem(RETRY_KEY)
+      return 'over'
+    }
     if (answer?.status === 429) return { retry_after_ms: retryAfter(answer) }
     if (answer?.status === 403 && csrfRenewed) return 'over'
     if (answer?.status === 403 || csrf === undefined) {
@@ -46,6 +51,13 @@ export async function refreshed(): Promise<TokenBody | Unrefreshed> {
     }
   }
   return 'unreachable'
+}
+
+/** Kept until an answer comes, for all tabs: with another key the repeat of a refresh would be a replay. */
+const retryKey = (): string => {
+  const key = localStorage.getItem(RETRY_KEY) ?? crypto.randomUUID()
+  localStorage.setItem(RETRY_KEY, key)
+  return key
 }
 
 /** The CSRF token of the cookie's session; null if no session exists, `undefined` if the server did not answer. */

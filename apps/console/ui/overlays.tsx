@@ -2,7 +2,7 @@ import { CSPProvider } from '@base-ui/react/csp-provider'
 import { Dialog } from '@base-ui/react/dialog'
 import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
-import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
+import { Bell, Bot, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { useRef } from 'react'
 import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
@@ -29,6 +29,10 @@ export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: 
             <Menu.Item className="popup-item" render={<Link to="/settings/passkeys" />}>
               <KeyRound size={16} aria-hidden="true" />
               {t.nav.passkeys}
+            </Menu.Item>
+            <Menu.Item className="popup-item" render={<Link to="/settings/service-accounts" />}>
+              <Bot size={16} aria-hidden="true" />
+              {t.nav.machines}
             </Menu.Item>
             <Menu.Item className="popup-item" render={<Link to="/settings/notifications" />}>
               <Bell size={16} aria-hidden="true" />

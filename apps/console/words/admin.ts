@@ -1,3 +1,4 @@
+import { REFUSAL_WORDS, type RefusalCause } from '../../shared/contracts/session/refusals.ts'
 import { count } from './frame/plural.ts'
 
 /** Texts for the administration: people, their rights, changes that need two administrators, freezes and packs. */
@@ -71,7 +72,8 @@ export const tAdmin = {
     linked: 'Linked',
     unlink: 'Unlink',
     unlink_one: (provider: string) => `Unlink ${provider}`,
-    unlink_effect: 'All sessions end, as do the rights from sign-ins there. A password or a passkey stays a way in.',
+    unlink_effect:
+      'All sessions end, as do the rights from sign-ins there. Only a password or another provider stays a way in.',
   },
   group: {
     title: 'Groups',
@@ -151,6 +153,27 @@ export const tAdmin = {
     revoke_effect: 'The credential and its tokens end at once.',
     revoked: 'Revoked',
     unused: 'not used for 90 days',
+    own: 'Those that you answer for. Administrators change them.',
+    own_none: 'You answer for no service account.',
+    refused: {
+      title: 'Refusals',
+      of: (name: string) => `Refusals of ${name}`,
+      empty: 'None was refused.',
+      at: 'When',
+      cause: 'Why',
+      credential: 'Credential',
+      address: 'Address',
+      causes: REFUSAL_WORDS as Record<RefusalCause, string>,
+    },
+  },
+  unlinked: {
+    title: 'Without a provider',
+    about:
+      'Active people whom no provider signs in. Who has a second account there links the old one and drops the new one; the guide is in apps/identity.',
+    empty: 'Everyone signs in through a provider.',
+    twins: 'Perhaps also',
+    emergency: 'emergency account',
+    invited: 'has never signed in',
   },
   change: {
     title: 'Changes',

@@ -152,7 +152,7 @@ const createPassing = (
   const fail = (error: unknown, late = false) => {
     if (over) return
     finish()
-    if (!begun) dependency.called('http', error instanceof AppError ? 'refused' : 'failed', started)
+    if (!begun) dependency.called('http', error instanceof AppError ? 'gone' : 'failed', started)
     if (res.headersSent) res.destroy()
     reject(failureOf(error, upstream, late))
   }

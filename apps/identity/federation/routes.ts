@@ -1,7 +1,16 @@
-import { providerCounts } from '../../../db/identity/external.ts'
+import { listUnlinked, providerCounts, twinsOf } from '../../../db/identity/external.ts'
+import { heldGrants } from '../../../db/identity/queries.ts'
 import { allow } from '../../shared/auth/http.ts'
 import type { Provider } from '../../shared/auth/providers.ts'
-import { type ProviderView, ProviderViews } from '../../shared/contracts/identity/providers.ts'
+import {
+  type ProviderView,
+  ProviderViews,
+  type UnlinkedUser,
+  UnlinkedUsers,
+} from '../../shared/contracts/identity/providers.ts'
+import { PageQuery } from '../../shared/contracts/identity/users.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
+import { createPages } from '../../shared/http/pages.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { ChangeDeps } from '../deps.ts'
 
@@ -19,7 +28,41 @@ export const providersRoutes = routes<ChangeDeps>('sso', (app, { deps }) => {
       return { items, fault: deps.providers.fault() }
     },
   })
+
+  const pages = createPages([deps.keys.page])
+  app.get('/v1/admin/unlinked-users', {
+    operationId: 'listUnlinkedUsers',
+    summary: 'List who is linked to no identity provider',
+    description:
+      'Active people whom none of the providers in force signs in or maintains, by name; none while there is no provider.',
+    querystring: PageQuery,
+    response: { 200: UnlinkedUsers },
+    preHandler: allow('identity:read', { kind: 'R' }),
+    handler: async ({ query: { page_size, page_token } }) => {
+      const list = { route: 'unlinked-users' }
+      const [after] = pages.after(page_token, list) ?? []
+      const ids = deps.providers.list().map(({ id }) => id)
+      const rows = ids.length === 0 ? [] : await listUnlinked(deps.db, ids, after ?? undefined, page_size + 1)
+      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ username }) => [username])
+      return { items: await unlinkedOf(deps, ids, items), next_page_token, as_of: deps.clock.now().toISOString() }
+    },
+  })
 })
+
+const unlinkedOf = async (
+  { db, config }: ChangeDeps,
+  ids: readonly string[],
+  rows: Awaited<ReturnType<typeof listUnlinked>>,
+): Promise<UnlinkedUser[]> => {
+  const [twins, held] = await Promise.all([twinsOf(db, ids, pluck(rows, 'stem')), heldGrants(db, pluck(rows, 'id'))])
+  return rows.map(({ id, username, folded, enrolled, created_at, stem }) => ({
+    ...{ id, username, enrolled },
+    created_at: new Date(created_at).toISOString(),
+    roles: [...new Set(held.flatMap(({ user_id, role }) => (user_id === id ? [role] : [])))].sort(),
+    emergency: config.break_glass?.has(folded) ?? false,
+    twins: twins.flatMap((twin) => (twin.stem === stem ? [pick(twin, 'id', 'username')] : [])),
+  }))
+}
 
 type Counts = ReturnType<Awaited<ReturnType<typeof providerCounts>>>
 const viewOf = (provider: Provider, { people, directory }: Counts): ProviderView => {

@@ -10,11 +10,11 @@ import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.t
 import { isUuid } from '../../shared/ids.ts'
 import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
-import { inControl } from '../mutations.ts'
-import { hasAnotherWay } from '../passkeys/passkeys.ts'
+import { announce, inControl } from '../mutations.ts'
+import { refuseClosedLogin } from '../rules.ts'
 import { alignIn } from './rights.ts'
 
-type Deps = Uses<'db' | 'keys' | 'providers'>
+type Deps = Uses<'config' | 'db' | 'keys' | 'providers'>
 type Identity = typeof external_identities.$inferSelect
 
 export const identitiesOf = (db: Queryable, user_id: string): Promise<Identity[]> =>
@@ -32,21 +32,34 @@ export const listExternal = async ({ db }: Pick<Deps, 'db'>, user_id: string) =>
   })),
 })
 
+/** Those at providers in the file: another one signs no one in. */
+const signingInBy = async ({ providers }: Uses<'providers'>, db: Queryable, user_id: string) =>
+  (await identitiesOf(db, user_id)).filter(({ provider }) => providers.get(provider))
+
 /**
- * Removes a provider's identity from an account, with the rights that its sign-ins gave. A person keeps one way to sign
- * in. An administrator may remove the last one; the account then gets a password by a link from two administrators.
+ * Removes a provider's identity from an account, with the rights that its sign-ins gave. A person keeps a password or
+ * another provider. An administrator may remove the last one; the account then gets a password by a link from two
+ * administrators.
  */
 export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, request_id: string) => {
-  const { userId: user_id, providerId: id, by, hasPassword } = unlink
+  const { userId: user_id, providerId: id, by, hasPassword, keepSessionId } = unlink
   if (!isUuid(user_id)) return {}
   const end = async (tx: Tx) => {
     await lockControl(deps, tx)
     const user = await lockUser(tx, user_id)
     const gone = (await identitiesOf(tx, user_id)).find(({ provider }) => provider === id)
     if (!user || !gone) return {}
-    if (by === user_id && !hasPassword && !(await hasAnotherWay(deps, tx, user_id, { provider: id })))
+    // A passkey does not count: no one would tell it that its person has left.
+    if (
+      by === user_id &&
+      !hasPassword &&
+      !(await signingInBy(deps, tx, user_id)).some(({ provider }) => provider !== id)
+    )
       return { refused: 'last_way_in' }
     await endIdentity(deps, tx, user, gone, { by: `user:${by}`, request_id })
+    // session ends them at once; if it cannot, the relay does.
+    const payload = { user_id, ...(keepSessionId && { keep_session_id: keepSessionId }) }
+    await announce(tx, { actor: { type: 'user', id: by }, request_id }, 'auth.user.identity_unlinked.v1', payload)
     return { removed: true }
   }
   return inControl(deps.db, () => deps.db.transaction(end))
@@ -58,13 +71,13 @@ type Cause = { by: string; request_id: string | null }
  * Ends all ways into an account except its password: identities at providers, with the rights that their sign-ins gave,
  * and passkeys. Someone else may have added them. Returns the removed passkeys.
  */
-export const endWaysIn = async (deps: Uses<'keys' | 'providers'>, tx: Tx, user: UserRow, cause: Cause) => {
+export const endWaysIn = async (deps: Uses<'config' | 'keys' | 'providers'>, tx: Tx, user: UserRow, cause: Cause) => {
   for (const gone of await identitiesOf(tx, user.id)) await endIdentity(deps, tx, user, gone, cause)
   return deletePasskeys(tx, user.id)
 }
 
 const endIdentity = async (
-  deps: Uses<'keys' | 'providers'>,
+  deps: Uses<'config' | 'keys' | 'providers'>,
   tx: Tx,
   user: UserRow,
   { provider: id, subject }: Identity,
@@ -74,22 +87,26 @@ const endIdentity = async (
     .delete(external_identities)
     .where(and(eq(external_identities.provider, id), eq(external_identities.subject, subject)))
   const provider = deps.providers.get(id)
+  const [next] = await signingInBy(deps, tx, user.id)
   if (!provider?.scim) {
     await alignIn(deps, tx, provider ?? ({ id } as Provider), new Map([[user.id, []]]), request_id)
     // The account still has no password; without its last provider it may get one.
-    const [next] = (await identitiesOf(tx, user.id)).filter((other) => deps.providers.get(other.provider))
     if (user.provider === id)
       await tx
         .update(users)
         .set({ provider: next?.provider ?? null })
         .where(eq(users.id, user.id))
   }
+  // No provider says any longer whether the person is still there: their passkeys would sign them in for ever.
+  const closed = refuseClosedLogin(deps.config.break_glass, user.username) !== undefined
+  const alone = !next && (user.provider === null ? closed : !provider?.scim)
+  const passkeys = alone ? (await deletePasskeys(tx, user.id)).map((passkey) => passkey.id) : []
   await appendAuditTo(tx, user_events, deps.keys.audit, {
     actor,
     action: 'user.identity_unlinked',
     object: `user:${user.id}`,
     outcome: 'done',
-    before: { provider: id, subject },
+    before: { provider: id, subject, passkeys },
     request_id,
   })
 }

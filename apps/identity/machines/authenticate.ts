@@ -1,17 +1,21 @@
 import type { JsonWebKey } from 'node:crypto'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { Code, ConnectError } from '@connectrpc/connect'
 import type { JWTVerifyGetKey } from 'jose'
 import { credentialById, liveCredentials, noteUse, spendAssertion } from '../../../db/identity/machines.ts'
+import { getUserByFolded } from '../../../db/identity/queries.ts'
 import type { MachineCredentialRow, Trust, UserRow } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { AuthenticateMachineRequest } from '../../shared/contracts/gen/auth_pb.ts'
+import { AppError } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { publicKeyOf } from '../../shared/jwt/sound.ts'
+import { within } from '../../shared/sleep.ts'
 import { isWithin } from '../../shared/web/networks.ts'
 import type { Uses } from '../deps.ts'
 import { scopeMessage, userMessage } from '../principal.ts'
 import { claimedBy, type Foreign, MachineRefused, verifyForeign } from './foreign.ts'
-import { idOfKey, isKey } from './key-format.ts'
+import { idIn, idOfKey, isKey } from './key-format.ts'
 
 export type MachineDeps = Uses<'db' | 'clock' | 'config' | 'issuers'>
 
@@ -19,6 +23,8 @@ const ASSERTION_S = 300
 /** The namespace of the ids under which the tokens of an issuer are spent. */
 const ISSUERS = '6d1b0c52-90f4-5c1e-8a3d-2f7e41b9c6a8'
 const CI_TOKEN_S = 3600
+/** How long an issuer may take, within the 2 s of the call. */
+const ISSUER_MS = 1500
 /** The shortest interval between two records of a last use, because each record is a write. */
 const NOTE_MS = 60_000
 
@@ -27,7 +33,7 @@ type Proved = Found & { foreign?: Foreign }
 
 /**
  * Finds the machine that a credential proves. A refusal returns the cause and no user; whatever the fault, no row is
- * written. Throws 503 while an issuer's keys cannot be read.
+ * written. Throws `aborted`, a 503 at our callers, while an issuer's keys cannot be read.
  */
 export const authenticateMachine = async (deps: MachineDeps, request: AuthenticateMachineRequest) => {
   try {
@@ -48,8 +54,28 @@ export const authenticateMachine = async (deps: MachineDeps, request: Authentica
     }
   } catch (error) {
     // The id in a key is not secret; it lets owners find which key was refused.
-    if (error instanceof MachineRefused) return { cause: error.reason, credentialId: idOfKey(request.apiKey) ?? '' }
+    if (error instanceof MachineRefused)
+      return { cause: error.reason, claim: error.claim ?? '', ...(await namedBy(deps, request)) }
     throw error
+  }
+}
+
+/** What a refused credential names, for the owners. All of it is unproved. */
+const namedBy = async ({ db }: MachineDeps, { apiKey, clientAssertion, machine }: AuthenticateMachineRequest) => {
+  if (apiKey) {
+    const credentialId = idIn(apiKey)
+    const named = isUuid(credentialId) ? await credentialById(db, credentialId) : undefined
+    return { credentialId, machineId: named?.user.id ?? '' }
+  }
+  const user = await getUserByFolded(db, foldUsername(clientAssertion ? issuerOf(clientAssertion) : machine))
+  return { machineId: user?.kind === 'machine' ? user.id : '' }
+}
+
+const issuerOf = (token: string): string => {
+  try {
+    return claimedBy(token).iss
+  } catch {
+    return ''
   }
 }
 
@@ -106,14 +132,20 @@ const byCiToken = async (deps: MachineDeps, token: string, name: string): Promis
   const named = trusts.filter(({ credential: { trust } }) => trust?.issuer === iss)
   const keys = deps.issuers.get(iss)
   if (named.length === 0 || !keys) throw new MachineRefused('issuer')
-  const foreign = await verifyForeign(token, keys, { issuer: iss, clock: deps.clock, max_s: CI_TOKEN_S })
+  const expected = { issuer: iss, clock: deps.clock, max_s: CI_TOKEN_S }
+  const foreign = await within(verifyForeign(token, keys, expected), ISSUER_MS, issuerAway).catch((error: unknown) => {
+    throw error instanceof AppError ? issuerAway() : error
+  })
   const heard = named.filter(({ credential: { trust } }) => trust?.audience === foreign.aud)
   if (heard.length === 0) throw new MachineRefused('audience')
   const found = heard.find(({ credential: { trust } }) => trust && differing(trust, foreign) === undefined)
   if (found) return { ...found, foreign }
-  const subject = heard.some(({ credential: { trust } }) => trust && differing(trust, foreign) === 'sub')
-  throw new MachineRefused(subject ? 'subject' : 'claims')
+  const claims = heard.map(({ credential: { trust } }) => trust && differing(trust, foreign))
+  throw claims.includes('sub') ? new MachineRefused('subject') : new MachineRefused('claims', claims[0] ?? undefined)
 }
+
+/** Our callers answer 503, but do not take identity itself for away: that would stop every sign-in. */
+const issuerAway = () => new ConnectError('The issuer of the token is not available.', Code.Aborted)
 
 /** The first claim that does not equal the trusted one. */
 const differing = ({ claims }: Trust, foreign: Foreign): string | undefined =>

@@ -34,9 +34,12 @@ export type MachineCause =
 
 export class MachineRefused extends Error {
   readonly reason: MachineCause
-  constructor(reason: MachineCause) {
+  /** The claim in which a token differs from the trust. */
+  readonly claim: string | undefined
+  constructor(reason: MachineCause, claim?: string) {
     super(`the credential of a machine was refused: ${reason}`)
     this.reason = reason
+    this.claim = claim
   }
 }
 

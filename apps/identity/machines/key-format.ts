@@ -26,10 +26,16 @@ export const makeKey = (id: string): { key: string; secret_hash: string } => {
 export const idOfKey = (key: string): string | undefined => {
   const [, id, , check] = KEY.exec(key) ?? []
   if (id === undefined || check !== checkOf(key.slice(0, -6))) return undefined
-  return Buffer.from(id, 'base64url')
+  return uuidOf(id)
+}
+
+/** The UUID in what may be a key that was cut or changed. */
+export const idIn = (key: string): string => uuidOf(/^sbk_([A-Za-z0-9_-]{22})/.exec(key)?.[1] ?? '')
+
+const uuidOf = (id: string): string =>
+  Buffer.from(id, 'base64url')
     .toString('hex')
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
 
 export const isKey = (key: string, secret_hash: string): boolean =>
   timingSafeEqual(Buffer.from(sha256Hex(key)), Buffer.from(secret_hash))

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { PendingCredential } from '../../shared/contracts/identity/changes.ts'
 import {
@@ -28,6 +28,22 @@ const arm = allow('identity:admin', { kind: 'A' })
 /** Service accounts, which command the platform without being people. */
 export const machinesRoutes = routes<IdentityDeps>('machines', (app, { deps }) => {
   const pages = createPages([deps.keys.page])
+  const pageFor = async ({ page_size, page_token }: Static<typeof PageQuery>, owner_id?: string) => {
+    const list = { route: 'machines', ...(owner_id && { owner_id }) }
+    const [after] = pages.after(page_token, list) ?? []
+    const rows = await pageOfMachines(deps.db, { owner_id, after: after ?? undefined, limit: page_size + 1 })
+    const { items, next_page_token } = pages.cut(rows, page_size, list, ({ username }) => [username])
+    return { items, next_page_token, as_of: deps.clock.now().toISOString() }
+  }
+  app.get('/v1/users/me/machines', {
+    operationId: 'listOwnMachines',
+    summary: 'List the machines that you answer for',
+    description: 'Machines of which the caller is an owner, by name, with owners and credentials.',
+    querystring: PageQuery,
+    response: { 200: Machines },
+    preHandler: allow('self', { kind: 'R' }),
+    handler: (req) => pageFor(req.query, req.caller.user_id),
+  })
   app.get('/v1/admin/machines', {
     operationId: 'listMachines',
     summary: 'List machines',
@@ -35,14 +51,7 @@ export const machinesRoutes = routes<IdentityDeps>('machines', (app, { deps }) =
     querystring: PageQuery,
     response: { 200: Machines },
     preHandler: allow('identity:read', { kind: 'R' }),
-    handler: async (req) => {
-      const { page_size, page_token } = req.query
-      const list = { route: 'machines' }
-      const [after] = pages.after(page_token, list) ?? []
-      const rows = await pageOfMachines(deps.db, { after: after ?? undefined, limit: page_size + 1 })
-      const { items, next_page_token } = pages.cut(rows, page_size, list, ({ username }) => [username])
-      return { items, next_page_token, as_of: deps.clock.now().toISOString() }
-    },
+    handler: (req) => pageFor(req.query),
   })
   app.post('/v1/admin/machines', {
     ...command,

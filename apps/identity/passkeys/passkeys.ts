@@ -95,6 +95,9 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
     const user = await lockUser(tx, user_id)
     if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering)
       return { refused: 'assertion_invalid', cause: 'account' }
+    // The registration made this key, so its answer was lost and comes again.
+    const known = (await passkeysOf(tx, user_id)).find(({ credential_id }) => credential_id === credential.id)
+    if (known) return { passkey: message(known) }
     if ((await countPasskeys(tx, user_id)) >= MOST) return { refused: 'too_many_passkeys' }
     const row = await insertPasskey(tx, {
       id: uuidv7(),
@@ -121,24 +124,23 @@ export const removePasskey = (
     // Unlinking a provider takes this lock too.
     await lockUser(tx, userId)
     const own = (await passkeysOf(tx, userId)).some((passkey) => passkey.id === id)
-    if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, { passkey: id })))
-      return { refused: 'last_way_in' }
+    if (own && !hasPassword && !(await hasAnotherWay(deps, tx, userId, id))) return { refused: 'last_way_in' }
     const [row] = own ? await deletePasskeys(tx, userId, id) : []
     if (row) await note(deps, tx, 'user.passkey_removed', row, request_id)
     return { removed: row !== undefined }
   })
 
 /** Whether another passkey, or an identity at a provider in the file, remains without this one. */
-export const hasAnotherWay = async (
+const hasAnotherWay = async (
   { providers }: Uses<'providers'>,
   tx: Queryable,
   user_id: string,
-  without: { passkey?: string; provider?: string },
+  passkey: string,
 ): Promise<boolean> => {
-  if ((await passkeysOf(tx, user_id)).some(({ id }) => id !== without.passkey)) return true
+  if ((await passkeysOf(tx, user_id)).some(({ id }) => id !== passkey)) return true
   const identities = await tx.select().from(external_identities).where(eq(external_identities.user_id, user_id))
   // A provider that is no longer in the file signs no one in.
-  return identities.some(({ provider }) => provider !== without.provider && providers.get(provider) !== undefined)
+  return identities.some(({ provider }) => providers.get(provider) !== undefined)
 }
 
 const note = (
@@ -147,9 +149,10 @@ const note = (
   action: string,
   row: PasskeyRow,
   request_id: string,
+  actor = `user:${row.user_id}`,
 ) =>
   appendAuditTo(tx, user_events, keys.audit, {
-    actor: `user:${row.user_id}`,
+    actor,
     action,
     object: `user:${row.user_id}`,
     outcome: 'done',
@@ -164,6 +167,7 @@ const note = (
 export const verifyAssertion = async (
   deps: Deps & Uses<'providers'>,
   { userId, challenge, assertion }: VerifyAssertionRequest,
+  request_id: string,
 ) => {
   const response = JSON.parse(assertion) as AuthenticationResponseJSON
   const known = await passkeyByCredential(deps.db, String(response.id))
@@ -174,13 +178,20 @@ export const verifyAssertion = async (
   if (user.status !== 'ACTIVE') return { cause: 'account' }
   const { credential_id: id, counter } = row
   const publicKey = bytesOf(row.public_key)
-  const credential = { id, publicKey, counter }
-  const answer = await orCause(response.response, () => {
-    // It may have been stored before these rules.
-    publicKeyOf(jwkOf(publicKey))
-    return verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential })
-  })
-  if (typeof answer === 'string') return { cause: answer }
+  const verify = (counter: number) =>
+    orCause(response.response, () => {
+      // It may have been stored before these rules.
+      publicKeyOf(jwkOf(publicKey))
+      const credential = { id, publicKey, counter }
+      return verifyAuthenticationResponse({ response, ...expected(deps, challenge), credential })
+    })
+  const answer = await verify(counter)
+  if (typeof answer === 'string') {
+    // The library reads the counter before the signature: only a true one shows that a copy of the passkey exists.
+    if (/counter/.test(answer) && typeof (await verify(0)) !== 'string')
+      await deps.db.transaction((tx) => note(deps, tx, 'user.passkey_cloned', row, request_id, 'system'))
+    return { cause: answer }
+  }
   // Without a user it is a sign-in; any other answer belongs to a session that ends when the provider says so.
   const footing = userId ? undefined : await footingOf(deps, user)
   if (footing?.restS === 0) return { cause: 'unproved', footing }

@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf'
 import type { FastifyRequest } from 'fastify'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Tx } from '../../../db/client.ts'
-import { credentialById } from '../../../db/identity/machines.ts'
 import { user_events } from '../../../db/identity/tables.ts'
 import { wakeRelay } from '../../../db/outbox.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
@@ -55,10 +54,9 @@ const admit = async (
   const proved = await authenticateMachine(deps, create(AuthenticateMachineRequestSchema, { apiKey, address }))
   const { user, permissions = [] } = proved
   if (!user) {
-    const { cause = '', credentialId } = proved
-    const found = credentialId ? await credentialById(deps.db, credentialId) : undefined
-    Object.assign(req, { caller: { user_id: found?.user.id, roles: [] } })
-    if (found) await noteRefusal(req, address, { code: cause === 'network' ? 'network_refused' : cause })
+    const { cause = '', machineId } = proved
+    Object.assign(req, { caller: { user_id: machineId || undefined, roles: [] } })
+    if (machineId) await noteRefusal(req, address, { code: cause === 'network' ? 'network_refused' : cause })
     throw cause === 'network' ? networkRefused() : keyRefused()
   }
   Object.assign(req, { caller: { user_id: user.id, roles: [] } })

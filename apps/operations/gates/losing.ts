@@ -59,7 +59,7 @@ const without = (person: Principal, { user_id, group, grant_id }: LosingQuery): 
   }
 }
 
-/** The gate as it would be; undefined if it would lose nothing. */
+/** The gate as it would be; undefined if it would lose none. */
 const losingOf = (
   row: GateRow,
   before: readonly Principal[],

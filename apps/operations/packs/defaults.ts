@@ -104,6 +104,7 @@ export const policyOf = (
     reject_rule: file.approvals?.reject_rule ?? ('any' as const),
     comment_on_approve: file.approvals?.comment_on_approve ?? false,
     ...(file.approvals?.signature && { signature: file.approvals.signature }),
+    ...(file.approvals?.new_members && { new_members: file.approvals.new_members }),
     ...(file.bulk === false && { bulk: file.bulk }),
     deadline_s: file.check?.timeout_s ?? file.deadline_s ?? 86_400,
     escalation: file.escalation ?? [],

@@ -19,6 +19,7 @@ export const patchFooting = (subject: Subject, { required, proposer }: PatchRow,
     groups: groups.length === 0 ? undefined : groups,
     taint: {
       involved: [...involved, ...partiesOf(proposer)],
+      providers: required.some(({ new_members }) => new_members),
       since: new Date(Date.parse(subject.planned_at) - 1000 * lookback_s).toISOString(),
     },
   }

@@ -4,6 +4,7 @@ import { type GateFacts, statusOf } from '../../../workflows/operation/rules/fac
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Permission } from '../../shared/auth/permissions.ts'
 import type { Principal } from '../../shared/auth/principals.ts'
+import { giverOf } from '../../shared/auth/providers.ts'
 import type { Place } from '../../shared/auth/scope.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
@@ -99,14 +100,13 @@ export const operationFactsOf = ({ operation }: Pick<GateRow, 'operation'>) => (
 export const involvedIn = ({ gate, operation }: GateRow): readonly string[] =>
   gate.author_id === null ? operation.involved : [gate.author_id, ...gate.author_behind]
 
-/** Returns whose grants a four-eyes gate ignores, and since when: the plan's time (their choice) minus the lookback. */
-export const taintOf = (row: GateRow, lookback_s: number): Taint | undefined =>
-  row.gate.policy.four_eyes
-    ? {
-        involved: involvedIn(row),
-        since: new Date(Date.parse(row.operation.planned_at) - 1000 * lookback_s).toISOString(),
-      }
-    : undefined
+/** Returns whose grants a gate ignores, and since when: the plan's time (their choice) minus the lookback. */
+export const taintOf = (row: GateRow, lookback_s: number): Taint | undefined => {
+  const { four_eyes, new_members } = row.gate.policy
+  if (!four_eyes && !new_members) return undefined
+  const since = new Date(Date.parse(row.operation.planned_at) - 1000 * lookback_s).toISOString()
+  return { involved: four_eyes ? involvedIn(row) : [], providers: new_members === 'refuse', since }
+}
 
 /** Returns the basis of a person's vote: the right to decide, and membership in a group that the gate asks. */
 export const footingOf = (row: GateRow, user_id: string, { places, now, lookback_s }: Measure): Footing => {
@@ -150,8 +150,8 @@ export type Footing = {
   /** The participants of the operation whose grants do not count (undefined: all count). */
   taint: Taint | undefined
 }
-/** `since`: before this time nobody knew of the operation. */
-export type Taint = { involved: readonly string[]; since: string }
+/** `since`: before this time nobody knew of the operation. `providers`: nor do rights count that a provider gave later. */
+export type Taint = { involved: readonly string[]; providers: boolean; since: string }
 
 /** Returns why a person's approval does not count now; `undefined` if it counts. */
 export const lossOf = (person: Principal | undefined, footing: Footing): VoterLoss | undefined => {
@@ -172,12 +172,14 @@ const isTainted = (user_id: string, rights: Rights, footing: Footing): boolean =
   footing.taint !== undefined && !hasFooting(user_id, untainted(rights, footing.taint), footing)
 
 /**
- * Returns a person's rights without those that a participant granted since the operation could be known: grants,
- * memberships, and rights through these. None are left if a participant could have set the password.
+ * Returns a person's rights without those that a participant, or a provider, granted since the operation could be known:
+ * grants, memberships, and rights through these. None are left if a participant could have set the password.
  */
 const untainted = ({ grants, group_keys, memberships, reset }: Rights, taint: Taint): Rights => {
   const given = (since: string | null | undefined, by: readonly string[] | undefined) =>
-    since != null && Date.parse(since) > Date.parse(taint.since) && by?.some((id) => taint.involved.includes(id))
+    since != null &&
+    Date.parse(since) > Date.parse(taint.since) &&
+    by?.some((id) => taint.involved.includes(id) || (taint.providers && id.startsWith(giverOf(''))))
   if (reset && given(reset.at, reset.by)) return { grants: [], group_keys: [], memberships: [], reset }
   const joined = new Set(memberships.flatMap(({ group_key, since, by }) => (given(since, by) ? [group_key] : [])))
   return {
@@ -204,14 +206,21 @@ export const refuseTainted = (caller: Caller, footing: Footing): RefusalCode | u
     ? refusal(
         'policy_denied',
         'tainted_right',
-        'Someone who takes part in this operation gave you the right to decide here, or could have set your password. Another person must decide.',
+        isTainted(caller.user_id, { ...caller, group_keys: caller.groups }, withoutProviders(footing))
+          ? 'Someone who takes part in this operation gave you the right to decide here, or could have set your password. Another person must decide.'
+          : 'An identity provider gave you the right to decide here after this operation could be known. Another person must decide.',
       )
     : undefined
+
+const withoutProviders = ({ taint, ...footing }: Footing): Footing => ({
+  ...footing,
+  taint: taint && { ...taint, providers: false },
+})
 
 const BECAUSE: Record<VoterLoss, string> = {
   voter_disabled: 'the account is no longer active',
   voter_lost_right: 'the right to decide here is gone',
-  voter_tainted: 'someone who takes part in this operation gave the right to decide here',
+  voter_tainted: 'someone who takes part in this operation, or lately a provider, gave the right to decide here',
 }
 
 /** Describes lost votes, for timeline and evidence. */

@@ -13,6 +13,7 @@ const ACCOUNT: Record<string, SecurityFact['event']> = {
   'user.recovery_started': 'account.recovery',
   'user.passkey_added': 'passkey.added',
   'user.passkey_removed': 'passkey.removed',
+  'user.passkey_cloned': 'passkey.cloned',
   'user.identity_linked': 'provider.linked',
   'user.identity_unlinked': 'provider.unlinked',
   'machine.credential_ending': 'key.ending',
@@ -29,8 +30,9 @@ const OWN: Record<string, SecurityFact['event']> = {
 }
 
 const eventOf = ({ action, body }: Row): SecurityFact['event'] | undefined => {
+  const { device, closed } = (body.details ?? {}) as { device?: string; closed?: boolean }
+  if (action === 'login' && closed) return 'name.closed'
   if (body.outcome !== 'done') return undefined
-  const { device } = (body.details ?? {}) as { device?: string }
   if (action === 'login') return device === 'new' ? 'device.new' : undefined
   return OWN[action] ?? ACCOUNT[action]
 }

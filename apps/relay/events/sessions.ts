@@ -5,6 +5,7 @@ import type { OutboxRow } from './publisher.ts'
 
 /** Events after which a user's sessions must be gone before anyone hears of them (auth.md 1, 4). */
 const REASONS: Record<string, string> = { DISABLED: 'user_disabled', DELETED: 'user_deleted' }
+const ENDING = new Set(['auth.user.recovery_started.v1', 'auth.user.identity_unlinked.v1'])
 
 /**
  * Calls session for rows that end sessions; false for other rows. A late message ends no session that began after its
@@ -27,8 +28,9 @@ export const endSessions = async (
   const occurredAt = timestampFromDate(row.occurred_at)
   if (schema === 'identity') {
     const changed = row.type === 'auth.user.status_changed.v1' ? REASONS[payload.to ?? ''] : undefined
-    const reason = row.type === 'auth.user.recovery_started.v1' ? 'admin' : changed
-    if (reason) await session.revokeUserSessions({ ...common, reason, occurredAt })
+    const reason = ENDING.has(row.type) ? 'admin' : changed
+    const keepSessionId = payload.keep_session_id ?? ''
+    if (reason) await session.revokeUserSessions({ ...common, reason, occurredAt, keepSessionId })
     // The session of a machine's credential has the credential's id.
     if (payload.credential_id !== undefined)
       await session.revokeSession({ ...common, sessionId: payload.credential_id, reason: 'credential_revoked' })

@@ -34,7 +34,7 @@ export const identitiesRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
     summary: 'Unlink your identity at a provider',
     'x-errors': [403, 404, 409],
     description:
-      'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and another way in.',
+      'Unlinks an identity and ends all other sessions. It takes a sign-in within the last 5 minutes, and a password or another provider.',
     params: ProviderParams,
     headers: CommandHeaders,
     response: { 204: Type.Null() },
@@ -102,7 +102,8 @@ const unlink = (
       const { user_id: userId } = kept
       const by = req.caller.user_id
       const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
-      const request = { userId, providerId: provider, by, hasPassword: has }
+      const keepSessionId = kept.keep_session_id ?? ''
+      const request = { userId, providerId: provider, by, hasPassword: has, keepSessionId }
       const trace = withRequestId(String(req.id))
       const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
       if (refused) throw lastWayIn()

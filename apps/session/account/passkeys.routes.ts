@@ -6,7 +6,7 @@ import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../s
 import { LINE, text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
-import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
+import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { commandOf, runOnce } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, spendChallenge } from '../token/passkeys.ts'
@@ -78,7 +78,11 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
           const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
           const added = await deps.identity
             .addPasskey(request, withRequestId(String(req.id)))
-            .catch(throwFromRpc('identity'))
+            .catch(async (error: unknown) => {
+              // The same request is to be sent again.
+              await deps.flows.ask(challenge)
+              throw fromRpc('identity', error)
+            })
           if (!added.passkey) throw refusalOf(added.refused)
           await liftLimits(deps, req, methodsOf(added.passkey))
           return { status: 201, body: viewOf(added.passkey) }

@@ -37,17 +37,23 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
     .authenticateMachine({ ...proof, address: client.ip_address ?? '' }, trace)
     .catch(throwFromRpc('identity'))
   const ci = 'subjectToken' in proof
-  const details = { credential_id: proved.credentialId, ...('machine' in proof && { machine: proof.machine }) }
+  const details = {
+    credential_id: proved.credentialId,
+    ...(proved.claim && { claim: proved.claim }),
+    ...('machine' in proof && { machine: proof.machine }),
+  }
+  // A refused credential proves no machine: the refusal concerns the one that it names, which did not act.
+  const named = proved.machineId || undefined
   const refuse = (cause: string) =>
-    refused(deps, { client, request_id, cause, ci, scheme, details, user_id: proved.user?.id })
+    refused(deps, { client, request_id, cause, ci, scheme, details, user_id: proved.user?.id, named })
   const { user, credentialId: session_id } = proved
-  if (proved.cause === 'network') throw await elsewhere(deps, { client, request_id }, details)
+  if (proved.cause === 'network') throw await elsewhere(deps, { client, request_id, named }, details)
   if (!user) throw await refuse(proved.cause)
   if (client_id !== undefined && foldUsername(client_id) !== foldUsername(user.username))
     throw await refuse('client_id')
   const permissions = [...new Set(scope ?? proved.permissions)]
   if (permissions.length === 0 || permissions.some((wanted) => !proved.permissions.includes(wanted)))
-    throw await beyondScope(deps, { client, request_id, user_id: user.id })
+    throw await beyondScope(deps, { client, request_id, user_id: user.id }, details)
   const { ip_address, user_agent } = client
   const opened = await deps.store.openMachine({
     session_id,
@@ -78,16 +84,16 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
   }
 }
 
-type About = { client: Client; request_id: string; user_id?: string | undefined }
+type About = { client: Client; request_id: string; user_id?: string | undefined; named?: string | undefined }
 
 const note = (
   deps: Deps,
   about: About,
   event: { outcome: 'done' | 'denied'; reason?: string; session_id?: string; details?: Record<string, unknown> },
 ) => {
-  const { user_id } = about
+  const { user_id, named } = about
   const actor = user_id ? `user:${user_id}` : 'unknown'
-  return deps.audit({ action: 'machine_token', actor, user_id, ...whereOf(about), ...event })
+  return deps.audit({ action: 'machine_token', actor, user_id: user_id ?? named, ...whereOf(about), ...event })
 }
 
 type Refusal = Pick<Exchange, 'scheme'> & { cause: string; ci: boolean; details: Record<string, string> }
@@ -104,7 +110,7 @@ const refused = async (deps: Deps, { cause, ci, scheme, details, ...about }: Abo
   const detail = 'The credential of the machine is not valid.'
   return new AppError('invalid_token', code, detail, {
     headers: { 'www-authenticate': scheme === 'Basic' ? 'Basic realm="signalbox"' : scheme },
-    hint: 'An administrator or auditor finds the cause in the audit log of sign-ins, under machine_token.',
+    hint: 'Its owners find the cause by signalbox machine refusals, administrators and auditors on its page.',
     extra: { error: code, error_description: detail },
   })
 }
@@ -118,8 +124,8 @@ const elsewhere = async (deps: Deps, about: About, details: Record<string, strin
   })
 }
 
-const beyondScope = async (deps: Deps, about: About): Promise<AppError> => {
-  await note(deps, about, { outcome: 'denied', reason: 'scope' })
+const beyondScope = async (deps: Deps, about: About, details: Record<string, string>): Promise<AppError> => {
+  await note(deps, about, { outcome: 'denied', reason: 'scope', details })
   const detail = 'The credential does not permit this scope.'
   return new AppError('validation_error', 'invalid_scope', detail, {
     extra: { error: 'invalid_scope', error_description: detail },

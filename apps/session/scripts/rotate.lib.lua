@@ -15,7 +15,9 @@ local function is_retry(record)
 end
 local PROOF = { 'retry_key_hash', 'retry_ua_hash', 'rotated_at' }
 
+-- The successor again. Whoever repeats has not got it yet, so the time for the next repeat begins anew.
 local function successor(sess)
+  redis.call('HSET', sess, 'rotated_at', text(now))
   local succ = redis.call('HMGET', sess, 'succ_jti', 'succ_iat', 'succ_kid')
   return { 'retry', succ[1], succ[2], succ[3] }
 end

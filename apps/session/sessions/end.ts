@@ -18,18 +18,20 @@ export const endSession = async (
   by: By,
 ): Promise<boolean> => {
   const revoked = await deps.store.revoke({ ...session, ...by, reason })
-  if (!revoked) return false
-  await deps.revocations.record([revoked])
-  await deps.audit({
-    action: reason === 'logout' ? 'logout' : 'revoke_session',
-    outcome: 'done',
-    reason,
-    actor: actorOf(by),
-    user_id: revoked.user_id,
-    session_id: revoked.session_id,
-    request_id: by.request_id,
-  })
-  return true
+  if (revoked) {
+    await deps.revocations.record([revoked])
+    await deps.audit({
+      action: reason === 'logout' ? 'logout' : 'revoke_session',
+      outcome: 'done',
+      reason,
+      actor: actorOf(by),
+      user_id: revoked.user_id,
+      session_id: revoked.session_id,
+      request_id: by.request_id,
+    })
+  }
+  await deps.store.replicated()
+  return revoked !== undefined
 }
 
 /** Ends all sessions of a user except those to keep, and returns how many it ended. */
@@ -51,6 +53,7 @@ export const endUserSessions = async (
     request_id: by.request_id,
     details: { ...details, revoked: rows.length },
   })
+  await deps.store.replicated()
   return rows.length
 }
 

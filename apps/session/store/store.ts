@@ -140,12 +140,10 @@ export const createStore = (
   const run: Run = async <T>(name: Name, input: object) =>
     (await scripts[name]([], [prefix, JSON.stringify({ ...input, idle_s })])) as T
 
-  /** Waits until this many replicas have the change, if the deployment requires it. */
-  const replicated = async <T>(answer: T): Promise<T> => {
-    if (wait_replicas > 0 && (await redis.wait(wait_replicas, 300)) < wait_replicas) {
-      throw new Error(`fewer than ${wait_replicas} Redis replicas have the change`)
-    }
-    return answer
+  /** Waits until this many replicas have every change so far, if the deployment requires it. */
+  const replicated = async (): Promise<void> => {
+    if (wait_replicas > 0 && (await redis.wait(wait_replicas, 300)) < wait_replicas)
+      throw new Error(`fewer than ${wait_replicas} Redis replicas have the changes`)
   }
   const place = { redis, prefix, run, replicated }
   return guarded({
@@ -153,6 +151,7 @@ export const createStore = (
     ...loginCalls(place, loadScripts(redis, { limit: LIMIT_SCRIPT }, observe)),
     reapply: (rows: { user_id: string; session_id: string; deny: boolean }[], epoch?: string) =>
       run<number>('reapply', { rows, ...(epoch !== undefined && { done: true, epoch }) }),
+    replicated,
     hasEpoch: async () => (await redis.exists(`${prefix}auth:epoch`)) === 1,
     appendAudit: (row: string) => appendBounded(redis, `${prefix}auth:audit`, row),
   })
@@ -170,7 +169,7 @@ const appendBounded = async (redis: Redis, stream: string, row: string): Promise
 
 type Name = (typeof NAMES)[number]
 type Run = <T>(name: Name, input: object) => Promise<T>
-type Place = { redis: Redis; prefix: string; run: Run; replicated: <T>(answer: T) => Promise<T> }
+type Place = { redis: Redis; prefix: string; run: Run; replicated: () => Promise<void> }
 
 const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
   /** Creates a pending session; the oldest ones above `cap` are revoked as `evicted`. */
@@ -183,8 +182,11 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     return { created_at: Number(created_at), expires_at: Number(expires_at), evicted: evicted.map(revocationOf) }
   },
   /** The session of a machine's credential, for as long as its tokens live. Returns false if it was just revoked. */
-  openMachine: async (session: MachineSession) =>
-    replicated((await run<string>('machine_session', { ...session, ttl_s: MACHINE_S })) === 'ok'),
+  openMachine: async (session: MachineSession) => {
+    const outcome = await run<string>('machine_session', { ...session, ttl_s: MACHINE_S })
+    await replicated()
+    return outcome === 'ok'
+  },
   /** Gives a pending session its first refresh token. Returns false if it was ended meanwhile. */
   activate: async (key: { user_id: string; session_id: string }, successor: Successor) =>
     (await run<string>('activate_session', { ...key, ...successor })) === 'ok',
@@ -203,18 +205,28 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     })
     return found.filter((record) => record?.state === 'active') as SessionRecord[]
   },
-  rotate: async (input: RotateInput & { presented: string } & Partial<Successor> & Cause) =>
-    replicated(rotationOf(await run('rotate', input))),
-  rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) =>
-    replicated(rotationOf(await run('rotate_current', input))),
-  /** Ends a session. Returns `undefined` if it had already ended. */
+  /** Does not rotate without its replicas: no client could be told. The caller waits for them again, having noted a replay. */
+  rotate: async (input: RotateInput & { presented: string } & Partial<Successor> & Cause) => {
+    if (input.hash) await replicated()
+    return rotationOf(await run('rotate', input))
+  },
+  rotateCurrent: async (input: RotateInput & Partial<Successor> & { password_version?: number }) => {
+    if (input.hash) await replicated()
+    const rotation = rotationOf(await run('rotate_current', input))
+    await replicated()
+    return rotation
+  },
+  /** Ends a session. Returns `undefined` if it had already ended. The caller notes it, then waits for the replicas. */
   revoke: async (input: { session_id: string; user_id?: string; reason: RevokeReason } & Cause) => {
     const [outcome, event] = await run<[string, string[]?]>('revoke_session', input)
-    return replicated(outcome === 'revoked' && event ? revocationOf(event) : undefined)
+    return outcome === 'revoked' && event ? revocationOf(event) : undefined
   },
-  /** Ends all sessions of a user except the kept one and those that proved this password version or a newer one. */
+  /**
+   * Ends all sessions of a user except the kept one and those that proved this password version or a newer one. The
+   * caller notes it, then waits for the replicas.
+   */
   revokeUser: async (input: Kept & { reason: RevokeReason } & Cause) =>
-    replicated((await run<string[][]>('revoke_user', input)).map(revocationOf)),
+    (await run<string[][]>('revoke_user', input)).map(revocationOf),
   /**
    * Records when, how and from which client the person reauthenticated. Returns all the session's methods; `undefined` if
    * it ended.
@@ -229,8 +241,10 @@ const sessionCalls = ({ redis, prefix, run, replicated }: Place) => ({
     return methods === 'gone' ? undefined : methodsOf(methods)
   },
   /** Ends this access token, and all of the session whose authentication is older than this time (seconds). */
-  endOlder: async (input: { user_id: string; session_id: string; before: number; jti?: string }) =>
-    replicated(await run('end_older', input)),
+  endOlder: async (input: { user_id: string; session_id: string; before: number; jti?: string }) => {
+    await run('end_older', input)
+    await replicated()
+  },
 })
 
 /** Logins, and the limits charged by logins and other calls. */

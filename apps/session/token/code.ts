@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { type Client, whereOf } from '../browser/client.ts'
@@ -8,7 +7,7 @@ import { claimDevice, deviceCodeRefused, pollRefused } from '../device/grant.ts'
 import { endSession } from '../sessions/end.ts'
 import type { SessionKey, SignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
-import { deviceWord, type Login, openSession } from './login.ts'
+import { byDevice, type Login, noteLogin, openSession } from './login.ts'
 
 type Request = { client: Client; request_id: string }
 /** The token by which we know the device, if it was sent. */
@@ -28,20 +27,8 @@ export const openFederated = async (
   const owner = { ...signed_in, mode, metadata, amr, provider_id, refresh_only: mode === 'cookie' }
   const opened = await openSession(deps, owner, request.client, request.request_id)
   if (!opened) return undefined
-  deps.counts.logins.inc()
-  const { user_id, username } = signed_in
-  const folded_name = foldUsername(username)
-  const device = deviceWord(deps.devices.knownFor(request.device_token, folded_name))
-  await deps.audit({
-    action: 'login',
-    outcome: 'done',
-    actor: `user:${user_id}`,
-    user_id,
-    session_id: opened.session_id,
-    ...whereOf(request),
-    details: { provider: provider_id, ...(groups_elsewhere && { groups_elsewhere }), device },
-  })
-  return { ...opened, user_id, folded_name, known_device: device === 'known' }
+  const who = byDevice(deps, signed_in.user_id, signed_in.username, request.device_token)
+  return noteLogin(deps, opened, who, request, { provider: provider_id, ...(groups_elsewhere && { groups_elsewhere }) })
 }
 
 /**
@@ -139,19 +126,8 @@ const openApproved = async (
     })
     return undefined
   }
-  deps.counts.logins.inc()
-  const folded_name = foldUsername(username)
-  const device = deviceWord(deps.devices.knownFor(device_token, folded_name))
-  await deps.audit({
-    action: 'login',
-    outcome: 'done',
-    actor: `user:${user_id}`,
-    user_id,
-    session_id: opened.session_id,
-    ...whereOf(request),
-    details: { ...metadata, grant: 'device_code', device },
-  })
-  return { ...opened, user_id, folded_name, known_device: device === 'known' }
+  const who = byDevice(deps, user_id, username, device_token)
+  return noteLogin(deps, opened, who, request, { ...metadata, grant: 'device_code' })
 }
 
 const codeRefused = () =>

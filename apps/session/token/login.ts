@@ -5,6 +5,7 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv5, uuidv7 } from '../../shared/ids.ts'
+import { refuseLate } from '../../shared/process/deadline.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey, networkOf } from '../../shared/web/addresses.ts'
 import { type Client, whereOf } from '../browser/client.ts'
@@ -34,6 +35,8 @@ export type Login = TokenPair & {
 const GHOSTS = 'f2b5a0d4-51c3-5f0e-9f0b-6a3c1d7e8b92'
 const TICK_MS = 50
 const BLOCK_S = 3600
+/** How long the last step of a sign-in may take. */
+const ANSWER_MS = 500
 /** More names than these, failing from one network in this time, are guesses (auth.md 8). */
 const SPRAY_NAMES = 50
 const SPRAY_S = 600
@@ -69,9 +72,6 @@ export const login = async (deps: SessionDeps, request: LoginRequest): Promise<L
   return done
 }
 
-/** How the audit row of a sign-in describes the device: people are notified of new ones. */
-export const deviceWord = (known: string | undefined): 'known' | 'new' => (known === undefined ? 'new' : 'known')
-
 /** Opens the session of a person who has proved everything required; `undefined` if the account changed meanwhile. */
 export const finishLogin = async (
   deps: SessionDeps,
@@ -83,18 +83,36 @@ export const finishLogin = async (
   await deps.store.loginSucceeded(charge)
   const opened = await openSession(deps, { ...user, amr }, request.client, request.request_id)
   if (!opened) return undefined
-  deps.counts.logins.inc()
   const glass = deps.config.break_glass && amr.includes('pwd') && { break_glass: user.username }
+  const who = { user_id: user.user_id, folded_name, device: charge.device }
+  return noteLogin(deps, opened, who, request, { ...details, ...glass })
+}
+
+/** A sign-in without a name, whose device is known by the token that came with it. */
+export const byDevice = (deps: SessionDeps, user_id: string, username: string, device_token: string | undefined) => {
+  const folded_name = foldUsername(username)
+  return { user_id, folded_name, device: deps.devices.knownFor(device_token, folded_name) }
+}
+
+/** Counts and audits a finished sign-in. `device`: the id of the known one; people are notified of new ones. */
+export const noteLogin = async (
+  deps: SessionDeps,
+  opened: TokenPair & { session_id: string },
+  { user_id, folded_name, device }: ReturnType<typeof byDevice>,
+  request: Pick<LoginRequest, 'client' | 'request_id'>,
+  details: Record<string, unknown>,
+): Promise<Login> => {
+  deps.counts.logins.inc()
   await deps.audit({
     action: 'login',
     outcome: 'done',
-    actor: `user:${user.user_id}`,
-    user_id: user.user_id,
+    actor: `user:${user_id}`,
+    user_id,
     session_id: opened.session_id,
     ...whereOf(request),
-    details: { ...details, ...glass, device: deviceWord(charge.device) },
+    details: { ...details, device: device === undefined ? 'new' : 'known' },
   })
-  return { ...opened, user_id: user.user_id, folded_name, known_device: charge.device !== undefined }
+  return { ...opened, user_id, folded_name, known_device: device !== undefined }
 }
 
 /**
@@ -157,10 +175,11 @@ const beginAttempt = async (deps: SessionDeps, request: LoginRequest, folded_nam
 }
 
 /** How the audit row of a failure describes the lockout, because the row of a locked attempt names no account. */
-const lockoutWord = ({ bucket, failures, lock_now }: Charge) =>
+const lockoutWord = ({ config }: SessionDeps, { bucket, failures, lock_now }: Charge) =>
   bucket === 'name' && {
     details: {
       failures: Number(failures),
+      ...(Number(failures) >= config.SESSION__LOCKOUT__CLOSE_AT && { closed: true }),
       locked_until: lock_now === '0' ? null : new Date(Number(lock_now) / 1000).toISOString(),
     },
   }
@@ -217,7 +236,7 @@ const refuseLogin = async (
     actor: 'system',
     user_id,
     ...whereOf(request),
-    ...lockoutWord(charge),
+    ...lockoutWord(deps, charge),
   })
   if (charge.bucket !== 'device') await countFailure(deps, request, charge.name)
   const elapsed = performance.now() - started
@@ -272,6 +291,8 @@ export const openSession = async (
     ...user,
   }
   const cause = { actor_type: 'user', actor_id: user.user_id, request_id } as const
+  // No session without its answer: nobody would have its tokens.
+  refuseLate(ANSWER_MS)
   const { created_at, evicted } = await deps.store.create(
     { ...owned, session_id, ...client },
     deps.config.SESSION__CAP__PER_USER,
@@ -286,6 +307,7 @@ export const openSession = async (
     if (again.user?.status === UserStatus.ACTIVE) {
       const owner = { auth_time: Math.floor(created_at / 1_000_000), ...owned, session_id }
       const { successor, ...pair } = await deps.issuer.issue(owner, request_id, refresh_only)
+      refuseLate(ANSWER_MS)
       if (await deps.store.activate(key, successor)) return { ...pair, session_id }
     }
   } catch (error) {

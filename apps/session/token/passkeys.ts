@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { clientDataOf } from '../../shared/auth/client-data.ts'
 import { rpIdOf } from '../../shared/auth/settings.ts'
-import { foldUsername } from '../../shared/auth/username.ts'
 import type { Footing, Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -10,7 +9,7 @@ import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps, Uses } from '../deps.ts'
 import { CHALLENGE_S, indexOf } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
-import { deviceWord, type Login, openSession } from './login.ts'
+import { byDevice, type Login, noteLogin, openSession } from './login.ts'
 import { freshAccess, type PasswordRequest } from './password.ts'
 
 type Request = { client: Client; request_id: string; mode: 'json' | 'cookie'; device_token?: string | undefined }
@@ -88,20 +87,8 @@ export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, r
   }
   const opened = await openSession(deps, owner, client, request_id)
   if (!opened) throw assertionInvalid()
-  deps.counts.logins.inc()
-  const { ip_address, user_agent } = client
-  const who = {
-    actor: `user:${user.id}`,
-    user_id: user.id,
-    session_id: opened.session_id,
-    request_id,
-    ip_address,
-    user_agent,
-  }
-  const folded_name = foldUsername(user.username)
-  const device = deviceWord(deps.devices.knownFor(request.device_token, folded_name))
-  await deps.audit({ action: 'login', outcome: 'done', ...who, details: { passkey: passkey.id, device } })
-  return { ...opened, user_id: user.id, folded_name, known_device: device === 'known' }
+  const who = byDevice(deps, user.id, user.username, request.device_token)
+  return noteLogin(deps, opened, who, request, { passkey: passkey.id })
 }
 
 /** The session ends when one through the provider would, and by the provider's logout. */

@@ -4,6 +4,7 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import type { RefreshClaims } from '../../shared/jwt/claims.ts'
 import { kidOf, TokenRejected } from '../../shared/jwt/verifier.ts'
+import { refuseLate } from '../../shared/process/deadline.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { csrfFailed } from '../../shared/web/origins.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
@@ -23,6 +24,9 @@ export type RefreshRequest = {
   client: Client
   request_id: string
 }
+/** How long the store may take to swap a token. */
+const SWAP_MS = 1000
+
 export type Refreshed = TokenPair & { session_id: string }
 
 /**
@@ -144,6 +148,7 @@ const endSession = async (deps: SessionDeps, record: SessionRecord, request: Ref
   })
   await deps.revocations.record(revoked ? [revoked] : [])
   await note(deps, record, request, reason)
+  await deps.store.replicated()
 }
 
 const note = (deps: SessionDeps, { user_id, session_id }: SessionRecord, request: RefreshRequest, reason: string) => {
@@ -205,6 +210,7 @@ const swap = async (deps: SessionDeps, record: SessionRecord, request: RefreshRe
     await deps.revocations.record([rotation.revoked])
     await note(deps, record, request, 'replay')
   }
+  await deps.store.replicated()
   return rotation
 }
 
@@ -214,6 +220,8 @@ const rotate = async (deps: SessionDeps, record: SessionRecord, request: Refresh
   const current = record.refresh_token_hash === hashOf(request.refresh_token)
   const next = current ? await deps.issuer.renew(record, kidOf(request.refresh_token), request.request_id) : undefined
   if (current && !next) throw refuseGrant(deps, request, 'not_valid')
+  // Without its answer the repeat of a rotation without a key would be a replay.
+  refuseLate(SWAP_MS)
   const rotation = await swap(deps, record, request, next?.successor)
   crashPoint('session.after_script')
   if (rotation.outcome === 'rotated' && next) {

@@ -254,7 +254,11 @@ export const endReplaced = async (deps: SessionDeps, req: FastifyRequest, actor_
   })
   const session_id = by_cookie ?? deps.devices.sessionOf(deps.cookies.readDevice(req.headers.cookie))
   const by = { actor_type: 'user', actor_id, request_id: String(req.id) } as const
-  if (session_id) await endSession(deps, { session_id }, 'logout', by)
+  // The new session is open already, and only this answer has its tokens.
+  if (session_id)
+    await endSession(deps, { session_id }, 'logout', by).catch((error: unknown) => {
+      req.log.error({ err: error, session: session_id }, 'a replaced session could not be ended')
+    })
 }
 
 const renew = async (

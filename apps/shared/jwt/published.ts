@@ -10,7 +10,7 @@ const FRESH_MS = 600_000
 const COOLDOWN_MS = 30_000
 /** How long a failed read is not repeated; doubles with each failure. */
 const PAUSE_MS = 5000
-const MAX_PAUSE_MS = 320_000
+const MAX_PAUSE_MS = 30_000
 
 export type PublishedOptions = {
   /** How long the last answer is valid while the issuer cannot be read. */

@@ -76,5 +76,11 @@ export const withinDeadline = <T>(deadline: Deadline | undefined, run: () => T):
 /** Returns the deadline of the current request; `undefined` in the background. */
 export const deadlineNow = (): Deadline | undefined => current.getStore()
 
+/** Refuses a step whose effect stays and could no longer be answered: less than this is left to the request. */
+export const refuseLate = (needs_ms: number): void => {
+  const deadline = deadlineNow()
+  if (deadline && (deadline.over || deadline.left_ms < needs_ms)) throw deadline.refusal()
+}
+
 /** Runs work that a request begins but others also wait for: it does not end with that request. */
 export const apart = <T>(run: () => T): T => current.run(undefined, run)

@@ -204,7 +204,8 @@ const toConnectError = (error: unknown): ConnectError => {
   if (error instanceof AppError) {
     const { retry_after_ms } = error.options
     const wait = retry_after_ms === undefined ? [] : [{ desc: DurationSchema, value: durationFromMs(retry_after_ms) }]
-    return new ConnectError(error.message, CODES[error.category] ?? Code.Internal, undefined, wait)
+    const code = error.code === 'login_busy' ? Code.ResourceExhausted : CODES[error.category]
+    return new ConnectError(error.message, code ?? Code.Internal, undefined, wait)
   }
   return new ConnectError('unexpected', isOutage(error) ? Code.Unavailable : Code.Internal)
 }

@@ -20,7 +20,7 @@ export const parseRate = (text: string): Rate => {
 
 /** Returns the arguments of a rate for the limits' Lua script: microseconds between two, and how many at once. */
 export const rateArguments = ({ count, seconds, burst }: Rate): [number, number] => [
-  Math.round((seconds * 1_000_000) / count),
+  Math.max(1, Math.round((seconds * 1_000_000) / count)),
   burst,
 ]
 

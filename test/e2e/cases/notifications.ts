@@ -8,7 +8,8 @@ describe('a person', () => {
     'confirms a mail address, is notified of a new device and of a gate, opens it by a link without effect, and resends what was given up',
     async () => {
       const { page } = await sitDown('eva')
-      await page.goto(`${stack.gateway_url}/settings/notifications`)
+      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.getByRole('link', { name: 'Add an address' }).click()
       await page.getByText('You have no destinations.').waitFor()
       await page.getByLabel('Mail address or URL').fill('eva@example.org')
       await press(page, 'Add a destination')

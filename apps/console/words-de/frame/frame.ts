@@ -42,6 +42,7 @@ export const frame: typeof en.frame = {
     sign_out: 'Abmelden',
     display: 'Anzeige',
     sessions: 'Aktive Sitzungen',
+    machines: 'Ihre Dienstkonten',
     passkeys: 'Passkeys und Codes',
     notifications: 'Benachrichtigungen',
     password: 'Passwort ändern',

@@ -55,6 +55,8 @@ export const inbox: typeof en.inbox = {
       risk: 'Zu hohes Risiko für gemeinsames Freigeben. Bitte öffnen.',
     },
   },
+  unreached: 'Keine Nachricht erreicht Sie, weder Entscheidungen noch Warnungen zu Ihrem Konto.',
+  reach: 'Adresse hinzufügen',
   guide_title: 'Neu hier?',
   guide: [
     'Ein Vorgang führt einen geprüften Plan Schritt für Schritt aus. Freigaben halten ihn, bis jemand entscheidet.',

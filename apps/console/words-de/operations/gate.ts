@@ -112,7 +112,7 @@ export const gate: typeof en.gate = {
     why_void: {
       voter_disabled: 'Konto deaktiviert',
       voter_lost_right: 'Recht verloren',
-      voter_tainted: 'Recht von einer beteiligten Person erhalten',
+      voter_tainted: 'Recht von Beteiligten oder erst kürzlich vom Anbieter',
     },
     adds: (at: string, groups: string[]) => `ab ${at} auch ${list.format(groups)}`,
     ends: (at: string, effect: string) => `bis ${at}, dann ${effect}`,

@@ -42,6 +42,7 @@ export const frame = {
     sign_out: 'Sign out',
     display: 'Display settings',
     sessions: 'Active sessions',
+    machines: 'Your service accounts',
     passkeys: 'Passkeys and codes',
     notifications: 'Notifications',
     password: 'Change password',

@@ -56,6 +56,8 @@ export const inbox = {
       risk: 'Its risk is above the limit for bulk approvals. Open it.',
     },
   },
+  unreached: 'No message reaches you: neither decisions nor warnings about your account.',
+  reach: 'Add an address',
   guide_title: 'New here?',
   guide: [
     'An operation carries out a reviewed plan, node by node. A gate holds it until a person decides.',

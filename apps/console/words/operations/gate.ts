@@ -75,7 +75,7 @@ export const gate = {
     why_void: {
       voter_disabled: 'account disabled',
       voter_lost_right: 'right lost',
-      voter_tainted: 'right given by a participant',
+      voter_tainted: 'right given by a participant or, lately, a provider',
     } as Record<string, string>,
     adds: (at: string, groups: string[]) => `${at} adds ${list.format(groups)}`,
     ends: (at: string, effect: string) => `until ${at}, then ${effect}`,

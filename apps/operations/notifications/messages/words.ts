@@ -61,6 +61,8 @@ const en = {
   } as { [E in SecurityEvent]?: string },
   events: {
     'device.new': 'A new device signed in to your account.',
+    'name.closed':
+      'Too many wrong passwords were sent for your name, so it is closed. Passkeys, providers and devices known here still sign in.',
     'password.changed': 'The password of your account was set.',
     'account.reset_requested': 'An administrator asked for a reset of your account. Another one must confirm it.',
     'account.reset': 'A link to set the password of your account was made.',
@@ -68,6 +70,8 @@ const en = {
       'The recovery of your account was begun: its passkeys, its app and a password set here no longer count.',
     'passkey.added': 'A passkey was added to your account.',
     'passkey.removed': 'A passkey was removed from your account.',
+    'passkey.cloned':
+      'A passkey of your account answered out of turn and was refused: a copy of it may exist. Remove it and add another.',
     'totp.added': 'An authenticator app was set up for your account.',
     'totp.removed': 'The authenticator app of your account was removed.',
     'totp.locked': 'Too many wrong codes of your authenticator app were sent. Codes are refused for an hour.',
@@ -132,6 +136,8 @@ const de: typeof en = {
   },
   events: {
     'device.new': 'Ein neues Gerät hat sich in Ihrem Konto angemeldet.',
+    'name.closed':
+      'Für Ihren Namen wurden zu viele falsche Passwörter gesendet, er ist geschlossen. Passkeys, Anbieter und bekannte Geräte melden weiter an.',
     'password.changed': 'Das Passwort Ihres Kontos wurde gesetzt.',
     'account.reset_requested':
       'Ein Administrator hat eine Zurücksetzung Ihres Kontos beantragt. Ein zweiter muss sie bestätigen.',
@@ -140,6 +146,8 @@ const de: typeof en = {
       'Die Wiederherstellung Ihres Kontos hat begonnen: Passkeys, App und ein hier gesetztes Passwort gelten nicht mehr.',
     'passkey.added': 'Ein Passkey wurde Ihrem Konto hinzugefügt.',
     'passkey.removed': 'Ein Passkey wurde aus Ihrem Konto entfernt.',
+    'passkey.cloned':
+      'Ein Passkey Ihres Kontos antwortete außer der Reihe und wurde abgelehnt: Es kann eine Kopie geben. Entfernen Sie ihn und fügen Sie einen neuen hinzu.',
     'totp.added': 'Eine Authenticator-App wurde für Ihr Konto eingerichtet.',
     'totp.removed': 'Die Authenticator-App Ihres Kontos wurde entfernt.',
     'totp.locked':

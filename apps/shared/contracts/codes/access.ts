@@ -122,7 +122,10 @@ export const ACCESS = {
       'This gate needs your passkey.',
       'Approve it in the console, which asks for the passkey. Without one, add it under “Passkeys and codes” first.',
     ],
-    tainted_right: ['Someone who takes part in the operation gave you this right.', 'Another person must decide.'],
+    tainted_right: [
+      'Someone who takes part in the operation, or lately a provider, gave you this right.',
+      'Another person must decide.',
+    ],
     signature_invalid: [
       'The webhook is not signed as its schedule demands, or is too old.',
       'Sign it with the secret of the schedule; make a new one if it is lost.',

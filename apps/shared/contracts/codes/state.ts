@@ -59,7 +59,10 @@ export const STATE = {
     view_exists: ['You already have a view with this name.', 'Choose another name, or change that view.'],
     group_exists: ['The group already exists.', 'Choose another key.'],
     identity_linked: ['This identity belongs to another account.', 'Sign in with it, or link another.'],
-    last_way_in: ['This is the only way in that the account has.', 'Add a passkey or link another provider first.'],
+    last_way_in: [
+      'This is the only way in that the account has.',
+      'Link another provider first; of passkeys, add another.',
+    ],
     group_managed: [
       'A directory states the group that gives this right, so it would come back.',
       'Remove the person from the group at the provider, or disable the account.',

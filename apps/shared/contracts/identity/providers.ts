@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { text } from '../shapes.ts'
+import { pageOf } from './users.ts'
 
 /** The identity providers as they are in force (federation.md 4), without their secrets. */
 const texts = (example: string) => Type.Array(text(example))
@@ -46,3 +47,17 @@ export const ProviderViews = Type.Object({
     description: 'Why the file as it is now cannot be used; the providers listed stay in force.',
   }),
 })
+
+const Account = { id: Type.String({ format: 'uuid' }), username: text('olga') }
+export const UnlinkedUser = Type.Object({
+  ...Account,
+  roles: texts('operator'),
+  created_at: Type.String({ format: 'date-time' }),
+  emergency: Type.Boolean({ description: 'One of AUTH__LOCAL__USERS, while passwords are for emergencies.' }),
+  enrolled: Type.Boolean({ description: 'Whether the person has set a password.' }),
+  twins: Type.Array(Type.Object(Account), {
+    description: 'Accounts of a provider whose names begin alike: perhaps of the same person.',
+  }),
+})
+export type UnlinkedUser = Static<typeof UnlinkedUser>
+export const UnlinkedUsers = pageOf(UnlinkedUser)

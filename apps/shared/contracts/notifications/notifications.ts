@@ -19,12 +19,14 @@ export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
 /** Events about people's own accounts, which they are told of whatever their rules say. */
 export const SECURITY_EVENTS = [
   'device.new',
+  'name.closed',
   'password.changed',
   'account.reset_requested',
   'account.reset',
   'account.recovery',
   'passkey.added',
   'passkey.removed',
+  'passkey.cloned',
   'totp.added',
   'totp.removed',
   'totp.locked',

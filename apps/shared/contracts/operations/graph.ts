@@ -198,6 +198,8 @@ export type GatePolicy = {
   comment_on_approve: boolean
   /** An approval counts only with the voter's passkey over the digest. */
   signature?: 'required'
+  /** Rights that a provider gave since the plan could be known do not count. */
+  new_members?: 'refuse'
   /** It must not be approved together with others. */
   bulk?: false
   deadline_s: number

@@ -134,6 +134,11 @@ export const policyMembers = {
     reject_rule: Type.Optional(Type.Enum(['any', 'majority'])),
     comment_on_approve: Type.Optional(Type.Boolean()),
     signature: Type.Optional(Type.Literal('required', { description: 'Each approval needs a passkey.' })),
+    new_members: Type.Optional(
+      Type.Literal('refuse', {
+        description: 'A right that an identity provider gave lately, since the plan could be known, does not count.',
+      }),
+    ),
   }),
   deadline_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_592_000 })),
   on_timeout: Type.Optional(Type.Enum(['reject', 'hold'])),
