@@ -128,8 +128,14 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     end_reason: 'start_withdrawn',
     blocked_on: [],
     open_gates: 0,
+    done: sql`${operations.total}`,
     ended_at: sql`clock_timestamp()`,
   })
+  const never = await tx
+    .update(nodes)
+    .set({ state: 'cancelled', ended_at: sql`clock_timestamp()` })
+    .where(and(equals(nodes, { operation_id }), ne(nodes.state, 'removed')))
+    .returning({ node_id: nodes.node_id })
   const closed = await cancelGates(tx, operation_id)
   const patches = await closePatches(tx, operation_id, 'operation_ended', ['awaiting_approval', 'approved'])
   await startWithdrawn(tx, operation_id)
@@ -143,6 +149,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     { type: 'operation.cancelled', data },
     ...patches,
     ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
+    ...never.map(({ node_id }) => ({ type: 'node.cancelled', node_id, data: {} })),
     { type: 'operation.ended', data, evidence: endedUnstarted(operation_id) },
   ]
 }
