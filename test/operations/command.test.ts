@@ -870,7 +870,9 @@ describe('interventions beside the end of a node', () => {
     await p.query(`update operations.nodes set state = 'failed' where operation_id = $1 and node_id = 'a'`, [
       operation_id,
     ])
-    await p.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [intervention_id])
+    await p.query(`update operations.operation_commands set status = 'applied' where command_id = $1`, [
+      intervention_id,
+    ])
     const around = { reason, input_overrides: { delay_ms: 2 } }
     expect(await p.as('both').post(`${path}/nodes/a/retry`, around)).toMatchObject(
       refusal('policy_denied', 'second_person_needed', 403),

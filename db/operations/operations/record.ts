@@ -333,7 +333,7 @@ const reportColumns = (operation_id: string, report: Report, row: { started_at: 
   // The first attempt has begun before the engine reports it; what was paused or cancelled before it is no start.
   ...(row.started_at === null && {
     started_at: sql`least(${goesOn(report) ? sql`clock_timestamp()` : null}::timestamptz, (select min(a.started_at) from operations.node_attempts a where a.operation_id = ${operation_id}))`,
-    }),
+  }),
 })
 
 const goesOn = ({ engine_status }: Report): boolean => engine_status === 'running' || engine_status === 'blocked'
