@@ -22,7 +22,8 @@ const ROOMS = {
   'apps/catalog': [
     ['document'],
     ['packs'],
-    ['rules', 'read'],
+    ['rules'],
+    ['read'],
     ['command', 'graph'],
     ['drawing'],
     ['capabilities'],

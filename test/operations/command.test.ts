@@ -859,7 +859,7 @@ describe('interventions beside the end of a node', () => {
     )
     const before = await command(intervention_id)
     const both = await Promise.all([approve('eva'), approve('ada', gate_id, seen, 1)])
-    // No engine is there to say what became of it.
+    // Without an engine its end is not known.
     expect(both.map(({ status }) => status).sort()).toEqual([202, 409])
     expect(await node()).toEqual({ generation: 2, exception: 'skip' })
     const after = await command(intervention_id)

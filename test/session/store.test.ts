@@ -78,7 +78,7 @@ describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
   })
 })
 
-it('ending nothing while a replica is missing adds no row to the audit log, however often the relay repeats it', async () => {
+it('ending no session while a replica is missing adds no row to the audit log, however often the relay repeats it', async () => {
   const audit = vi.fn()
   const replicated = async () => Promise.reject(new Error('no replica'))
   const deps = { ...auth.session.deps, audit, store: { ...auth.session.deps.store, replicated } }

@@ -58,7 +58,7 @@ const Blocked = ({ by }: { by: Operation['blocked_on'] }) => (
   </>
 )
 
-/** What keeps an operation from coming to rest, or from going on once it is resumed. */
+/** What keeps an operation from coming to rest, or from running once it is resumed. */
 const HOLDING = new Set(['engine', 'failed_node', 'outcome_unknown', 'catalog', 'executor'])
 
 const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {

@@ -21,7 +21,7 @@ export const losingRoutes = routes<Uses<'clock' | 'db' | 'lookback_s' | 'trust'>
   app.get('/v1/gates/losing', {
     operationId: 'listLosingGates',
     summary: 'List open gates that a removal of rights would touch',
-    description: `Returns the waiting gates that would lose a voter or a vote if a person (\`user_id\`) were disabled or left a \`group\`, if the \`group\` alone were deleted, or if the grant \`grant_id\` ended. Looks at the ${MOST} gates with the nearest deadlines. Nothing changes.`,
+    description: `Returns the waiting gates that would lose a voter or a vote if a person (\`user_id\`) were disabled or left a \`group\`, if the \`group\` alone were deleted, or if the grant \`grant_id\` ended. Looks at the ${MOST} gates with the nearest deadlines.`,
     querystring: LosingQuery,
     response: { 200: LosingGates },
     preHandler: allow('operation:read', { kind: 'R' }),

@@ -124,7 +124,7 @@ export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow):
   return overdue.commands.length + overdue.findings.length + overdue.patches.length + overdue.asked.length
 }
 
-/** Withdraws an intervention that no second person reviewed in time, or that is about something else by now. */
+/** Withdraws an intervention that no second person reviewed in time, or whose subject has changed since. */
 const closeAsked = async (tx: Tx, operation_id: string, gate_id: string): Promise<void> => {
   if (!(await lockOperation(tx, operation_id))) return
   const events = await closeIntervention(tx, operation_id, gate_id)

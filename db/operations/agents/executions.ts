@@ -114,8 +114,8 @@ returning operations.iso(start_before) as start_before, operations.iso(clock_tim
 }
 
 /**
- * What the last attempt that an agent ended has left for the next one, unless the node's preview, or another node that it
- * depends on, has run again since.
+ * What the last attempt that an agent ended has left for the next one. It counts no longer once the node's preview, or
+ * another node that it depends on, has run again.
  */
 export const leftFor = async (
   pool: pg.Pool,

@@ -34,7 +34,7 @@ export const filesOfCredentials = (credentials: Credentials = {}): (readonly [pl
 /** The value of a name that says it is secret, and the password in a URL. Public words beside them stay legible. */
 const SECRET =
   /(?:secret|token|pass|pwd|private|credential|key|\bauth|_auth)(?![\w.-]*(?:ur[il]|endpoint|file|path|type|expir\w*|name)\b)[\w.-]*["']?[ \t]*[=:][ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|(([^\s"',]+)[^"',\n]*))|:\/\/[^\s:@/]*:([^\s@/]+)@/gi
-/** "name = value", "name: value", a section, and the edge of a block say nothing secret as a whole. */
+/** "name = value", "name: value", a section, and the edge of a block hold no secret as a whole. */
 const PUBLIC = /^(?:(?:- |export )?["']?[\w.-]+["']?\s*(?:=\s*[^\s=]|:(?:\s|$))|\[[^\]]*\]$|-----)/
 
 /** The body of these is public too. */
