@@ -1,13 +1,16 @@
-import { expiredResources, markSwept } from '../../db/catalog/health.ts'
+import { expiredResources, markSwept, readChecksOf } from '../../db/catalog/health.ts'
 import { heldOf } from '../../db/catalog/held/rows.ts'
+import { writeHeld } from '../../db/catalog/many/write.ts'
 import { expiredClaims, expiredProviders, listOffers, markProvidersSwept, offers } from '../../db/catalog/providers.ts'
 import { getResourcesByRid, lockStates } from '../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../db/client.ts'
+import { pluck } from '../shared/data/pick.ts'
 import { uuidv7 } from '../shared/ids.ts'
 import { tellCapabilities } from './capabilities/claims.ts'
 import { toldOf } from './capabilities/declare.ts'
 import { usesCapability } from './capabilities/offers.ts'
 import { makeHere } from './changes/each.ts'
+import { holdFor } from './changes/hold.ts'
 import type { Cause } from './command/outbox.ts'
 import type { CatalogDeps } from './deps.ts'
 import { settleHealth } from './health/observe.ts'
@@ -20,41 +23,60 @@ type Due<Row> = {
   /** Returns rows that are due, the oldest first, without those of these ids. */
   list: (without: readonly string[], most: number) => Promise<Row[]>
   idOf: (row: Row) => string
-  run: (row: Row) => Promise<unknown>
+  run: (...rows: Row[]) => Promise<unknown>
+  /** How many `run` takes at once. */
+  together?: number
 }
 
+const failing = Symbol('failing')
 /** Handles everything that is due. A row that cannot be handled waits for the next sweep, and blocks no other. */
 const sweep = async <Row>(
   deps: CatalogDeps,
-  { list, idOf, run }: Due<Row>,
+  { list, idOf, run, together = 1 }: Due<Row>,
   { stopped = () => false, most = 200 }: Sweep,
 ): Promise<void> => {
   const failed: string[] = []
   let rows: Row[]
   do {
     rows = await list(failed, most)
-    for (const row of rows) {
-      await run(row).catch((err) => {
-        failed.push(idOf(row))
-        deps.telemetry.log.warn({ err, expired: row }, 'an expired row could not be swept')
-      })
+    for (let at = 0; at < rows.length; at += together) {
+      const set = rows.slice(at, at + together)
+      // What fails together is tried alone, so that only the culprit waits.
+      const alone = set.length === 1 || (await run(...set).catch(() => failing)) === failing ? set : []
+      for (const row of alone) {
+        await run(row).catch((err) => {
+          failed.push(idOf(row))
+          deps.telemetry.log.warn({ err, expired: row }, 'an expired row could not be swept')
+        })
+      }
     }
     if (rows.length > 0) deps.wake()
   } while (rows.length > 0 && !stopped())
 }
 
+/** How many resources one transaction sweeps. */
+const TOGETHER = 200
+
 /** Stores expired checks and emits their events. */
 export const sweepHealth = (deps: CatalogDeps, options: Sweep = {}): Promise<void> => {
   const now = deps.clock.now().toISOString()
   const list = (without: readonly string[], most: number) => expiredResources(deps.db, now, most, without)
-  const run = (rid: string) =>
+  type Due = Awaited<ReturnType<typeof list>>[number]
+  const run = (...due: Due[]) =>
     deps.db.transaction(async (tx) => {
-      await lockStates(tx, new Map([[rid, 'no key update']]))
-      const [row] = await getResourcesByRid(tx, [rid])
-      await markSwept(tx, [rid], now)
-      if (row) await settleHealth(tx, deps, row, causeOf(now, 'health.sweep'), 'expired')
+      const rids = pluck(due, 'rid')
+      const view = await holdFor(
+        tx,
+        deps.registry.types,
+        due.map(({ resource_id }) => ({ resource_id, edges: [] })),
+      )
+      await markSwept(tx, rids, now)
+      const checks = Map.groupBy(await readChecksOf(tx, rids), ({ rid }) => rid)
+      for (const row of await getResourcesByRid(view.tx, rids))
+        await settleHealth(view.tx, deps, row, causeOf(now, 'health.sweep'), 'expired', { checks: checks.get(row.rid) })
+      await writeHeld(tx, view.held)
     })
-  return sweep(deps, { list, idOf: (rid) => rid, run }, options)
+  return sweep(deps, { list, idOf: ({ rid }) => rid, run, together: TOGETHER }, options)
 }
 
 /** Emits once for each provider that it expired (`capability.changed`); every read computes staleness itself. */

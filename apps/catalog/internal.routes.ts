@@ -22,6 +22,7 @@ import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/c
 import { JSON_LIMITS } from '../shared/data/json.ts'
 import { type Router, routes, sendStored } from '../shared/http/routes.ts'
 import { type Asked, runChange } from './changes/run.ts'
+import { recordDenied } from './command/audit.ts'
 import type { CatalogDeps } from './deps.ts'
 import { compareHealth } from './health/compare.ts'
 import { readAffected } from './impact/affected.ts'
@@ -101,7 +102,8 @@ const batchRoute = (app: Router, deps: CatalogDeps): void =>
         return fits(command) ? undefined : (fits.errors as ErrorObject[])
       }
       const { service, id: request_id, ends_at } = req
-      const body = await applyBatch(deps, req.body, { service, request_id, ends_at }, check)
+      const { body, denied } = await applyBatch(deps, req.body, { service, request_id, ends_at }, check)
+      await recordDenied(deps, req, ...denied)
       return reply
         .type('application/json; charset=utf-8')
         .serializer((text: string) => text)

@@ -52,7 +52,8 @@ export const startSweeper = (deps: CatalogDeps): Pick<Loop, 'stop'> => {
   let pruned_at = Number.NEGATIVE_INFINITY
   let history_at = Number.NEGATIVE_INFINITY
   const sweep = async () => {
-    for (const one of [sweepHealth, sweepProviders, sweepReservations]) await one(deps, { stopped })
+    // Together: a region that goes silent must not keep capacity reserved.
+    await Promise.all([sweepHealth, sweepProviders, sweepReservations].map((one) => one(deps, { stopped })))
     if (performance.now() - pruned_at < PRUNE_MS) return
     pruned_at = performance.now()
     await prune(deps, stopped)

@@ -18,7 +18,12 @@ export const schema = Type.Object({
   AUTH__REDIS__PREFIX: settings.prefix(),
   CREDENTIAL__LISTEN__HOST: settings.host(),
   CREDENTIAL__RPC__PORT: settings.port(7122),
-  CREDENTIAL__HASH__CONCURRENCY: settings.integer('How many passwords are hashed at once.', HASHES, 1, MOST_HASHES),
+  CREDENTIAL__HASH__CONCURRENCY: settings.integer(
+    'How many passwords are hashed at once, at most 9, and one urgent one beside them.',
+    HASHES,
+    1,
+    MOST_HASHES,
+  ),
   CREDENTIAL__HASH__QUEUE_MAX: settings.integer('How many hashes may wait; more are refused.', 100, 0, 10_000),
   CREDENTIAL__HASH__QUEUE_WAIT_MS: settings.integer('How long a hash may wait, in ms.', 2000, 1, 60_000),
   CREDENTIAL__HASH__PER_KEY: settings.integer('How many hashes one requester may run or wait for.', 3, 1, 1000),

@@ -68,16 +68,16 @@ export const schema = Type.Object({
   GATEWAY__PRIORITY__SEATS: byClass('How many requests of each class one upstream has at once'),
   GATEWAY__PRIORITY__QUEUES: byClass('How many requests of each class wait for a seat'),
   GATEWAY__LOGIN__AT_ONCE: settings.integer(
-    'How many sign-ins run at once; more are refused as login_busy.',
+    'How many sign-ins run at once, with 2 more of known browsers; others are refused as login_busy.',
     LOGINS_AT_ONCE,
     1,
   ),
   GATEWAY__LIMITS__LOGIN_IP: rateSetting('Sign-ins of an address', '10/60/20'),
   GATEWAY__LIMITS__LOGIN_NAME: rateSetting('Sign-ins with a username', '10/60/10'),
   GATEWAY__LIMITS__LOGIN_DEVICE: rateSetting('Sign-ins of a browser that is known', '10/60/10'),
-  GATEWAY__LIMITS__REFRESH_IP: rateSetting('Refreshes of an address', '150/300/30'),
+  GATEWAY__LIMITS__REFRESH_IP: rateSetting('Refreshes of a session, or of an address without one', '150/300/30'),
   GATEWAY__LIMITS__PAGE_IP: rateSetting(
-    'Of an address, reads of a page before a sign-in or a refresh, and sign-ins without a name',
+    'Of a session, or of an address without one: reads of a page before a sign-in or a refresh, and sign-ins without a name',
     '600/300/120',
   ),
   GATEWAY__LIMITS__SSO_IP: rateSetting(

@@ -26,9 +26,9 @@ const USAGE = `usage: npm run ops -- <verb>
   restore-drill [--into DIR]              on a platform of its own: saves the database, changes, restores, accepts, reconciles,
                                           verifies; exits 3 when something of the lost future is still believed
   restore-drill --backup DIR [--to TIME] [--within 60] [--into DIR]
-                                          restores your backup into a server of its own, and verifies keys, audit logs against
+                                          restores your backup into a server of its own, and verifies signing keys, audit logs against
                                           the anchors, and read models; production is untouched; exits 3 when one does not hold,
-                                          or the last change is more than 60 minutes older than wanted
+                                          or the last change is more than 60 minutes older than wanted; takes no --env
   support-bundle [--to FILE]              one archive of versions, settings without secrets, health, metrics and logs:
                                           [--operation ID] its states, [--hours 2] of logs, [--logs DIR], [--hosts '{app}']
 Each verb works beside the platform of this folder, or in production with --env DIR: the folder that the set-up wrote.
@@ -55,6 +55,7 @@ const options = {
   hosts: { type: 'string', default: '127.0.0.1' },
 } as const
 const { values, positionals } = readFlags({ allowPositionals: true, options }, usage)
+if (values.backup && values.env) usage('--backup takes no --env: the drill proves the copy of the configuration.')
 const [verb, ...rest] = positionals
 const verbs: Record<string, () => Promise<number>> = {
   'dead-letters': () => deadLetters(rest[0], rest[1], values.reason),

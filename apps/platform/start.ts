@@ -13,7 +13,16 @@ import { DEMO_HOSTS, seedDemo, seedTools } from './demo/seed.ts'
 import { fillCompileCache } from './run/compile-cache.ts'
 import { buildConsole } from './run/console-build.ts'
 import { endOrphans } from './run/orphans.ts'
-import { eventsFor, type Platform, type Run, removeRun, runOf, startPlatform, writeRun } from './run/supervisor.ts'
+import {
+  engineUiOf,
+  eventsFor,
+  type Platform,
+  type Run,
+  removeRun,
+  runOf,
+  startPlatform,
+  writeRun,
+} from './run/supervisor.ts'
 import { dataFolder } from './servers/postgres.ts'
 import { ensureServers } from './servers/up.ts'
 
@@ -152,7 +161,7 @@ const bold = (text: string) => paint('bold', text)
 const printReady = ({ gateway_url, servers }: Platform) => {
   const lines = [
     '',
-    `${bold(`Signalbox is ready (${elapsed(performance.now() - started)})`)}     console  ${bold(gateway_url)}      Temporal UI  ${servers.temporal.ui_url ?? 'none'}`,
+    `${bold(`Signalbox is ready (${elapsed(performance.now() - started)})`)}     console  ${bold(gateway_url)}      Temporal UI  ${engineUiOf(servers) ?? 'none'}`,
   ]
   const demo = readDemo(dir)
   if (!flags.demo)

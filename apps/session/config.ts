@@ -88,7 +88,7 @@ export const schema = Type.Object({
     1_000_000,
   ),
   SESSION__REFRESH__RETRY_WINDOW_S: settings.integer(
-    'For how many seconds a used refresh token may be sent again by the same browser.',
+    'For how many seconds a used refresh token may be sent again with the same Idempotency-Key, from the last repeat on.',
     10,
     0,
     60,

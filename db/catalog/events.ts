@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
+import { healthNow, healthThen } from './resources/health-now.ts'
 import { array, resourceColumns, resourceTables, rowsOf } from './resources/rows.ts'
 import type { EdgeRow, ResourceRow } from './rows.ts'
 import type { outbox } from './tables.ts'
@@ -88,7 +89,13 @@ const edgesAt = (rid: string, at: string): SQL =>
 export const listEdges = (
   db: Queryable,
   rid: string,
-  { where, place, limit, at }: { where: SQL[]; place: EdgePlace; limit: number; at: string | undefined },
+  {
+    where,
+    place,
+    limit,
+    now,
+    at,
+  }: { where: SQL[]; place: EdgePlace; limit: number; now: Date; at: string | undefined },
 ): Promise<PeerRow[]> => {
   const { key, back } = place
   const next = key
@@ -105,7 +112,7 @@ export const listEdges = (
   return rowsOf(
     db,
     sql`select u.*, y.type_key, n.resource_id as peer_id, n.type_id as peer_type_id, n.name as peer_name,
-          ${lifecycle} as peer_lifecycle, ${at === undefined ? sql`s.health_status` : sql`'unknown'`} as peer_health,
+          ${lifecycle} as peer_lifecycle, ${at === undefined ? healthNow(now) : healthThen(sql`n.rid`, lifecycle, at)} as peer_health,
           array[y.type_key, (not u.out)::text, n.resource_id] as sort_keys
         from (select e.src, e.reltype_id, e.dst, e.rel_no, e.rev, e.properties, e.valid_from, true as out, e.dst as peer
                 from ${edges} e where e.src = ${rid}

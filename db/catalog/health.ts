@@ -159,19 +159,18 @@ export const listFlows = (
   )
 
 /** Resources with checks that expired since the last sweep, except these. */
-export const expiredResources = async (
+export const expiredResources = (
   db: Queryable,
   now: string,
   limit: number,
   without: readonly string[],
-): Promise<string[]> => {
-  const rows = await rowsOf<{ rid: string }>(
+): Promise<{ rid: string; resource_id: string }[]> =>
+  rowsOf(
     db,
-    sql`select distinct rid from (select rid from catalog.observation_latest
-          where not swept and expires_at <= ${now} and rid <> all(${array(without, 'bigint')}) order by expires_at limit ${limit}) x order by rid`,
+    sql`select distinct rid, r.resource_id from (select rid from catalog.observation_latest
+          where not swept and expires_at <= ${now} and rid <> all(${array(without, 'bigint')}) order by expires_at limit ${limit}) x
+        join catalog.resource r using (rid) order by rid`,
   )
-  return rows.map(({ rid }) => rid)
-}
 
 export const markSwept = (tx: Tx, rids: readonly string[], now: string) =>
   tx.execute(

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import type { Claims, HeldOffer } from './held/offers.ts'
+import { healthNow } from './resources/health-now.ts'
 import { accessSql, type RowAccess } from './resources/lists.ts'
 import { array, rowsOf } from './resources/rows.ts'
 import type { ResourceRow } from './rows.ts'
@@ -166,8 +167,9 @@ export const countOffers = (
     db,
     sql`select v.capability_id,
           case when v.expires_at <= ${now}::timestamptz then 'stale'
-               when s.lifecycle_status not in ('active', 'updating') or s.health_status in ('degraded', 'unhealthy')
-                 or s.health_reason = 'expired' then 'degraded'
+               when s.lifecycle_status not in ('active', 'updating') or ${healthNow(new Date(now))} in ('degraded', 'unhealthy')
+                 or s.health_reason = 'expired' or (s.health_expires_at <= ${now}::timestamptz and not exists (select from
+                   catalog.observation_latest o where o.rid = s.rid and o.expires_at > ${now}::timestamptz)) then 'degraded'
                else 'available' end as status,
           g.resource_id as region_id, count(*)::int as n
         from catalog.provider v

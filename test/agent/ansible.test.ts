@@ -80,6 +80,12 @@ beforeAll(async () => {
     ['fatal', 'any_errors_fatal: true'],
   ])
     writeFileSync(join(web, `${name}.yml`), playbook(early.join('')).replace('gather_facts', `${how}\n  gather_facts`))
+  const plays = [
+    ['web2', task('first', 'ansible.builtin.command', `test -e ${dest('up')}`)],
+    ['web1', task('second', 'ansible.builtin.shell', `echo one >> ${dest('second')}`)],
+  ] as const
+  const several = plays.map(([host, tasks]) => playbook(tasks).replace('hosts: all', `hosts: ${host}`)).join('')
+  writeFileSync(join(web, 'several.yml'), several)
   // By default the tool shows no diffs of this size.
   writeFileSync(join(web, 'ansible.cfg'), '[defaults]\nmax_diff_size = 100000000\n')
   chmodSync(web, 0o755)
@@ -247,6 +253,28 @@ it('a retry runs only the hosts that failed; once the preview is made again, all
   expect(await logOf(path, 'run')).toContain('Only the hosts that the last attempt left: web3.')
   expect(['web1', 'web2', 'web3'].map((name) => text(`${name}-mended`))).toEqual(['one\none\n', 'one\none\n', 'one\n'])
 }, 240_000)
+
+it('a playbook of which a play did not begin has not succeeded, and its retry runs all plays', async () => {
+  const inputs = inputsOf({ playbook: 'several.yml', max_failures: 1 })
+  const path = await lab.start(node('several', 'ansible.run', inputs, ['hosts']))
+  const failed = await lab.reaches(path, 'failed', 'several')
+  expect(failed.error_message).toMatch(/^Failed hosts: 1 of 1\. .* Plays that did not begin: 1\.$/s)
+  writeFileSync(join(lab.folder, 'effects/web2-up'), '')
+  must(await lab.p.as('olga').post(`${path}/nodes/several/retry`, { reason: 'mended' }), 200, 202)
+  const { outputs } = await lab.reaches(path, 'succeeded', 'several')
+  expect(Object.keys(outputs.hosts).sort()).toEqual(['web1', 'web2'])
+  expect(text('web1-second')).toBe('one\n')
+}, 120_000)
+
+it('without a preview, a retry runs all hosts if the source has changed', async () => {
+  const run = node('run', 'ansible.run', inputsOf({ playbook: 'half.yml' }), ['hosts'])
+  const path = await lab.start(run)
+  expect((await lab.reaches(path, 'failed', 'run')).error_message).toMatch(/A retry runs only these hosts\.$/)
+  writeFileSync(join(lab.folder, 'web/half.yml'), playbook(task('whole', 'ansible.builtin.command', 'true')))
+  must(await lab.p.as('olga').post(`${path}/nodes/run/retry`, { reason: 'mended' }), 200, 202)
+  const { outputs } = await lab.reaches(path, 'succeeded', 'run')
+  expect(Object.keys(outputs.hosts).sort()).toEqual(['web1', 'web2'])
+}, 120_000)
 
 it('a play that ends early has not succeeded, however many failures are allowed', async () => {
   for (const [playbook, words] of [

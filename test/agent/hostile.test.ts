@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { secretsIn } from '../../apps/cli/agent/tools/credentials.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
+import { maskerOf } from '../../apps/shared/data/mask.ts'
 import { until } from '../support/until.ts'
 import { type Lab, startLab } from './support/agent.ts'
 import { refused } from './support/refusal.ts'
@@ -15,7 +17,7 @@ beforeAll(async () => {
   lab = await startLab(['infra'])
   const place = lab.place('effects')
   lab.write('key', 'a-key-of-the-cloud')
-  lab.write('profile', '[default]\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG\n')
+  lab.write('profile', '[default]\nregion = eu-central-1\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG\n')
   const program = (name: string, text: string) => [name, { path: lab.script(name, text), args }] as const
   lab.startAgent({
     ...{ pools: ['infra'], concurrency: 4, uid: [1500, 1501, 1502, 1503] },
@@ -35,7 +37,7 @@ beforeAll(async () => {
       program('linked', 'ln -s /etc/passwd "$SIGNALBOX_OUTPUTS"'),
       program(
         'reads',
-        `f=$AWS_SHARED_CREDENTIALS_FILE; stat -c '%a %u' "$f"; cat "$f"; cut -d= -f2 "$f"; base64 "$f"; cp "$f" ${place}/copy; echo "$f" > ${place}/where`,
+        `f=$AWS_SHARED_CREDENTIALS_FILE; stat -c '%a %u' "$f"; cat "$f"; cut -d= -f2 "$f"; base64 "$f"; cp "$f" ${place}/copy; echo "$f" > ${place}/where; ${outputs('{"text": "in eu-central-1"}')}`,
       ),
       program('holds', `echo "holds \${CLOUD_KEY:+one}"`),
       program('moving', 'touch "$HOME/../mine" || echo kept out; touch "$HOME/own" && echo at home'),
@@ -138,8 +140,8 @@ it('a credential is given only where its condition holds for the inputs', async 
 
 it('a credential may be a file: only its job reads it, no log shows it, and it goes with the attempt', async () => {
   const inputs = { program: 'reads', args: [], credentials: 'profile' }
-  const path = await lab.start({ ...job('reads', { job: 'command', inputs }), outputs: {} })
-  await lab.reaches(path, 'succeeded', 'reads')
+  const path = await lab.start(job('reads', { job: 'command', inputs }))
+  expect((await lab.reaches(path, 'succeeded', 'reads')).outputs).toEqual({ text: 'in eu-central-1' })
   const log = await logOf(path, 'reads')
   expect(log).toMatch(/600 150\d/)
   expect(log).toContain('•••')
@@ -158,3 +160,35 @@ it('a process that left its group ends with its attempt', async () => {
   const stat = `/proc/${pid}/stat`
   await until(() => !existsSync(stat) || /\) Z /.test(readFileSync(stat, 'utf8')), { what: 'the end of the process' })
 }, 90_000)
+
+it('of a credential file only what is secret is masked', () => {
+  const pem = '-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqh\\n-----END PRIVATE KEY-----\\n'
+  const urls = { token_uri: 'https://oauth2.example.com/token', auth_uri: 'https://accounts.example.com/auth' }
+  const account = { type: 'service_account', project_id: 'acme-prod-1', ...urls, private_key: '' }
+  const google = JSON.stringify(account, null, 2).replace('"private_key": ""', `"private_key": "${pem}"`)
+  const cluster = 'clusters:\n- cluster:\n    server: https://k8s.example.com:6443\n  name: prod-cluster'
+  const cases: [file: string, secret: string[], open: string[]][] = [
+    [google, ['MIIEvQIBADANBgkqh'], ['acme-prod-1', 'service_account', ...Object.values(urls)]],
+    [google.replace(/\n\s*/g, ''), ['MIIEvQIBADANBgkqh'], ['acme-prod-1', ...Object.values(urls)]],
+    [
+      `apiVersion: v1\nkind: Config\n${cluster}\nusers:\n- name: admin-prod\n  user:\n    token: eyJhbGciOiJSUzI1NiIs\n    client-key-data: LS0tLS1CRUdJTi\n`,
+      ['eyJhbGciOiJSUzI1NiIs', 'LS0tLS1CRUdJTi'],
+      ['apiVersion: v1', 'kind: Config', 'https://k8s.example.com:6443', 'prod-cluster', 'admin-prod', 'clusters:'],
+    ],
+    ['DATABASE_URL=postgres://app:s3cret-word@db/app\nDB_NAME=inventory\n', ['s3cret-word'], ['inventory', 'postgres']],
+    ['DB_PASS=correct horse battery\nAPI_TOKEN=abcdefgh12 # of eu\n', ['correct horse battery', 'abcdefgh12'], []],
+    ['hunter2\n', ['hunter2'], []],
+    ['first-password\nsecond-password\n', ['first-password', 'second-password'], []],
+    ['-----BEGIN CERTIFICATE-----\nMIIDazCCAlOgAwIB\n-----END CERTIFICATE-----\n', [], ['MIIDazCCAlOgAwIB']],
+    [
+      '-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nabcdefg123==\n',
+      ['MIIEowIBAAKCAQEA', 'abcdefg123=='],
+      ['-----BEGIN '],
+    ],
+  ]
+  for (const [file, secret, open] of cases) {
+    const mask = maskerOf(secretsIn({ env: {}, files: { FILE: Buffer.from(file) } }))
+    for (const word of secret) expect(mask(`a ${word} b`)).toBe('a ••• b')
+    for (const word of open) expect(mask(`a ${word} b`)).toBe(`a ${word} b`)
+  }
+})

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,13 @@ import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
 import { maskerOf } from '../../apps/shared/data/mask.ts'
 
 /** The log of an attempt: what the control plane gets of it, and what becomes of the rest. */
-type Report = { phase: string; lines?: { seq: number; text: string; cut?: boolean }[] }
+type Report = {
+  phase: string
+  outputs?: object
+  resume?: object
+  error?: { class: string }
+  lines?: { seq: number; text: string; cut?: boolean }[]
+}
 const folder = mkdtempSync(join(tmpdir(), 'signalbox-log-'))
 chmodSync(folder, 0o755)
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -27,6 +33,7 @@ const startPlane = async (answer: (report: Report) => object | undefined) => {
     const said = answer(report)
     if (!said) return
     heard.push(report)
+    if ('status' in said) res.statusCode = Number(said.status)
     res.end(JSON.stringify(said))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -37,7 +44,12 @@ const startPlane = async (answer: (report: Report) => object | undefined) => {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard, close }
 }
 /** Carries out a script; returns the agent's own words. */
-const runScript = async (url: string, script: string, secret = 'unused'): Promise<string[]> => {
+const runScript = async (
+  url: string,
+  script: string,
+  secret = 'unused',
+  more: { file?: object; work?: object } = {},
+) => {
   const path = join(folder, 'script')
   writeFileSync(path, `#!/bin/sh\n${script}\n`)
   chmodSync(path, 0o755)
@@ -46,12 +58,13 @@ const runScript = async (url: string, script: string, secret = 'unused'): Promis
   writeFileSync(join(folder, 'secret'), secret)
   const credentials = { token: { jobs: ['command'], env: { TOKEN: { file: join(folder, 'secret') } } } }
   const file = { format: 'signalbox/agent@1', pools: ['infra'], uid: 1500, state_dir: join(folder, 'state') }
-  writeFileSync(at, JSON.stringify({ ...file, programs, credentials }))
+  writeFileSync(at, JSON.stringify({ ...file, programs, credentials, ...more.file }))
   const time = new Date(Date.now() + 600_000).toISOString()
   const work = {
     ...{ operation_id: 'o', node_id: 'job', attempt: 1, generation: 1, fence: 1, key: 'k', execution_token: 't' },
     ...{ heartbeat_s: 5, deadline_at: time, start_before: time, results_url: url, artifacts_url: url },
     ...{ job: 'command', inputs: { program: 'script', args: [], credentials: 'token' } },
+    ...more.work,
   }
   const said: string[] = []
   await carryOut(readAgentFile(at), work as never as Work, new AbortController().signal, (one) => void said.push(one))
@@ -77,6 +90,23 @@ it('a program that floods its log after a cancel, while the control plane is awa
   expect(lines.length).toBeLessThan(4000)
   const marks = lines.filter(({ cut }) => cut)
   expect(marks).toEqual([expect.objectContaining({ text: expect.stringMatching(/^Lines are missing here: /) })])
+  plane.close()
+}, 60_000)
+
+it('a control plane that does not know what is left for a retry still learns of the failure', async () => {
+  const plane = await startPlane(({ resume }) => (resume ? { status: 400 } : { left_s: 600 }))
+  mkdirSync(join(folder, 'web'), { recursive: true })
+  writeFileSync(join(folder, 'web/site.yml'), '')
+  const sources = { web: { path: join(folder, 'web') } }
+  const file = { ansible: { program: join(folder, 'script'), hosts: ['web1'], sources } }
+  const inputs = { source: 'web', playbook: 'site.yml', inventory: { hosts: { web1: {} } } }
+  const events = ['planned', 'stats'].map((signalbox) => ({ signalbox, host: 'web1', counts: { failures: 1 } }))
+  const script = events.map((event) => `echo '${JSON.stringify(event)}'`).join('\n')
+  await runScript(plane.url, script, 'unused', { file, work: { job: 'ansible.run', inputs } })
+  const [, full, bare] = plane.heard
+  expect(full).toMatchObject({ phase: 'failed', resume: { hosts: ['web1'] } })
+  expect(bare).toMatchObject({ phase: 'failed', error: { class: 'hosts_failed' } })
+  expect(bare?.resume).toBeUndefined()
   plane.close()
 }, 60_000)
 

@@ -136,6 +136,8 @@ it('a hard policy fails a preview by its kinds, and by changes that it does not 
   const deep = await foreseen('deep', { within: { preview: saw('delete aws_db_instance.main') } })
   await refused(lab, deep, 'plan', 'policy_denied', words)
   expect([...effects('hard'), ...effects('deep')]).toEqual([])
+  const counted = await lab.p.deps.telemetry.metrics.metrics()
+  expect(counted).toMatch(/signalbox_agent_attempts_total\{.*pool="infra",result="failed".*\} [4-9]/)
 }, 60_000)
 
 it('a soft policy raises the gate that shows the preview: one approval no longer passes it', async () => {

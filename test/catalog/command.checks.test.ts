@@ -80,7 +80,7 @@ describe('an act that a service may not perform', () => {
         outcome: 'denied',
         reason: 'permission_missing',
         action: 'POST /internal/v1/resources/:resource_id/apply-operation-result',
-        object: `/internal/v1/resources/${id}/apply-operation-result`,
+        object: `resource:${id}`,
       },
     ])
   })

@@ -320,6 +320,28 @@ describe('health', () => {
     expect(await then(44)).toMatchObject({ status: 'healthy' })
     expect(await then(50)).toMatchObject({ status: 'unknown', reason: 'expired' })
     expect((await health(id, `?at=${at(-10)}`)).own).toMatchObject({ reason: 'never_observed' })
+    // Documents, lists, peers and graphs of the past agree with it.
+    const user = await service(id)
+    const past = async (s: number) => {
+      const get = async (path: string) => (await c.as('vic').get(`/v1${path}at=${at(s)}`)).body
+      const list = await get(`/resources?ids=${id}&sort=resource_id&`)
+      const graph = await get(`/graphs/resources?root_id=${id}&depth=0&`)
+      const document = await get(`/resources/${id}?`)
+      return [document, list.items[0], graph.nodes[0]].map(({ health_status }) => health_status)
+    }
+    for (const [s, status] of [
+      [5, 'healthy'],
+      [12, 'degraded'],
+      [25, 'unhealthy'],
+      [50, 'unknown'],
+    ] as const)
+      expect(await past(s)).toEqual([status, status, status])
+    c.wait(2000)
+    const now = c.deps.clock.now().toISOString()
+    await c.observe(id, { observed_at: now, status: 'degraded' })
+    c.wait(1000)
+    const peers = await c.as('vic').get(`/v1/resources/${user}/relationships?at=${now}`)
+    expect(peers.body.items[0].peer).toMatchObject({ resource_id: id, health_status: 'degraded' })
     expect((await health(id, '?at=2999-01-01T00:00:00Z')).code).toBe('time_in_future')
     expect((await health(id, `?page_token=${first.history.next_page_token}`)).code).toBe('page_token_mismatch')
   })

@@ -362,8 +362,8 @@ describe('import', () => {
     )
     expect(refusal(again)).toEqual([
       ['refused', 'resource'],
+      ['created', 'target_not_found'],
       ['refused', 'target_not_found'],
-      ['refused', 'out_of_scope'],
     ])
     expect(again.text).not.toContain(far.resource_id)
     expect(again.body.results[0].problem.detail).toContain('place')
@@ -573,6 +573,27 @@ describe('import', () => {
   })
 })
 
+describe('an importer of one region', () => {
+  it('cannot tell a hidden id of its source from one that does not exist', async () => {
+    const from = source()
+    await seedRegion(c, 'eu7', 0)
+    await send(from, [service('hid', { parent_id: 'eu1-a-web' })])
+    c.people.rover.grants = [{ role: 'admin', scope: { regionId: 'eu7' } }]
+    const ask = async (name: string, over: Record<string, unknown>) => {
+      const items = [service('x', { name: 'x', parent_id: 'eu7-a-web', ...over })]
+      const reply = await c.as('rover').post('/v1/resources:import?validate_only=true', { source: from, items })
+      return JSON.stringify(reply.body.results)
+        .replaceAll(name, 'that')
+        .replace(/"(request_id|instance)":"[^"]*"/g, '')
+    }
+    const edges = (name: string) => ask(name, { relationships: [calls(name)] })
+    expect(await edges('hid')).toBe(await edges('nohid'))
+    expect(await edges('hid')).toContain('created')
+    const parents = (name: string) => ask(name, { parent_id: undefined, parent_external_id: name })
+    expect(await parents('hid')).toBe(await parents('nohid'))
+  })
+})
+
 describe('the audit list', () => {
   it('shows writes and refusals to auditors, newest first, in pages, by actor, action and object', async () => {
     const id = `h-${randomUUID()}`
@@ -583,15 +604,16 @@ describe('the audit list', () => {
     expect(
       body.items.map(({ actor, outcome }: { actor: string; outcome: string }) => [actor.split(':')[0], outcome]),
     ).toEqual([
+      ['user', 'denied'],
       ['svc', 'applied'],
       ['user', 'applied'],
     ])
-    expect(body.items[0].before_hash).toBe(body.items[1].after_hash)
+    expect(body.items[1].before_hash).toBe(body.items[2].after_hash)
     const denied = await c.as('ada').get(`/v1/audit/catalog?actor=user:${c.people.vic.id}&page_size=1`)
     expect(denied.body.items[0]).toMatchObject({
       outcome: 'denied',
       reason: 'permission_missing',
-      object: `/v1/resources/${id}`,
+      object: `resource:${id}`,
     })
     await c
       .as('vic')
@@ -600,6 +622,34 @@ describe('the audit list', () => {
       })
     const bulk = await c.as('ada').get(`/v1/audit/catalog?action=${encodeURIComponent('POST /v1/resources:bulk')}`)
     expect(bulk.body.items[0]).toMatchObject({ actor: `user:${c.people.vic.id}`, outcome: 'denied' })
+    expect(bulk.body.items[0].object).toBe('/v1/resources:bulk')
+    c.people.rover.grants = [{ role: 'admin', scope: { regionId: 'us1' } }]
+    const from = source()
+    const taken = await send(from, [service('theirs', { parent_id: 'eu1-a-web' })])
+    const refused = [service('theirs', { display_name: 'x' }), service('new', { parent_id: 'eu1-a-web' })]
+    const [theirs] = taken.body.results
+    const key = randomUUID()
+    for (const _ of [1, 2])
+      await c.as('rover').post('/v1/resources:import', { source: from, items: [refused[1]] }, { key })
+    const tried = await c
+      .as('rover')
+      .post('/v1/resources:import?validate_only=true', { source: from, items: [refused[1]] })
+    expect(tried.body.results).toMatchObject([{ outcome: 'refused', problem: { code: 'out_of_scope' } }])
+    const objects = await c
+      .as('ada')
+      .get(`/v1/audit/catalog?actor=user:${c.people.rover.id}&object=import:${from.name}/new`)
+    expect(objects.body.items.map(({ reason }: { reason: string }) => reason)).toEqual(['out_of_scope', 'out_of_scope'])
+    const changes = [{ op: 'update', change: { resource_id: 'eu1-a-web', expected_version: 1, patch: { owner: 'x' } } }]
+    c.people.rover.grants = [
+      { role: 'admin', scope: { regionId: 'us1' } },
+      { role: 'viewer', scope: {} },
+    ]
+    await c.as('rover').post('/v1/resources:bulk', { items: changes })
+    await c.as('rover').post('/v1/resources:import', { source: from, items: [refused[0]] })
+    for (const object of ['resource:eu1-a-web', `resource:${theirs.resource_id}`])
+      expect(
+        (await c.as('ada').get(`/v1/audit/catalog?actor=user:${c.people.rover.id}&object=${object}`)).body.items,
+      ).toMatchObject([{ outcome: 'denied', reason: 'out_of_scope' }])
     const next = await c
       .as('ada')
       .get(

@@ -305,6 +305,8 @@ describe('batch-apply', () => {
       { status: 403, body: { category: 'policy_denied', code: 'permission_missing' } },
       { status: 200 },
     ])
+    const { body } = await c.as('ada').get(`/v1/audit/catalog?object=resource:${id}&page_size=1&actor=svc:fleet`)
+    expect(body.items).toMatchObject([{ outcome: 'denied', reason: 'permission_missing' }])
     expect(await batch([apply(result(id)), health], 'atomic', { service: 'fleet' })).toMatchObject({
       status: 403,
       body: { index: 0 },

@@ -121,7 +121,10 @@ describe('counts of the resources below a place', () => {
       const rids = all.map(({ rid }) => rid)
       for (const access of readers) {
         const { countOf } = await countBelowEach(c.deps, rids, access)
-        const wanted = Map.groupBy(await countBelow(c.deps.db, rids, access, types.topologyIds), ({ rid }) => rid)
+        const wanted = Map.groupBy(
+          await countBelow(c.deps.db, rids, access, types.topologyIds, c.deps.clock.now()),
+          ({ rid }) => rid,
+        )
         for (const { rid, resource_id } of all) {
           const rows = wanted.get(rid) ?? []
           const sum = (key: 'health_status' | 'lifecycle_status') =>

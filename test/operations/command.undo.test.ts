@@ -383,7 +383,7 @@ describe('an intervention that takes effect with its commit', () => {
     const { intervention } = must(await p.as('olga').post(`${path}/interventions`, set), 201, 202).body
     if (intervention.gate_id) {
       const seen = await p.seen(operation_id, intervention.gate_id)
-      must(await p.as('eva').post(`${path}/gates/${intervention.gate_id}/approve`, seen), 200)
+      must(await p.as('eva').post(`${path}/gates/${intervention.gate_id}/approve`, seen), 202)
     }
     expect(
       await p.query('select class, status, not_after from operations.operation_commands where command_id = $1', [
@@ -405,7 +405,7 @@ describe('an intervention that a second person agrees to', () => {
     )
     const asked = must(await p.as('olga').post(`${path}/interventions`, SET_INPUT), 201, 202).body.intervention
     const seen = await p.seen(String(operation_id), asked.gate_id)
-    must(await p.as('eva').post(`${path}/gates/${asked.gate_id}/approve`, seen), 200)
+    must(await p.as('eva').post(`${path}/gates/${asked.gate_id}/approve`, seen), 202)
     const [row] = await p.query('select status, not_after from operations.operation_commands where command_id = $1', [
       asked.intervention_id,
     ])

@@ -36,7 +36,7 @@ describe('the timeline', () => {
     must(await olga.post(`${path}/resume`, { reason: 'seen' }), 202)
     must(await olga.post(`${path}/nodes/before/retry`, { reason: 'once more' }), 202)
     must(
-      await olga.post(`${path}/interventions`, { type: 'skip', node_id: 'before', payload: {}, reason: 'not needed' }),
+      await olga.post(`${path}/interventions`, { type: 'skip', node_id: 'behind', payload: {}, reason: 'not needed' }),
       202,
     )
     const changes = [{ op: 'set_limits', max_parallel: 2 }]
@@ -57,7 +57,7 @@ describe('the timeline', () => {
       pausing: said('operation.pausing'),
       resumed: said('operation.resumed'),
       reset: said('node.reset'),
-      intervention: said('intervention.applied'),
+      intervention: said('intervention.accepted'),
       proposed: said('patch.awaiting_approval'),
       patch_voted: said('patch.voted'),
       patch_rejected: said('patch.rejected'),

@@ -837,6 +837,9 @@ describe('the sweeper', () => {
         status: 200,
         body: { status: 'cancelled', end_reason: 'start_withdrawn', command: { status: 'applied' } },
       })
+      const { body } = await quiet.as('vic').get(`/v1/operations/${operation_id}/nodes`)
+      expect(new Set(body.items.map(({ state }: { state: string }) => state))).toEqual(new Set(['cancelled']))
+      expect(cancelled.body.progress.done).toBe(cancelled.body.progress.total)
       expect((await quiet.as('vic').get(`/v1/plans/${plan_id}`)).body.status).toBe('ready')
     } finally {
       await quiet.stop()

@@ -92,6 +92,8 @@ type NodeRow = {
   depends_on: string[]
   undo: boolean
   begun: boolean
+  /** A decision that ended or reset it is on its way to the engine. */
+  decided: boolean
 }
 type GateRow = {
   gate_id: string
@@ -147,7 +149,10 @@ class Run {
       `select c.control, c.cancel_mode, o.engine_status, o.plan_revision,
          (select jsonb_agg(jsonb_build_object('node_id', n.node_id, 'state', n.state, 'generation', n.generation, 'attempt', n.attempt,
             'hold_patch_id', n.hold_patch_id, 'depends_on', n.depends_on, 'undo', n.spec ? 'compensate', 'begun', exists (
-              select from operations.node_attempts a where a.operation_id = $1 and a.node_id = n.node_id and a.role = 'run' and a.generation = n.generation)) order by n.ordinal)
+              select from operations.node_attempts a where a.operation_id = $1 and a.node_id = n.node_id and a.role = 'run' and a.generation = n.generation),
+            'decided', exists (select from operations.operation_commands k where k.operation_id = $1 and k.status in ('pending', 'sending', 'delivered')
+              and (k.kind = 'retry_node' and k.payload -> 'generations' ? n.node_id
+                or k.kind = 'intervene' and k.payload ->> 'node_id' = n.node_id and k.payload ->> 'type' in ('skip', 'mark_succeeded', 'mark_failed', 'mark_compensated')))) order by n.ordinal)
           from operations.nodes n where n.operation_id = $1) as nodes,
          (select coalesce(jsonb_agg(jsonb_build_object('gate_id', g.gate_id, 'status', g.status, 'round', g.round, 'used', g.consumed_at is not null, 'guards', g.guards,
             'passed', coalesce(g.status = 'bypassed' or (g.status = 'approved' and g.digest = g.approved_digest), false),
@@ -318,10 +323,11 @@ class Run {
         }
       },
     })
-    const possible = acts.filter(({ verdict }) => verdict === 'ok')
+    const clear = acts.filter(({ verdict }) => verdict !== UNCLEAR)
+    const possible = clear.filter(({ verdict }) => verdict === 'ok')
     if (state !== 'running' && possible.length > 0 && this.dice(3) > 0)
       return { path: `${this.path}/nodes/${node_id}`, who: 'olga', acts: possible }
-    return { path: `${this.path}/nodes/${node_id}`, who: 'olga', acts }
+    return { path: `${this.path}/nodes/${node_id}`, who: 'olga', acts: clear }
   }
 
   private async onGate(rows: Rows): Promise<Subject | undefined> {
@@ -523,6 +529,7 @@ const opensUnapproved = ({ gates, nodes }: Rows, { node_id }: NodeRow): boolean 
 const isHeldBack = ({ gates }: Rows, { node_id }: NodeRow): boolean =>
   gates.some(({ status, guards }) => ['rejected', 'expired'].includes(status) && guards.includes(node_id))
 
+const UNCLEAR = 'unclear'
 /** The verdict of the nodes' table, with its guards. */
 const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
   const column = columnOf(rows)
@@ -533,12 +540,16 @@ const verdictOn = (rows: Rows, node: NodeRow, action: string): string => {
     undo_failed && (action === 'mark_compensated' || (action === 'trigger_compensation' && column === 'compensate'))
   if (!isOpen(column) && !helps) return 'already_cancelling'
   const listed = NODE[action]?.[node.state]
+  if (node.decided) return refused
   const [, ...later] = coneOf(rows, node.node_id)
   if (action === 'skip' && listed === 'ok' && opensUnapproved(rows, node)) return refused
   if (listed === 'ok') return 'ok'
   if (listed !== 'if') return refused
   const busy = later.some(({ state }) => IN_FLIGHT.includes(state))
   if (action === 'retry' && node.state === 'gated' && !isHeldBack(rows, node)) return refused
+  // Whether a retry resets a pending node after it depends on what the engine may have begun.
+  if (action === 'retry' && later.some(({ decided, state }) => decided && state === 'pending')) return UNCLEAR
+  if (action === 'retry' && later.some(({ decided }) => decided)) return refused
   if (action === 'retry') return busy ? 'cone_in_flight' : 'ok'
   if (action === 'set_output') return later.some(({ begun }) => begun) ? refused : 'ok'
   if (action === 'set_input') return node.begun ? refused : 'ok'
@@ -635,12 +646,21 @@ describe('the tables of operations and the rows agree', () => {
     ).map(({ kind, status }) => `${kind} ${status}`)
   const stateOf = async (run: Run) => (await run.rows()).nodes[1]?.state
 
-  it('if the engine refuses a decision after a skip, before it reported the skip', async () => {
+  it('if a decision comes after a skip, before the engine has reported the skip', async () => {
     const run = await begin(plain)
+    const again = async () =>
+      expect(
+        await p.as('olga').post(`${run.path}/interventions`, { type: 'skip', node_id: 'n1', payload: {}, reason: 'a' }),
+      ).toMatchObject({ status: 409, body: { code: 'intervention_not_applicable' } })
+    await run.stage.deliver()
     await intervene(run, 'skip')
-    await intervene(run, 'set_input', { input_overrides: { headers: { 'x-try': '1' } } })
+    await again()
+    await run.stage.deliver()
+    await again()
+    for (const task of run.stage.tasks.filter(({ kind }) => kind === 'effect')) await run.stage.perform(task)
+    await again()
     await run.finish()
-    expect(await commandsOf(run)).toEqual(['start applied', 'intervene applied', 'intervene refused'])
+    expect(await commandsOf(run)).toEqual(['start applied', 'intervene applied'])
     expect(await stateOf(run)).toBe('skipped')
   })
 
@@ -651,18 +671,6 @@ describe('the tables of operations and the rows agree', () => {
     expect(await run.stage.deliver()).toBe(false)
     expect(await commandsOf(run)).toEqual(['start superseded', 'pause superseded', 'cancel applied'])
     expect(await p.query('select found from operations.engine_findings')).toEqual([])
-  })
-
-  it('if the engine refuses a second skip, after it reported the first', async () => {
-    const run = await begin(plain)
-    await run.stage.deliver()
-    await intervene(run, 'skip')
-    await intervene(run, 'skip')
-    await run.stage.deliver()
-    for (const task of run.stage.tasks.filter(({ kind }) => kind === 'effect')) await run.stage.perform(task)
-    await run.finish()
-    expect(await commandsOf(run)).toEqual(['start applied', 'intervene applied', 'intervene refused'])
-    expect(await stateOf(run)).toBe('skipped')
   })
 
   it('if the engine refuses a patch of a node that was skipped meanwhile', async () => {

@@ -267,7 +267,7 @@ describe('who sees what', () => {
       namespace: 'default',
       workflow_id: 'w',
       run_id: 'r',
-      ui_url: 'http://127.0.0.1:8233',
+      ui_url: 'http://127.0.0.1:8233/namespaces/default/workflows/w/r/history',
     })
   })
 

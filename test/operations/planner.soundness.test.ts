@@ -250,7 +250,7 @@ describe('a graph is refused with the code of its fault', () => {
 
   it('gates: no nodes to guard, or an unknown policy', () => {
     const gate = { gate_id: 'go', policy: {}, guards: ['b'] }
-    expect(violationsOf([noop('a')], [gate]).violations).toEqual(['unreachable_node /gates/0/guards'])
+    expect(violationsOf([noop('a')], [gate]).violations).toEqual(['unknown_node /gates/0/guards'])
     expect(violationsOf([noop('a')], [{ gate_id: 'go', policy: 'nobody', guards: ['a'] }])).toEqual({
       code: 'unknown_reference',
       violations: ['unknown_reference /graph/gates/0/policy'],
@@ -386,10 +386,13 @@ describe('a patch is refused with the code of its fault', () => {
       { nodes: [...nodes, undone], begun: new Set(['a', 'u']) },
     ],
     ['too_large', [add(noop('n')), add(noop('o')), add(noop('p'))]],
+    ['unknown_node', [{ op: 'remove_node', node_id: 'nope' }]],
+    ['unknown_gate', [{ op: 'remove_gate', gate_id: 'nope' }]],
+    ['unknown_dependency', [{ op: 'remove_dependency', node_id: 'b', depends_on: 'nope' }]],
     ['duplicate_node', [add(noop('old'))]],
     ['duplicate_node', [{ op: 'remove_node', node_id: 'j' }, add(noop('j', 'a'))]],
     [
-      'duplicate_node',
+      'duplicate_gate',
       [
         { op: 'remove_gate', gate_id: 'go' },
         { op: 'add_gate', gate: { gate_id: 'go', policy: { approvals: { quorum: 2 } }, guards: ['c'] } } as PatchChange,

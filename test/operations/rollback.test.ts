@@ -116,7 +116,7 @@ it('names the values before; targets whose values differed have intents of their
   expect(must(await read('?resource_id=two'), 200).body.intents).toMatchObject([
     { request: { targets: [{ resource_id: 'two' }] } },
   ])
-  expect(await read('?resource_id=four')).toMatchObject(refused('nothing_changed'))
+  expect(await read('?resource_id=nope')).toMatchObject({ status: 422, body: { code: 'target_not_found' } })
   expect((await read('', 'far')).status).toBe(404)
 })
 

@@ -207,6 +207,25 @@ describe('a rotation', () => {
     goBack('before')
   })
 
+  it('ends the trust in authorities whose keys are kept elsewhere, and leaves the chain of a given one', async () => {
+    keep('before')
+    for (const step of ['next', 'use', 'retire'] as const) {
+      for (const authority of ['ca', 'temporal-ca']) if (step !== 'use') rmSync(join(out, `tls/${authority}.key`))
+      await setUp(step)
+    }
+    for (const authority of ['ca', 'temporal-ca'])
+      expect(textOf(`tls/${authority}.pem`).match(/BEGIN CERTIFICATE/g)).toHaveLength(1)
+    goBack('before')
+    // The key of an authority of before may still be there.
+    const chain = [createAuthority(), createAuthority()].map(({ ca }) => ca).join('')
+    for (const step of ['next', 'use', 'retire'] as const) {
+      fs.writeFileSync(join(out, 'tls/ca.pem'), chain)
+      expect([await rotate(out, step), textOf('tls/ca.pem')]).toEqual([undefined, chain])
+      endRotation(out)
+    }
+    goBack('before')
+  })
+
   it('keeps the certificate of a server that another authority issued, and its key', async () => {
     keep('before')
     const { cert, key } = createAuthority().issue('postgres') // ends tomorrow

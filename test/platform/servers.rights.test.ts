@@ -146,4 +146,9 @@ it('lets only the relay change a stream of events, and only the worker that of w
       if (await changes((users[i] as { nc: NatsConnection }).nc, stream)) may.push(`${user} ${stream}`)
   const own = ['AUTH', 'CATALOG', 'OPERATIONS', 'AUDIT'].map((stream) => `relay ${stream}`)
   expect(may).toEqual([...own, 'worker EXECUTION'])
+  const deletes = async (nc: NatsConnection) =>
+    (await nc.jetstreamManager()).streams.deleteMessage('AUDIT', seq).catch(() => false)
+  const { seq } = await relay.jetstream().publish('audit.anchor', '{}')
+  const deleted = await Promise.all(users.slice(1).map(({ nc }) => deletes(nc)))
+  expect([...deleted, await deletes(relay)]).toEqual([false, false, false, true])
 }, 60_000)

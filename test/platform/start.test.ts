@@ -126,7 +126,7 @@ describe('npm start', () => {
       expect(port).toBeGreaterThan(0)
     }
     expect(now).toMatchObject({
-      temporal_ui: expect.stringMatching(/^http:/),
+      temporal_ui: expect.stringMatching(/^http:.*\/namespaces\/sb-[0-9a-f]+\/workflows$/),
       temporal: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
       postgres: expect.stringMatching(/^postgres:/),
       redis: expect.stringMatching(/^redis:/),

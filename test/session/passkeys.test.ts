@@ -182,10 +182,13 @@ describe('a passkey', () => {
     ])
       expect(answer).toMatchObject({ status: 403, body: { code: 'reauth_required' } })
     const other = await person('other')
-    expect(await add(other.access, key.attest(await challenge(), other.id))).toMatchObject({
-      status: 409,
-      body: { code: 'passkey_known' },
-    })
+    const same = createAuthenticator(SITE, { id: Buffer.from(key.credential_id, 'base64url') })
+    for (const answer of [
+      await add(other.access, key.attest(await challenge(), other.id)),
+      // With another key, so that the answer does not say that this one was stored.
+      await add(access, same.attest(await challenge(), id)),
+    ])
+      expect(answer).toMatchObject({ status: 409, body: { code: 'passkey_known' } })
     for (const bend of [
       { origin: 'https://evil.test' },
       { rp_id: 'evil.test' },

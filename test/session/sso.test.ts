@@ -9,13 +9,22 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } fr
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { revokeUngiven } from '../../apps/identity/federation/rights.ts'
+import { unlinkExternal } from '../../apps/identity/federation/unlink.ts'
 import { describeClient } from '../../apps/session/browser/client.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
 import type { UnlinkedUser } from '../../apps/shared/contracts/identity/providers.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { unavailable } from '../../apps/shared/errors.ts'
-import { external_identities, grants, group_members, groups, user_events, users } from '../../db/identity/tables.ts'
+import {
+  external_identities,
+  grants,
+  group_members,
+  groups,
+  outbox,
+  user_events,
+  users,
+} from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { until } from '../support/until.ts'
 import { bearer, ORIGIN, PASSWORD, send } from './support/auth.ts'
@@ -893,7 +902,10 @@ describe('unlinking an identity', () => {
   })
 
   it('ends the sessions by the relay if session could not: of the person, or all but their own', async () => {
-    const relay = await sso.addRelay()
+    const byRelay = async (ended: () => Promise<boolean>) => {
+      const relay = await sso.addRelay()
+      await until(ended).finally(() => relay.stop())
+    }
     const lost = vi.spyOn(sso.session.deps.store, 'revokeUser')
     const meOf = async ({ browser, headers }: Person) => (await browser.go('/api/v1/users/me', { headers })).status
     try {
@@ -903,7 +915,7 @@ describe('unlinking an identity', () => {
       const admin = await administrator()
       lost.mockRejectedValueOnce(unavailable('Redis is away.', undefined, 'unavailable'))
       expect((await unlinkBy(admin, `/api/v1/admin/users/${id}/identities/corp`)).status).toBe(503)
-      await until(async () => (await meOf(ida)) === 401)
+      await byRelay(async () => (await meOf(ida)) === 401)
 
       const jon = await sso.addUser('jon')
       const { db } = sso.identity_deps
@@ -912,12 +924,21 @@ describe('unlinking an identity', () => {
       const [one, other] = [await signedIn('s-mia'), await signedIn('s-mia')]
       lost.mockRejectedValueOnce(unavailable('Redis is away.', undefined, 'unavailable'))
       expect((await unlink(one)).status).toBe(503)
-      await until(async () => (await meOf(other)) === 401)
+      await byRelay(async () => (await meOf(other)) === 401)
       expect(await meOf(one)).toBe(200)
     } finally {
       lost.mockRestore()
-      await relay.stop()
     }
+  })
+
+  it('has the relay end no session if it is not told which one stays, as by a session of an earlier build', async () => {
+    const { id } = await sso.addUser('kim')
+    const { db } = sso.identity_deps
+    await db.insert(external_identities).values({ provider: 'corp', subject: 's-kim', user_id: id })
+    const given = { userId: id, providerId: 'corp', by: id, hasPassword: true, keepSessionId: '' }
+    expect(await unlinkExternal(sso.identity_deps, given as never, 'test')).toEqual({ removed: true })
+    const told = (await db.select().from(outbox)).filter(({ type }) => type === 'auth.user.identity_unlinked.v1')
+    expect(told.filter(({ payload }) => (payload as { user_id: string }).user_id === id)).toEqual([])
   })
 
   it('wins over a sign-in that the provider has already answered', async () => {

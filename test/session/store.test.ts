@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { endUserSessions } from '../../apps/session/sessions/end.ts'
 import { startLink } from '../support/link.ts'
 import { startOwnRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -75,6 +76,15 @@ describe('with SESSION__REDIS__WAIT_REPLICAS', () => {
       await Promise.all([primary.stop(), replica.stop()])
     }
   })
+})
+
+it('ending nothing while a replica is missing adds no row to the audit log, however often the relay repeats it', async () => {
+  const audit = vi.fn()
+  const replicated = async () => Promise.reject(new Error('no replica'))
+  const deps = { ...auth.session.deps, audit, store: { ...auth.session.deps.store, replicated } }
+  const ended = endUserSessions(deps, { user_id: randomUUID() }, 'admin', { actor_type: 'system', request_id: 'test' })
+  await expect(ended).rejects.toThrow('no replica')
+  expect(audit).not.toHaveBeenCalled()
 })
 
 describe('an audit stream that nobody empties', () => {

@@ -80,10 +80,13 @@ const [UP, UV, AT] = [1, 4, 64]
 /** One authenticator with one credential; its counter grows with each use, or stays 0 (`counts: false`). */
 export const createAuthenticator = (
   site: Site,
-  { kind = 'ES256', counts = true }: { kind?: keyof typeof KINDS; counts?: boolean } = {},
+  {
+    kind = 'ES256',
+    counts = true,
+    id = randomBytes(32),
+  }: { kind?: keyof typeof KINDS; counts?: boolean; id?: Buffer } = {},
 ) => {
   const { privateKey, publicKey } = KINDS[kind]()
-  const id = randomBytes(32)
   let counter = 0
   let owner = ''
   const clientData = (type: string, challenge: string, { origin, framed = false }: Bend) =>

@@ -656,6 +656,26 @@ describe('control', () => {
     ])
   })
 
+  it('paused before its time has not started; until then it says when it may start', async () => {
+    const not_before = new Date(Date.now() + 3_600_000).toISOString()
+    const operation_id = await engine.start({ nodes: [node('a')], constraints: { not_before } })
+    const waits = { status: 'queued', blocked_on: [{ kind: 'not_before', until: not_before }] }
+    const isQueued = () =>
+      until(async () =>
+        expect
+          .objectContaining(waits.blocked_on[0])
+          .asymmetricMatch((await engine.read.operation(operation_id)).blocked_on[0]),
+      )
+    await isQueued()
+    await pause(operation_id)
+    await engine.statusIs(operation_id, 'paused')
+    await resume(operation_id)
+    await isQueued()
+    expect(await engine.read.operation(operation_id)).toMatchObject({ ...waits, started_at: null })
+    const types = (await engine.read.timeline(operation_id)).map(({ type }) => type)
+    expect(types).not.toContain('operation.started')
+  })
+
   it('paused means that no node is in flight and none starts until the resume', async () => {
     const operation_id = await engine.start({
       nodes: [node('slow', { with: { delay_ms: 800 } }), call('b', { depends_on: ['slow'] })],

@@ -61,7 +61,7 @@ export const refusalOf = (s: State, asked: Asked | undefined, now: number): Refu
     case 'intervene': {
       const { type, node_id = '' } = asked
       if (isOnOperation(type)) return refuseOperationIntervention(facts, type)
-      if (!(type in INTERVENTION_STATES)) return unknown(`There is no intervention "${type}".`)
+      if (!Object.hasOwn(INTERVENTION_STATES, type)) return unknown(`There is no intervention "${type}".`)
       return onNode(s, node_id, (node, all) =>
         refuseIntervention(facts, node, { type, cone: coneOf(all, node.node_id) }),
       )

@@ -34,6 +34,7 @@ import {
   STATE_QUERY,
 } from './messages.ts'
 import { type Asked, refusalOf } from './refuse.ts'
+import { isCommand } from './signal.ts'
 import type { Effect } from './state/events.ts'
 import type { State } from './state/types.ts'
 import {
@@ -55,7 +56,10 @@ const stateQuery = defineQuery<unknown>(STATE_QUERY)
 const nodeQuery = defineQuery<unknown, [string]>(NODE_QUERY)
 const refuseQuery = defineQuery<unknown, [Asked?]>(REFUSE_QUERY)
 const DESCRIBED = {
-  command: { description: 'A decided command. Postgres has accepted it; the relay sends it in the order of seq.' },
+  command: {
+    description:
+      'Only the relay sends this: a command that Postgres has accepted. To stop the operation by hand, use Cancel.',
+  },
   state: { description: 'Status, counts, what it waits for, what is in flight, the last command taken.' },
   refuse: {
     description:
@@ -64,15 +68,24 @@ const DESCRIBED = {
   node: { description: 'One node by id: state, attempt, generation, what it waits for.' },
 }
 
+const FOREIGN = 'a signal that is not from the relay'
+
 /** Carries one locked plan to its end. One operation is one workflow; its id is the operation id. */
 export async function operation(input: OperationInput): Promise<OperationOutcome> {
   const inbox: Event[] = []
   let state: State | undefined
   let trace = input.trace ?? recorded(input.start)
+  let details = ''
+  let foreign = 0
+  const show = () => setCurrentDetails(foreign > 0 ? `${details}\n\nIgnored: ${foreign} × ${FOREIGN}` : details)
   // Handlers only enqueue or read, so continue-as-new cannot interrupt them halfway.
   setHandler(
     command,
     (message) => {
+      if (!isCommand(message)) {
+        foreign += 1
+        return show()
+      }
       trace = recorded(message)
       inbox.push({ type: 'command', at: Date.now(), command: message })
     },
@@ -118,7 +131,8 @@ export async function operation(input: OperationInput): Promise<OperationOutcome
       if (shouldRoll(input, state)) inbox.push({ type: 'roll', at: Date.now() })
       const effects = move(state, inbox.splice(0))
       launch(effects)
-      setCurrentDetails(face(state, effects))
+      details = face(state, effects)
+      show()
       if (state.rolling && inbox.length === 0 && canLeave(state))
         return next({ ...input, carried: snapshot(state), ...(trace && { trace }) })
     }

@@ -4,7 +4,7 @@ import type { BulkOp, BulkRequest } from '../../shared/contracts/imports/bulk.ts
 import { AppError } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid } from '../../shared/http/problems.ts'
-import { type Item, type Outcome, refusedAt, replyOf, runItems, tryItems } from '../changes/run.ts'
+import { deniedOf, type Item, type Outcome, refusedAt, replyOf, runItems, tryItems } from '../changes/run.ts'
 import type { Command } from '../command/keys.ts'
 import { causing, commandOf, NO_COMMAND, type Write } from '../command/request.ts'
 import { publicCommandId } from '../command/run.ts'
@@ -48,10 +48,7 @@ export const bulkResources = async (
   const whole = partOf(deps, write, `${key} all`, { atomic, items })
   const how = { atomic, ends_at: write.ends_at, atItem, whole }
   await (tried ? tryItems : runItems)(deps, ready, outcomes, how)
-  const denied = outcomes.filter(
-    (outcome): outcome is AppError => outcome instanceof AppError && outcome.status === 403,
-  )
-  return { body: replyOf(outcomes, write.request_id, '/v1/resources:bulk'), denied }
+  return { body: replyOf(outcomes, write.request_id, '/v1/resources:bulk'), denied: deniedOf(outcomes, atItem) }
 }
 
 const atItem = refusedAt('change')

@@ -11,6 +11,7 @@ import { notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
 import type { Placed } from '../read/access.ts'
 import { tooExpensive } from '../read/expensive.ts'
+import { withHealth } from '../read/health.ts'
 import { invalid, type Reader, valuesOf } from '../read/lists.ts'
 import { mismatchOf } from '../rules/matching.ts'
 import { type Candidate, isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
@@ -60,8 +61,17 @@ export const needing = (deps: CatalogDeps, query: Narrowing, { access }: Reader)
 }
 
 /** At most `limit` of these resources by id, starting after a position. */
-export const listNeeding = (deps: CatalogDeps, where: SQL[], limit: number, after?: readonly string[], back = false) =>
-  listResources(deps.db, { where, sort: [{ key: 'resource_id', descending: back }], after, limit })
+export const listNeeding = async (
+  { db, clock }: CatalogDeps,
+  where: SQL[],
+  limit: number,
+  after?: readonly string[],
+  back = false,
+) => {
+  const now = clock.now()
+  const sort = [{ key: 'resource_id' as const, descending: back }]
+  return withHealth(db, await listResources(db, { where, sort, now, after, limit }), now)
+}
 
 const tooManyNeeds = () =>
   tooExpensive('Too many providers could meet too many needs.', 'Narrow by capability_key, region_id or root_id.')

@@ -1,18 +1,16 @@
 import type { SQL } from 'drizzle-orm'
-import { readChecksOf } from '../../../db/catalog/health.ts'
 import { heldOf } from '../../../db/catalog/held/rows.ts'
 import { type ClaimRow, listOffers, type OfferRow } from '../../../db/catalog/providers.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import type { Provider, Rejection } from '../../shared/contracts/catalog/capabilities.ts'
-import type { HealthStatus } from '../../shared/contracts/catalog/resources.ts'
 import type { Uses } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
 import { placedThen, scopesOf } from '../read/access.ts'
 import { timeOrNull } from '../read/documents.ts'
 import { tooExpensive } from '../read/expensive.ts'
-import { ownHealth } from '../rules/health.ts'
+import { healthOf } from '../read/health.ts'
 import { freeOf, type Mismatch, type Offer, statusOf } from '../rules/matching.ts'
 
 /** How many providers one question may rank. */
@@ -67,26 +65,7 @@ const asThen =
     return { ...row, is_open: !(lifecycle && isTerminal(lifecycle, row.lifecycle_status)) }
   }
 
-type Own = { status: HealthStatus; reason: string }
-type Expiring = Pick<OfferRow, 'rid' | 'lifecycle_status' | 'health_status' | 'health_reason' | 'health_expires_at'>
-
-/** The rows' own current health, by row number: as stored, except where checks expired since the last sweep. */
-export const healthOf = async (db: Queryable, rows: readonly Expiring[], now: Date): Promise<Map<string, Own>> => {
-  const health = new Map(
-    rows.map((row): [string, Own] => [row.rid, { status: row.health_status, reason: row.health_reason }]),
-  )
-  const expired = rows.filter(
-    ({ health_expires_at }) => health_expires_at !== null && new Date(health_expires_at) <= now,
-  )
-  const checks = Map.groupBy(await readChecksOf(db, [...new Set(expired.map(({ rid }) => rid))]), ({ rid }) => rid)
-  for (const { rid, lifecycle_status } of expired) {
-    const known = (checks.get(rid) ?? []).map((check) => ({ ...check, expires_at: new Date(check.expires_at) }))
-    health.set(rid, ownHealth(known, lifecycle_status, now))
-  }
-  return health
-}
-
-type Known = { types: Types; now: Date; scope: Provider['scope']; health: Map<string, Own> }
+type Known = { types: Types; now: Date; scope: Provider['scope']; health: Awaited<ReturnType<typeof healthOf>> }
 
 const candidateOf = (row: OfferRow, { types, now, scope, health }: Known): Candidate => {
   const definition = types.capability(row.capability_key, row.version)

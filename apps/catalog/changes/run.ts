@@ -145,6 +145,10 @@ export const refusedAt =
     })
   }
 
+/** The refusals by policy, each with the index of its item. */
+export const deniedOf = (outcomes: readonly Outcome[], atItem: AtItem): AppError[] =>
+  outcomes.flatMap((one, index) => (one instanceof AppError && one.status === 403 ? [atItem(one, index)] : []))
+
 /** The reply as text; it contains stored answers byte for byte. */
 export const replyOf = (outcomes: readonly Outcome[], request_id: string, path: string): string => {
   const results = outcomes.map((outcome, index) => {

@@ -79,7 +79,7 @@ const numbersOf = (attributes: Record<string, unknown>, metrics: readonly Health
 
 type Settled = {
   /** The current checks, if already known. */
-  checks?: readonly ObservationRow[]
+  checks?: readonly ObservationRow[] | undefined
   checks_changed?: CheckChange[]
 }
 

@@ -1,5 +1,6 @@
 import type { Affected, AffectedQuery } from '../../shared/contracts/catalog/affected.ts'
 import type { Uses } from '../deps.ts'
+import { type HealthOf, healthIn } from '../drawing/late.ts'
 import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
 import { graphMissing } from '../read/freshness.ts'
@@ -13,13 +14,14 @@ const NEAREST = 5
  * who may see a name is decided where the plan is shown. Throws `graph_warming` while the graph is loading.
  */
 export const readAffected = async (
-  deps: Uses<'graph' | 'registry' | 'config'>,
+  deps: Uses<'db' | 'clock' | 'graph' | 'registry' | 'config'>,
   { resource_ids }: AffectedQuery,
 ): Promise<{ affected: Affected | null }> => {
   if (!deps.graph.enabled) return { affected: null }
   const store = deps.graph.store()
   if (!store) throw graphMissing(deps, 'Impact', '')
   const { types } = deps.registry
+  const healthOf = await healthIn(deps, store)
   store.rankTypes(types)
   const roots = resource_ids.map((id) => store.ridOf(id)).filter((rid) => rid !== undefined && store.isOpen(rid))
   const limits = { max_distance: MAX_DISTANCE, max_visited: MAX_VISITED }
@@ -29,15 +31,20 @@ export const readAffected = async (
       total: affected.length,
       at_least: truncated,
       unhealthy: affected.filter(({ effect }) => effect === 'unhealthy').length,
-      groups: groupsOf(store, types, affected),
+      groups: groupsOf(store, types, affected, healthOf),
       watermark: store.watermark,
     },
   }
 }
 
 /** Groups by type and health, largest first. The walk is nearest-first, so a group's first members are its nearest. */
-const groupsOf = (store: Store, types: Types, affected: ReturnType<typeof walkImpact>['affected']) => {
-  const groups = [...Map.groupBy(affected, ({ rid }) => `${types.keyOf(store.typeOf(rid))} ${store.healthOf(rid)}`)]
+const groupsOf = (
+  store: Store,
+  types: Types,
+  affected: ReturnType<typeof walkImpact>['affected'],
+  healthOf: HealthOf,
+) => {
+  const groups = [...Map.groupBy(affected, ({ rid }) => `${types.keyOf(store.typeOf(rid))} ${healthOf(rid)}`)]
   return groups
     .map(([key, all]) => {
       const [type_key = '', health_status] = key.split(' ')

@@ -1,6 +1,7 @@
 import type { Impact, ImpactItem, ImpactQuery } from '../../shared/contracts/topology/impact.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
+import { healthIn } from '../drawing/late.ts'
 import { seesOf } from '../drawing/sees.ts'
 import type { Store } from '../graph/store.ts'
 import type { Types } from '../packs/registry.ts'
@@ -24,6 +25,7 @@ export const readImpact = async (
   const store = deps.graph.store()
   if (!store) throw graphMissing(deps, 'Impact', 'Its direct dependents are in /v1/graphs/resources with depth=1.')
   const { types } = deps.registry
+  const healthOf = await healthIn(deps, store)
   store.rankTypes(types)
   const sees = seesOf(store, reader.access, types)
   const root = store.ridOf(resource_id)
@@ -36,7 +38,10 @@ export const readImpact = async (
     resource_id,
     items: items
       .slice(0, limit)
-      .map(({ one, id }) => itemOf(store, types, one, id, pathOf(store, types, steps, one, sees))),
+      .map(({ one, id }) => ({
+        ...itemOf(store, types, one, id, pathOf(store, types, steps, one, sees)),
+        health_status: healthOf(one.rid),
+      })),
     counts: {
       total: affected.length,
       hidden: affected.length - seen.length,
@@ -45,7 +50,7 @@ export const readImpact = async (
         degraded: affected.filter(({ effect }) => effect === 'degraded').length,
       },
       by_type: countBy(seen, ({ rid }) => types.keyOf(store.typeOf(rid))),
-      by_health: countBy(seen, ({ rid }) => store.healthOf(rid)),
+      by_health: countBy(seen, ({ rid }) => healthOf(rid)),
     },
     truncated: { items: items.length > limit, visited: truncated },
     as_of: {
@@ -68,12 +73,11 @@ const itemOf = (
   { rid, effect, distance }: Affected,
   resource_id: string,
   path: ImpactItem['path'],
-): ImpactItem => ({
+): Omit<ImpactItem, 'health_status'> => ({
   resource_id,
   type_key: types.keyOf(store.typeOf(rid)),
   name: store.nameOf(rid),
   lifecycle_status: store.lifecycleOf(rid),
-  health_status: store.healthOf(rid) as ImpactItem['health_status'],
   effect,
   distance,
   path,

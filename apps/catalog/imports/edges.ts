@@ -13,9 +13,11 @@ import { managerOf } from './fields.ts'
 
 /** The container and the edges that an item names, and what its source no longer states. */
 
-type Stating = { deps: CatalogDeps; request: ImportRequest; write: Write; known: ReadonlyMap<string, string> }
+/** Our ids by the source's. */
+type Known = Pick<ReadonlyMap<string, string>, 'get'>
+type Stating = { deps: CatalogDeps; request: ImportRequest; write: Write; known: Known }
 
-export const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: ReadonlyMap<string, string>) => {
+export const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: Known) => {
   if (parent_external_id === undefined) return parent_id
   if (parent_id !== undefined)
     throw wrongAt('/parent_id', 'cannot be combined with parent_external_id', {
@@ -29,7 +31,7 @@ export const parentOf = ({ parent_id, parent_external_id }: ImportItem, known: R
   })
 }
 
-export const edgesOf = ({ relationships = [] }: ImportItem, known: ReadonlyMap<string, string>) => {
+export const edgesOf = ({ relationships = [] }: ImportItem, known: Known) => {
   const found: RelationshipChange[] = []
   const missing: string[] = []
   for (const [index, edge] of relationships.entries()) {

@@ -28,6 +28,8 @@ export type Taking = {
   by: Causing
   /** Already known ids of this source. */
   known: Map<string, string>
+  /** Those of them that the caller may not see. */
+  hidden: ReadonlySet<string>
   /** Resources whose lifecycle has ended, of items that say so. */
   ended: ReadonlyMap<string, string>
   /** The ids of the resources that it names: known ones, and those assigned to new ones. */
@@ -49,9 +51,10 @@ export const settle = async (tx: Tx, taking: Taking, item: ImportItem): Promise<
 }
 
 const settleOpen = async (tx: Tx, taking: Taking, item: ImportItem): Promise<Settled> => {
-  const { known } = taking
-  const { found, missing } = edgesOf(item, known)
-  const parent_id = parentOf(item, known)
+  const { known, hidden } = taking
+  const seen = { get: (external_id: string) => (hidden.has(external_id) ? undefined : known.get(external_id)) }
+  const { found, missing } = edgesOf(item, seen)
+  const parent_id = parentOf(item, seen)
   const place = parent_id ?? found.find((edge) => isInto(taking.deps.registry.types, edge))?.target_id
   const mine = known.get(item.external_id)
   const resource_id = mine ?? (await adoptable(tx, taking, item, place))

@@ -14,7 +14,7 @@ import {
 } from '../../shared/contracts/imports/imports.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
-import { auditDenied } from '../command/audit.ts'
+import { auditDenied, recordDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { readJob, readResults, startJob, stopJob } from './jobs.ts'
@@ -40,7 +40,9 @@ export const importsRoutes = routes<CatalogDeps>('catalog', (app, { deps }) => {
     preHandler: allow('catalog:record', { kind: 'W' }),
     handler: async (req, reply) => {
       const write = writeOf(req, { query: req.query, body: req.body })
-      return sendStored(reply, await auditDenied(deps, req, importItems(deps, req.body, write)))
+      const { answer, denied } = await auditDenied(deps, req, importItems(deps, req.body, write))
+      await recordDenied(deps, req, ...denied)
+      return sendStored(reply, answer)
     },
   })
 })

@@ -1,4 +1,5 @@
 import { getImported, lockSource } from '../../../db/catalog/imports/rows.ts'
+import { getResources } from '../../../db/catalog/resources/rows.ts'
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf } from '../../../db/command/run.ts'
@@ -7,12 +8,14 @@ import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { makeEach } from '../changes/each.ts'
 import { createWish, type Wish } from '../changes/hold.ts'
+import type { Denied } from '../command/audit.ts'
 import { refuseLate } from '../command/deadline.ts'
-import { type Causing, causing, commandOf, NO_COMMAND, type Write } from '../command/request.ts'
+import { type Causing, causing, commandOf, NO_COMMAND, readAccess, type Write } from '../command/request.ts'
 import { runCommand, stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { isTerminal } from '../document/lifecycle.ts'
 import { refusedAs } from '../document/names.ts'
+import { visibleOf } from '../read/access.ts'
 import { isInto } from '../resources/create.ts'
 import { composed } from '../rules/notes.ts'
 import { edgesOf, readsEdges } from './edges.ts'
@@ -26,21 +29,30 @@ import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from '.
  * request has one key, so repeating it continues an interrupted import. Items that do not fit into its time are
  * deferred. Everything is rolled back if the caller has already received a timeout.
  */
-export const importItems = async (deps: CatalogDeps, body: ImportRequest, write: Write): Promise<Answer> => {
+export const importItems = async (
+  deps: CatalogDeps,
+  body: ImportRequest,
+  write: Write,
+): Promise<{ answer: Answer; denied: Denied[] }> => {
   refuseTwins(body.items)
   if (write.query.validate_only) {
     const by = causing(write, NO_COMMAND, stampOf(deps))
     const made = new Map<string, string>()
     const taken = await attempt(deps.db, (tx) => takeAll(tx, deps, body, write, by, made))
     const reply = rehearsed(replyOf(taken.map(({ result }) => result)), made)
-    return { ...answerOf({ status: 200, body: reply }), replayed: false }
+    return { answer: { ...answerOf({ status: 200, body: reply }), replayed: false }, denied: deniedIn(taken) }
   }
   const command = commandOf(deps, write)
-  return runCommand(deps, command, async (tx, stamp) => {
-    const taken = await takeAll(tx, deps, body, write, causing(write, command.command_id, stamp))
+  let taken: Taken[] = []
+  const answer = await runCommand(deps, command, async (tx, stamp) => {
+    taken = await takeAll(tx, deps, body, write, causing(write, command.command_id, stamp))
     return { status: 200, body: replyOf(taken.map(({ result }) => result)) }
   })
+  return { answer, denied: deniedIn(taken) }
 }
+
+/** The refusals by policy, for the audit. */
+export const deniedIn = (taken: readonly Taken[]): Denied[] => taken.flatMap(({ denied }) => denied ?? [])
 
 /** Imports items set by set in one transaction (catalog.md 8, "Bulk"); returns results and missing targets by item. */
 export const takeAll = async (
@@ -55,12 +67,13 @@ export const takeAll = async (
   const items = request.items.map(composed)
   await lockSource(tx, source.name)
   const { open: known, ended } = await getImported(tx, source.name, idsIn(items))
+  const hidden = await hiddenOf(tx, deps, write, known)
   for (const item of items) if (!statesEnd(deps, item)) ended.delete(item.external_id)
   const by: Causing = (locked) => ({ ...as(locked), source: 'import', manager: managerOf(request) })
   // Fixed here because an item may be processed twice.
   const idOf = (external_id: string) => known.get(external_id) ?? ended.get(external_id) ?? base32Id('res')
   const ids = new Map(items.map(({ external_id }) => [external_id, idOf(external_id)]))
-  const taking: Taking = { deps, request, write, by, known, ended, made, ids }
+  const taking: Taking = { deps, request, write, by, known, hidden, ended, made, ids }
   const look = async (indices: readonly number[]): Promise<Taken[]> => {
     const changes = indices.map((index) => {
       const item = items[index] as ImportItem
@@ -97,6 +110,16 @@ export const takeAll = async (
   return [...taken, ...late]
 }
 
+/** The source's names of resources that the caller may not see: as containers and targets they do not exist. */
+const hiddenOf = async (tx: Tx, deps: CatalogDeps, { caller }: Write, known: ReadonlyMap<string, string>) => {
+  const access = readAccess(deps, caller)
+  if (access === 'all') return new Set<string>()
+  const rows = await getResources(tx, [...known.values()])
+  const seen = await visibleOf(tx, deps.registry.types, access, rows)
+  const shown = new Set(rows.flatMap(({ rid, resource_id }) => (seen.has(rid) ? [resource_id] : [])))
+  return new Set([...known].flatMap(([external_id, id]) => (shown.has(id) ? [] : [external_id])))
+}
+
 /** Whether an item says that its resource has ended. */
 const statesEnd = ({ registry }: CatalogDeps, { type_key, lifecycle_status = '' }: ImportItem): boolean => {
   const type = registry.types.newest(type_key)
@@ -129,7 +152,7 @@ const idsIn = (items: readonly ImportItem[]): string[] => [
   ),
 ]
 
-export type Taken = { result: ImportResult; missing: string[] }
+export type Taken = { result: ImportResult; missing: string[]; denied?: Denied }
 
 /** The data that an item will need, as far as it is known before anything is locked. */
 const wishOf = ({ deps, request, known, ended, ids }: Taking, item: ImportItem): Wish => {
@@ -174,8 +197,11 @@ const refusedItem = (taking: Taking, { external_id }: ImportItem, index: number,
   const outcome = CONFLICTS.has(refusal.code) ? 'conflict' : 'refused'
   const resource_id = error.options.extra?.existing_resource_id as string | undefined
   const problem = problemFor(refusal, write)
+  const id = taking.known.get(external_id) ?? taking.ended.get(external_id)
+  const object = id === undefined ? `import:${taking.request.source.name}/${external_id}` : `resource:${id}`
   return {
     missing: [],
     result: { index, external_id, outcome, ...(resource_id && { resource_id }), diff: [], problem },
+    ...(error.status === 403 && { denied: { code: error.code, object } }),
   }
 }

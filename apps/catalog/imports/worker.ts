@@ -7,6 +7,7 @@ import {
   saveResults,
   takeJob,
 } from '../../../db/catalog/imports/jobs.ts'
+import { audit } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { permissionMissing } from '../../shared/auth/http.ts'
@@ -17,11 +18,12 @@ import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { type Loop, startLoop } from '../../shared/process/repeat.ts'
+import { deniedRow } from '../command/audit.ts'
 import { causing, type Write } from '../command/request.ts'
 import { stampOf } from '../command/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { merged } from './results.ts'
-import { type Taken, takeAll } from './run.ts'
+import { deniedIn, type Taken, takeAll } from './run.ts'
 
 /** How many items one transaction imports at most, and how long it should take: a move waits this long for the tree. */
 const CHUNK = 50
@@ -77,6 +79,10 @@ const takeChunk = async (tx: Tx, deps: CatalogDeps, job: JobRow): Promise<void> 
   }
   const command_id = uuidv5(job.job_id, `${items[0]?.seq} ${items[0]?.result === null}`)
   const results = await takeAll(tx, deps, request, write, causing(write, command_id, stampOf(deps)))
+  const { caller, route: action, request_id } = write
+  const cause = { actor: `user:${caller.user_id}`, roles: caller.roles, action, at, request_id, command_id: null }
+  const denied = deniedIn(results).map((one) => deniedRow(deps, cause, one))
+  if (denied.length > 0) await tx.insert(audit).values(denied)
   await saveResults(
     tx,
     job.job_id,

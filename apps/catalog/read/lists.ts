@@ -25,6 +25,7 @@ import { type Access, scopesOf } from './access.ts'
 import { itemOf, timeOrNull, timeText } from './documents.ts'
 import { tooExpensive } from './expensive.ts'
 import { awaitChange } from './freshness.ts'
+import { withHealth } from './health.ts'
 import { ownedWhere } from './owned.ts'
 
 /** The reader: rows are limited to the access, page tokens are bound to the name. */
@@ -104,14 +105,16 @@ export const listPage = async (
   const selected = fieldsOf(fields)
   const sort = parseSort(query.sort)
   const owned = await ownedWhere(deps, query.owned_by, reader.access)
-  const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query), ...owned]
+  const now = deps.clock.now()
+  const where = [...fixed, accessSql(reader.access, types.topologyIds), ...whereOf(types, query, now), ...owned]
   const list = { route, ...filters }
   const { place, size, turn } = openPage(deps, query, list, reader)
   await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
   const turned = place.back ? sort.map(({ key, descending }) => ({ key, descending: !descending })) : sort
   const after = place.key as string[] | undefined
   const lean = !showsState({ included, selected }) && !included.has('owners')
-  const rows = await affordable(listResources(deps.db, { where, sort: turned, after, limit: size + 1, lean }))
+  const listed = await affordable(listResources(deps.db, { where, sort: turned, now, after, limit: size + 1, lean }))
+  const rows = await withHealth(deps.db, listed, now)
   const { items: shown, ...tokens } = turn(rows, (row) => row.sort_keys)
   return {
     rows: shown,
@@ -148,7 +151,7 @@ type Part = {
   capabilities?: { provided: number; required: number }
 }
 
-/** What `include` adds to rows besides their states: stored own health, and counts of the rows the reader sees. */
+/** What `include` adds to rows besides their states: own health, and counts of the rows the reader sees. */
 export const partsOf = async (
   deps: CatalogDeps,
   rows: readonly ResourceRow[],
@@ -165,7 +168,14 @@ export const partsOf = async (
     partOf(row.rid).health = { status, reason, since: timeText(health_at), expires_at: timeOrNull(health_expires_at) }
   }
   if (included.has('relationships')) {
-    const reach = { access: reader.access, topology_type_ids: types.topologyIds, reltype_ids: null, type_ids: null }
+    const { access } = reader
+    const reach = {
+      access,
+      topology_type_ids: types.topologyIds,
+      reltype_ids: null,
+      type_ids: null,
+      now: deps.clock.now(),
+    }
     for (const { rid, out, in: incoming } of await getDegrees(deps.db, rids, reach))
       partOf(rid).relationships = { out, in: incoming }
   }
@@ -205,7 +215,7 @@ export const parseSort = (text: string | undefined): Sort => {
 export const LEVEL_PARAMETERS = ['region_id', 'datacenter_id', 'layer_id', 'segment_id'] as const
 
 /** The conditions of the structural parameters and the filter, over r, s and p. */
-export const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
+export const whereOf = (types: Types, query: ResourceListQuery, now: Date): SQL[] => {
   const where: SQL[] = []
   const add = <T>(value: T | undefined, condition: (value: T) => SQL) => {
     if (value !== undefined) where.push(condition(value))
@@ -221,28 +231,29 @@ export const whereOf = (types: Types, query: ResourceListQuery): SQL[] => {
   add(query.layer_kind, (kind) => conditions.layerKind(kind, [...types.levelIds.layer_id]))
   add(query.parent_id, conditions.parent)
   add(lifecycle, conditions.lifecycle)
-  add(valuesOf(query.health_status, 'health_status'), conditions.health)
+  add(valuesOf(query.health_status, 'health_status'), (statuses) => conditions.health(now, statuses))
   add(query.drift, conditions.drift)
   add(query.stale_since, conditions.changedBefore)
   for (const label of valuesOf(query.label, 'label') ?? []) {
     const [key = '', ...value] = label.split('=')
     where.push(conditions.label(key, label.includes('=') ? value.join('=') : undefined))
   }
-  add(query.filter, (text) => filterWhere(types, text))
+  add(query.filter, (text) => filterWhere(types, text, now))
   return where
 }
 
 /** The filter as a condition; a filter that does not parse or fit is 400 `filter_invalid` with the position. */
-export const filterWhere = (types: Types, text: string): SQL => {
+export const filterWhere = (types: Types, text: string, now: Date): SQL => {
   try {
-    return filterSql(parseFilter(text), filterTypes(types))
+    return filterSql(parseFilter(text), filterTypes(types, now))
   } catch (error) {
     if (error instanceof FilterMismatch) throw filterInvalid(error.offset, error.message)
     throw error
   }
 }
 
-const filterTypes = (types: Types): FilterTypes => ({
+const filterTypes = (types: Types, now: Date): FilterTypes => ({
+  now,
   idsOf: types.idsOf,
   exactIds: (type_key) => types.all.filter((type) => type.type_key === type_key).map(({ id }) => id),
   isTime,

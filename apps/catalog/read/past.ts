@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { healthsThen } from '../../../db/catalog/resources/health-now.ts'
 import { type RevisionRow, revisionsUpTo, versionAt } from '../../../db/catalog/resources/history.ts'
 import { oldestStamp } from '../../../db/catalog/resources/stamps.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
-import type { ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
+import type { HealthStatus, ResourceDocument, ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
@@ -88,8 +89,12 @@ export const readVersion = async (
   const revisions = await revisionsUpTo(deps.db, row.rid, version)
   const last = revisions.at(-1)
   if (last?.version !== version) throw pruned(`Version ${version} of ${row.resource_id}`)
-  const placed = await placedThen(deps.db, types, [row], at ?? last.at)
-  return viewThen(documentThen(revisions), (await scopesOf(deps.db, types, placed))(placed[0] as Placed))
+  const time = at ?? last.at
+  const placed = await placedThen(deps.db, types, [row], time)
+  const document = documentThen(revisions)
+  const { lifecycle_status } = document
+  const health = (await healthsThen(deps.db, [{ rid: row.rid, lifecycle_status }], time)).get(row.rid)
+  return viewThen(document, (await scopesOf(deps.db, types, placed))(placed[0] as Placed), health)
 }
 
 /** Builds a document from its nearest snapshot and the patches after it. */
@@ -99,14 +104,18 @@ export const documentThen = (revisions: readonly RevisionRow[]): ResourceDocumen
     {},
   ) as ResourceDocument
 
-/** A past view of a resource: members not kept over time are unknown. */
-export const viewThen = (document: ResourceDocument, scope: Scope): ResourceView => ({
+/** A past view of a resource, without the counter of its health and its conditions, which are not kept over time. */
+export const viewThen = (
+  document: ResourceDocument,
+  scope: Scope,
+  health_status: HealthStatus = 'unknown',
+): ResourceView => ({
   ...document,
   owner: document.owner ?? null,
   parent_id: document.parent_id ?? null,
   last_operation: document.last_operation ?? null,
   scope,
-  health_status: 'unknown',
+  health_status,
   health_revision: 0,
   conditions: [],
   change_token: changeToken(document.resource_id, document.version),

@@ -46,7 +46,7 @@ export const relationshipsRoutes = routes<CatalogDeps, { side: Side }>('catalog'
       ]
       const { place, size, turn } = openPage(deps, req.query, list, reader)
       await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
-      const rows = await listEdges(deps.db, row.rid, { where, place, limit: size + 1, at })
+      const rows = await listEdges(deps.db, row.rid, { where, place, limit: size + 1, now: deps.clock.now(), at })
       const { items: shown, ...tokens } = turn(rows, (edge) => edge.sort_keys)
       return {
         items: shown.map((edge) => ({

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Filter } from '../../../db/catalog/resources/filter.ts'
+import { healthsThen } from '../../../db/catalog/resources/health-now.ts'
 import { meeting, revisionsAt } from '../../../db/catalog/resources/history.ts'
 import { accessSql, conditions, type ListRow, listResources } from '../../../db/catalog/resources/lists.ts'
 import type { ResourceListQuery, ResourceView } from '../../shared/contracts/catalog/resources.ts'
@@ -58,17 +59,20 @@ export const listPast = async (deps: CatalogDeps, query: ResourceListQuery & { a
     ...(type_keys ? [conditions.types(types.idsOf(type_keys))] : []),
   ]
   const found: Found[] = []
+  const now = deps.clock.now()
   let after = place.key as string[] | undefined
   let more = true
   for (let examined = 0; more && found.length <= size && examined < MOST_EXAMINED; examined += CHUNK) {
-    const candidates = await affordable(listResources(deps.db, { where, sort, after, limit: CHUNK, lean: true }))
+    const candidates = await affordable(listResources(deps.db, { where, sort, now, after, limit: CHUNK, lean: true }))
     more = candidates.length === CHUNK
     after = candidates.at(-1)?.sort_keys ?? after
     found.push(...(await thoseThen(deps, candidates, query)))
   }
   const { items, ...tokens } = turn(found, ({ row }) => row.sort_keys, more ? after : undefined)
   return {
-    items: items.map(({ view }) => (selected ? (pickFields(view, selected) as ResourceView) : shown(view, with_state))),
+    items: items.map(({ view }) =>
+      selected ? (pickFields(view, selected) as ResourceView) : itemThen(view, with_state),
+    ),
     selected,
     ...tokens,
     as_of: await asOf(deps.db, deps),
@@ -122,17 +126,20 @@ const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: Resour
         // Only filters read the states.
         return { rid, path, type_id, is_open, document: filter === undefined ? facts : document }
       }),
-      [sql`true`, ...whereOf(types, asked as ResourceListQuery)],
+      [sql`true`, ...whereOf(types, asked as ResourceListQuery, new Date(at))],
     ),
   )
-  return then
-    .filter(({ row, scope }) => met.has(row.rid) && LEVEL_PARAMETERS.every((level) => isAt(query[level], scope[level])))
-    .map(({ row, document, scope }) => ({ row, view: viewThen(document, scope) }))
+  const shown = then.filter(
+    ({ row, scope }) => met.has(row.rid) && LEVEL_PARAMETERS.every((level) => isAt(query[level], scope[level])),
+  )
+  const states = shown.map(({ row: { rid }, document: { lifecycle_status } }) => ({ rid, lifecycle_status }))
+  const health = await affordable(healthsThen(deps.db, states, at))
+  return shown.map(({ row, document, scope }) => ({ row, view: viewThen(document, scope, health.get(row.rid)) }))
 }
 
 const isAt = (asked: string | undefined, at: string | null): boolean => asked === undefined || asked === at
 
-const shown = (view: ResourceView, with_state: boolean) => {
+const itemThen = (view: ResourceView, with_state: boolean) => {
   if (with_state) return view
   const { annotations, desired_state, observed_state, conditions, ...item } = view
   return item

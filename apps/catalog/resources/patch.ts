@@ -24,6 +24,7 @@ import type { CatalogDeps } from '../deps.ts'
 import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
 import { changedPaths, escapeToken, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
 import { documentOf, viewOf } from '../read/documents.ts'
+import { currentView } from '../read/health.ts'
 import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
 import { refuseOwned } from '../rules/field-owners.ts'
 import { checkNotes, composed, NOTES, type Notes } from '../rules/notes.ts'
@@ -58,7 +59,7 @@ export const patchResource = async (
   if (write.query.validate_only) {
     const run = async (tx: Tx) => {
       const { row, scope, asked, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
-      const view = viewOf(row, scope, deps.registry.types)
+      const { view } = await currentView(tx, deps, row, scope)
       return { ...changed, resource: asked ? { ...view, desired_state: asked } : view }
     }
     return tried(deps, { wish, run })
@@ -66,7 +67,9 @@ export const patchResource = async (
   const command = commandOf(deps, write)
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
     const { row, scope, intent } = await change(tx, command.command_id, stamp)
-    return written(200, row, viewOf(row, scope, deps.registry.types), intent)
+    const { view, etag } = await currentView(tx, deps, row, scope)
+    const answer = written(200, row, view, intent)
+    return { ...answer, headers: { ...answer.headers, etag } }
   }
   return runChange(deps, { command, wish, work })
 }

@@ -1,13 +1,11 @@
-import { readChecks } from '../../../db/catalog/health.ts'
 import { listVersions } from '../../../db/catalog/resources/history.ts'
-import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { EvidenceRef } from '../../shared/contracts/catalog/common.ts'
-import type { ResourceView, Scope } from '../../shared/contracts/catalog/resources.ts'
+import type { ResourceView } from '../../shared/contracts/catalog/resources.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { healthNow } from '../health/observe.ts'
-import { etagOf, timeText, viewOf } from '../read/documents.ts'
+import { timeText } from '../read/documents.ts'
+import { currentView } from '../read/health.ts'
 import { asOf, includedOf, openPage, partsOf, type Reader } from '../read/lists.ts'
 import { readAt, readVersion } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
@@ -30,7 +28,7 @@ export const readResource = async (
   if (at !== undefined && at_version !== undefined) throw twoTimes()
   if (at_version !== undefined) return { view: await readVersion(deps, row, at_version) }
   if (at !== undefined) return { view: await readAt(deps, row, at) }
-  const now = await currentView(deps, row, scope)
+  const now = await currentView(deps.db, deps, row, scope)
   const parts = (await partsOf(deps, [row], included, reader)).get(row.rid)
   const owned = Object.entries(parts?.field_owners ?? {}).map(([path, owner]) => ({ path, owner }))
   const managed_fields = owned.length > 0 && (await managedFields(deps, resource_id, owned))
@@ -43,20 +41,6 @@ const twoTimes = () =>
     violations: [{ pointer: '/querystring/at', code: 'malformed', message: 'cannot be combined with at_version' }],
     hint: 'Send one of them.',
   })
-
-/** The resource now. A check expired since the last sweep counts; the ETag then ends in x: health_revision lags. */
-const currentView = async (deps: CatalogDeps, row: ResourceRow, scope: Scope) => {
-  const { types } = deps.registry
-  const now = deps.clock.now()
-  if (row.health_expires_at !== null && new Date(row.health_expires_at) <= now) {
-    const own = healthNow(row, await readChecks(deps.db, row.rid), now)
-    if (own.status !== row.health_status) {
-      const expired = { ...row, health_status: own.status, health_reason: own.reason, health_at: row.health_expires_at }
-      return { view: viewOf(expired, scope, types), etag: etagOf(row).replace(/"$/, 'x"') }
-    }
-  }
-  return { view: viewOf(row, scope, types), etag: etagOf(row) }
-}
 
 /** The versions of a resource, newest first. */
 export const readVersions = async (

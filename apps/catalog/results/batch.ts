@@ -4,7 +4,7 @@ import { AppError } from '../../shared/errors.ts'
 import { CATALOG_CODES } from '../../shared/http/edge-codes.ts'
 import { invalid } from '../../shared/http/problems.ts'
 import { checkScope, type ServiceCaller } from '../../shared/service/tokens.ts'
-import { type Asked, type Item, type Outcome, refusedAt, replyOf, runItems } from '../changes/run.ts'
+import { type Asked, deniedOf, type Item, type Outcome, refusedAt, replyOf, runItems } from '../changes/run.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { healthObservation, operationResult, providedCapabilities } from './record.ts'
 
@@ -42,7 +42,7 @@ export const applyBatch = async (
   { mode, items }: BatchApply,
   sender: BatchSender,
   check: CheckShape,
-): Promise<string> => {
+): Promise<{ body: string; denied: AppError[] }> => {
   const atomic = mode === 'atomic'
   const outcomes: Outcome[] = new Array(items.length)
   const ready: Item[] = []
@@ -56,7 +56,8 @@ export const applyBatch = async (
     }
   }
   await runItems(deps, ready, outcomes, { atomic, ends_at: sender.ends_at, atItem })
-  return replyOf(outcomes, sender.request_id, '/internal/v1/resources:batch-apply')
+  const body = replyOf(outcomes, sender.request_id, '/internal/v1/resources:batch-apply')
+  return { body, denied: deniedOf(outcomes, atItem) }
 }
 
 const atItem = refusedAt('command')

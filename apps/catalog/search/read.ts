@@ -28,9 +28,10 @@ export const readSearch = async (
   const position = await readSearchPosition(deps.db)
   if (!position || position.filling_after !== null) throw filling(deps)
   const owned = await ownedWhere(deps, query.owned_by, access)
-  const where = [accessSql(access, types.topologyIds), ...owned, ...whereOf(types, query)]
+  const now = deps.clock.now()
+  const where = [accessSql(access, types.topologyIds), ...owned, ...whereOf(types, query, now)]
   const sees = access === 'all' ? undefined : accessSql(access, types.topologyIds, 'n')
-  const asked = { q: q.trim().normalize('NFC'), where, sees, limit: limit + 1 }
+  const asked = { q: q.trim().normalize('NFC'), where, sees, now, limit: limit + 1 }
   const exact = await affordable(searchResources(deps.db, { ...asked, by: 'words' }))
   const spelled = exact.length === 0
   const rows = spelled ? await affordable(spelledAlike(deps, asked)) : exact

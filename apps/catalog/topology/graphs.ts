@@ -1,4 +1,5 @@
 import { getNodes, type Reach } from '../../../db/catalog/relationships/graph.ts'
+import { lateHealth } from '../../../db/catalog/resources/health-now.ts'
 import { accessSql, conditions, lastPubSeq, listResources } from '../../../db/catalog/resources/lists.ts'
 import { SNAPSHOT } from '../../../db/client.ts'
 import type { Graph, GraphNode, GraphQuery } from '../../shared/contracts/topology/graphs.ts'
@@ -68,7 +69,7 @@ const drawn = async (deps: CatalogDeps, request: GraphRequest, reader: Reader, b
   const { query } = request
   const past = await pastOf(deps, query)
   const bounds = boundsOf(query, deps.config.graph_max_nodes)
-  const reach = { ...reachOf(deps.registry.types, request, reader), past }
+  const reach = { ...reachOf(deps.registry.types, request, reader), past, now: deps.clock.now() }
   const store = past === undefined && by !== 'sql' ? deps.graph.store() : undefined
   await requireFresh(deps, query, reader, store !== undefined)
   const roots = await rootIds(deps, request, reader, bounds.max_nodes)
@@ -114,7 +115,11 @@ const pastOf = async (deps: CatalogDeps, { at, page_token, min_change, max_lag_m
   return { at, ended }
 }
 
-const reachOf = (types: Types, { query, relationship_types: fixed }: GraphRequest, reader: Reader): Reach => {
+const reachOf = (
+  types: Types,
+  { query, relationship_types: fixed }: GraphRequest,
+  reader: Reader,
+): Omit<Reach, 'now'> => {
   const asked = valuesOf(query.relationship_types, 'relationship_types')
   const stray = fixed && asked?.find((key) => !fixed.includes(key))
   if (stray) throw refused('relationship_types', `does not know ${stray} here; it can be ${fixed.join(', ')}`)
@@ -149,9 +154,10 @@ const rootIds = async (
   if (ids.length > Math.min(MAX_ROOTS, max_nodes)) throw tooManyRoots(Math.min(MAX_ROOTS, max_nodes))
   if (ids.length > 0) return ids
   const { types } = deps.registry
+  const now = deps.clock.now()
   const selected =
     query.filter !== undefined
-      ? filterWhere(types, query.filter)
+      ? filterWhere(types, query.filter, now)
       : default_roots && conditions.types(types.idsOf(default_roots.type_keys))
   if (!selected) {
     throw new AppError('validation_error', 'root_required', 'A graph needs root_id or a filter to start from.')
@@ -159,7 +165,7 @@ const rootIds = async (
   const most = Math.min(MAX_FILTER_ROOTS, max_nodes)
   const where = [accessSql(reader.access, types.topologyIds), conditions.open, selected]
   const sort = [{ key: 'resource_id' as const, descending: false }]
-  const rows = await affordable(listResources(deps.db, { where, sort, after: undefined, limit: most + 1 }))
+  const rows = await affordable(listResources(deps.db, { where, sort, now, after: undefined, limit: most + 1 }))
   if (rows.length > most) throw tooManyRoots(most)
   return rows.map(({ resource_id }) => resource_id)
 }
@@ -175,6 +181,7 @@ const fromMemory = async (
 ): Promise<Graph> => {
   const { types } = deps.registry
   await waitForRoots(deps, known, roots, reach)
+  const late = await lateHealth(deps.db, reach.now)
   // No await from here on: the answer shows one moment.
   const store = deps.graph.store() ?? known
   store.rankTypes(types)
@@ -199,7 +206,7 @@ const fromMemory = async (
         type_key: types.keyOf(store.typeOf(rid)),
         name: store.nameOf(rid),
         lifecycle_status: store.lifecycleOf(rid),
-        health_status: store.healthOf(rid) as GraphNode['health_status'],
+        health_status: late.get(rid) ?? (store.healthOf(rid) as GraphNode['health_status']),
         depth,
         degree,
       }),

@@ -229,7 +229,7 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     let said = await report(status, { ...closing(rest, mask), ...ran, lines: journal.lines })
     if ('outputs' in verdict && UNTAKEN.has(said.status))
       said = await report('failed', {
-        ...closing(status === 'succeeded' ? untaken(said) : { ...rest, outputs: undefined }, mask),
+        ...closing(status === 'succeeded' ? untaken(said) : { ...rest, outputs: undefined, resume: undefined }, mask),
         ...ran,
       })
     // The control plane may never learn it: this line is then all that tells what became of the work.

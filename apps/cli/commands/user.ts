@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { foldUsername } from '../../shared/auth/username.ts'
 import type { ProviderViews, UnlinkedUser } from '../../shared/contracts/identity/providers.ts'
 import type { Enrolment, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { LosingGates } from '../../shared/contracts/operations/gates.ts'
@@ -223,12 +224,11 @@ const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void>
   }
 }
 
-/** The account with exactly this name or id. */
+/** The account with this id, or with this name as a sign-in takes it. */
 export const find = async ({ api }: Context, given: string): Promise<User> => {
   if (isWholeId(given)) return api.get<User>(`/api/v1/admin/users/${given}`)
-  const name = given.normalize('NFKC')
-  const users = await api.list<User>('/api/v1/admin/users', { q: name, page_size: '500' }, true)
-  const found = users.find(({ username }) => username === name)
+  const users = await api.list<User>('/api/v1/admin/users', { q: given.normalize('NFKC'), page_size: '500' }, true)
+  const found = users.find(({ username }) => foldUsername(username) === foldUsername(given))
   if (found) return found
   throw missing(`No account is called ${JSON.stringify(given)}.`)
 }

@@ -29,7 +29,9 @@ export const withSession = async (request: Request, limit_ms = ANSWER_LIMIT_MS):
   })(request)
 }
 
-export type BelowApi = { [Path in keyof paths as Path extends `/api${infer Rest}` ? Rest : never]: paths[Path] }
+export type BelowApi = {
+  [Path in keyof paths as Path extends `/api${infer Rest}` ? Rest : never]: paths[Path]
+}
 
 /** Typed reads of the public API; the base URL adds /api. */
 export const api = createClient<BelowApi>({ baseUrl: '/api', fetch: (request) => withSession(request) })
@@ -44,9 +46,13 @@ const noAnswer = (detail: string, retryable = false): Problem =>
 async function send(request: Request, limit_ms: number): Promise<Response> {
   const csrf = csrfToken()
   if (UNSAFE.has(request.method) && csrf !== null) request.headers.set('x-csrf-token', csrf)
-  // A click begins a trace, which its repeats share: the id of its key is that of the trace.
-  const click = request.headers.get('idempotency-key')?.replaceAll('-', '')
-  if (click !== undefined) request.headers.set('traceparent', `00-${click}-${click.slice(-16)}-01`)
+  // A click begins a trace, which its repeats share. No log may have its key, so the trace is the hash of it.
+  const key = request.headers.get('idempotency-key')
+  if (key !== null) {
+    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key)))
+    const click = [...hash].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+    request.headers.set('traceparent', `00-${click.slice(0, 32)}-${click.slice(-16)}-01`)
+  }
   const limits = [AbortSignal.timeout(limit_ms), request.signal]
   try {
     return await fetch(request, { credentials: 'include', signal: AbortSignal.any(limits) })

@@ -127,10 +127,8 @@ const Facts = ({ operation }: { operation: Operation }) => {
 const EngineLink = ({ operation }: { operation: Operation }) => {
   const ref = operation.engine_ref
   if (ref === undefined || !/^https?:\/\//.test(ref.ui_url)) return null
-  const parts = ['namespaces', ref.namespace, 'workflows', ref.workflow_id, ref.run_id, 'history']
-  const href = `${ref.ui_url.replace(/\/+$/, '')}/${parts.map(encodeURIComponent).join('/')}`
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer" className="inline-flex min-h-6 items-center gap-1">
+    <a href={ref.ui_url} target="_blank" rel="noopener noreferrer" className="inline-flex min-h-6 items-center gap-1">
       {tOperation.operation.engine}
       <ExternalLink size={14} aria-hidden="true" />
     </a>

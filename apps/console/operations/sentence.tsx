@@ -58,12 +58,23 @@ const Blocked = ({ by }: { by: Operation['blocked_on'] }) => (
   </>
 )
 
+/** What keeps an operation from coming to rest, or from going on once it is resumed. */
+const HOLDING = new Set(['engine', 'failed_node', 'outcome_unknown', 'catalog', 'executor'])
+
 const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
   const words = tOperation.operation.sentence
   const timeWords = useTimeWords()
   const steering = steeredInto(operation)
   const by = steering === null ? '' : words.by(nameOf(steering.actor), timeWords(steering.accepted_at))
   const { status, progress, blocked_on, open_gates } = operation
+  const held = blocked_on.filter(({ kind }) => HOLDING.has(kind))
+  const holding =
+    held.length > 0 ? (
+      <>
+        {' '}
+        <Blocked by={held} />
+      </>
+    ) : null
   const took =
     operation.started_at && operation.ended_at
       ? duration(Date.parse(operation.ended_at) - Date.parse(operation.started_at))
@@ -104,9 +115,13 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
       return <Blocked by={blocked_on} />
     }
     case 'pausing':
-      return words.pausing(progress.running, by)
     case 'cancelling':
-      return words.cancelling(progress.running, by)
+      return (
+        <>
+          {words[status](progress.running, by)}
+          {holding}
+        </>
+      )
     case 'succeeded':
     case 'succeeded_with_exceptions':
       return words[status](took)
@@ -116,6 +131,11 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
     case 'timed_out':
       return words[status]
     default:
-      return words.paused(by)
+      return (
+        <>
+          {words.paused(by)}
+          {holding}
+        </>
+      )
   }
 }

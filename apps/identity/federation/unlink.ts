@@ -57,7 +57,8 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     )
       return { refused: 'last_way_in' }
     await endIdentity(deps, tx, user, gone, { by: `user:${by}`, request_id })
-    // session ends them at once; if it cannot, the relay does.
+    // session ends them at once, and the relay again. A session of an earlier build does not tell which one to keep.
+    if (by === user_id && !keepSessionId) return { removed: true }
     const payload = { user_id, ...(keepSessionId && { keep_session_id: keepSessionId }) }
     await announce(tx, { actor: { type: 'user', id: by }, request_id }, 'auth.user.identity_unlinked.v1', payload)
     return { removed: true }

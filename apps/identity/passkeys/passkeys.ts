@@ -91,19 +91,20 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
   if (typeof answer === 'string' || !answer.registrationInfo)
     return { refused: 'assertion_invalid', cause: String(answer) }
   const { credential, credentialBackedUp } = answer.registrationInfo
+  const public_key = Buffer.from(credential.publicKey).toString('base64url')
   return deps.db.transaction(async (tx) => {
     const user = await lockUser(tx, user_id)
     if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering)
       return { refused: 'assertion_invalid', cause: 'account' }
     // The registration made this key, so its answer was lost and comes again.
     const known = (await passkeysOf(tx, user_id)).find(({ credential_id }) => credential_id === credential.id)
-    if (known) return { passkey: message(known) }
+    if (known?.public_key === public_key) return { passkey: message(known) }
     if ((await countPasskeys(tx, user_id)) >= MOST) return { refused: 'too_many_passkeys' }
     const row = await insertPasskey(tx, {
       id: uuidv7(),
       user_id,
       credential_id: credential.id,
-      public_key: Buffer.from(credential.publicKey).toString('base64url'),
+      public_key,
       counter: credential.counter,
       backed_up: credentialBackedUp,
       name,

@@ -94,7 +94,7 @@ export const takeResult = async (
     deps.nats.wake('operations')
   }
   if (TERMINAL.has(message.phase) && ('reply' in outcome ? !outcome.reply.duplicate : outcome.ended))
-    attemptsOf(deps.telemetry).inc({ pool, result: 'reply' in outcome ? message.phase : 'failed' })
+    attemptsOf(deps.telemetry).inc({ pool, result: resultOf(outcome, message) })
   if ('refusal' in outcome) throw refused(outcome.refusal)
   // The list of agents is for people: no failure here keeps an agent from its work.
   if (message.agent !== undefined && mayEnd)
@@ -103,6 +103,10 @@ export const takeResult = async (
     )
   return outcome.reply
 }
+
+/** A succeeded attempt may be stored as failed: its outputs or its preview were refused. */
+const resultOf = (outcome: Outcome, { phase }: ExecutionResult) =>
+  'refusal' in outcome || outcome.reply.node_state === 'failed' ? 'failed' : phase
 
 type Kept = ExecutionReply | { refusal: RefusalCode }
 

@@ -41,6 +41,8 @@ export type Decision = {
   payload: Record<string, unknown> | null
   /** The command is done, and sent, when another person agrees. */
   awaits?: true
+  /** Another command that this one sends off: the answer is its outcome. */
+  follows?: string
   /** Facts of the timeline; none if the command has no effect. */
   events: Facts['events']
   set?: Facts['set']

@@ -25,11 +25,12 @@ export const runCommand = async <S>(deps: CommandDeps, command: Command, steps: 
     const allowed_actions = await steps.allowed()
     return { ...jsonAnswer(200, { dry_run: true, effect: accepted.tried, allowed_actions }), replayed: false }
   }
-  const { command_id, repeated } = accepted
-  const sent = accepted.sent && !isDoneAtOnce(command.kind)
+  const { repeated, follows } = accepted
+  const command_id = follows ?? accepted.command_id
+  const sent = follows !== undefined || (accepted.sent && !isDoneAtOnce(command.kind))
   const look = () => seenNow(deps, steps, command_id)
   // Complete in Postgres: the answer's content is read while the engine is told.
-  const early = sent && isDecidedInPostgres(command.kind) ? look() : undefined
+  const early = accepted.sent && isDecidedInPostgres(command.kind) ? look() : undefined
   early?.catch(() => {})
   const since = performance.now()
   const outcome = sent ? await deps.outcomes.within(command_id, deps.config.OPERATIONS__COMMANDS__WAIT_MS) : undefined
@@ -84,7 +85,7 @@ const renderAnswer = <S>(
 }
 
 type Accepted =
-  | { command_id: string; sent: boolean; repeated: boolean }
+  | { command_id: string; sent: boolean; repeated: boolean; follows?: string | undefined }
   | { answer: Answer }
   | { tried: Record<string, unknown> }
 
@@ -93,6 +94,7 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
   const { kind, request, dry_run, command_id = uuidv7() } = command
   // A repeat waits as if it had been sent.
   let sent = true
+  let follows: string | undefined
   try {
     await steps.ahead?.()
     const decided = () =>
@@ -107,6 +109,7 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
           decide: async (tx, subject) => {
             const decision = await steps.decide(tx, subject, command_id)
             sent = decision.payload !== null && !decision.awaits
+            follows = decision.follows
             const { effect } = decision
             return { effect, keep: (last) => keep(deps, tx, last, { ...command, command_id }, decision) }
           },
@@ -120,7 +123,7 @@ export const acceptCommand = async <S>(deps: AcceptDeps, command: Command, steps
       deps.nats.wake('operations')
       observe(deps).inc({ kind, outcome: 'accepted' })
     }
-    return { ...later, sent }
+    return { ...later, sent, follows }
   } catch (error) {
     if (error instanceof AppError) observe(deps).inc({ kind, outcome: 'refused' })
     throw error

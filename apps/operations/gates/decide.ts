@@ -176,12 +176,14 @@ const ofIntervention = async (
   const { gate_id } = gate
   const { writes = [], head: _, ...decided } = cast
   await together(...writes)
+  const follows = gate_id.slice(gateOfIntervention('').length)
   if (cast.effect.status !== 'approved') {
-    await withdrawAwaiting(tx, gate_id.slice(gateOfIntervention('').length))
+    await withdrawAwaiting(tx, follows)
     return { ...decided, payload: null }
   }
   const done = await passIntervention(deps, tx, { subject, approving: command, gate_id, people })
-  return { ...decided, payload: null, events: [...cast.events, ...done.events], set: { ...cast.set, ...done.set } }
+  const [events, set] = [[...cast.events, ...done.events], { ...cast.set, ...done.set }]
+  return { ...decided, payload: null, follows, events, set }
 }
 
 /** A vote by delegation names the person who delegated: the two count as one. */

@@ -135,7 +135,7 @@ const commandRoutes = (app: Router, deps: Deps) => {
     operationId: 'approveGate',
     summary: 'Approve a gate',
     description:
-      'Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not have requested, started or changed the operation.',
+      'Votes for the digest that was reviewed; the gate is approved at quorum. If the policy demands four eyes, the voter must not have requested, started or changed the operation. A vote on an intervention sends it, and is answered with its outcome: `command` is the intervention.',
     params: GateParams,
     headers: VersionedHeaders,
     'x-reply-headers': ['location'],

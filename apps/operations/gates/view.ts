@@ -13,6 +13,7 @@ import type { OperationStatus, RefusalCode } from '../../shared/contracts/operat
 import { pick } from '../../shared/data/pick.ts'
 import { notFound, refusal } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
+import { requireVisible } from '../operations/read.ts'
 import { aloneBy, type Most, type Verdict } from '../patches/bulk.ts'
 import { listConflicts } from '../plans/conflicts.ts'
 import {
@@ -188,7 +189,10 @@ export const readGate = async (
   { for_voter = false } = {},
 ): Promise<{ view: Gate; operation_status: OperationStatus; row: GateRow }> => {
   const row = await getGate(deps.db, operation_id, gate_id)
-  if (!row) throw notFound('gate', gate_id)
+  if (!row) {
+    await requireVisible(deps, caller, operation_id)
+    throw notFound('gate', gate_id)
+  }
   const places = await placesFor(deps.db, caller, row.operation.resource_ids)
   if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
   const [[{ subject, context: read }, reach, found], approvers, lost] = await Promise.all([

@@ -273,11 +273,10 @@ function* checkGates(gates: PlanGate[], byId: Map<string, PlanNode>): Generator<
   for (const [i, gate] of gates.entries()) {
     const at = `/gates/${i}`
     if (seen.has(gate.gate_id))
-      yield { pointer: `${at}/gate_id`, code: 'duplicate_node', message: 'another gate has this id' }
+      yield { pointer: `${at}/gate_id`, code: 'duplicate_gate', message: 'another gate has this id' }
     seen.add(gate.gate_id)
     if (gate.guards.length === 0) yield { pointer: `${at}/guards`, code: 'unreachable_node', message: 'guards nothing' }
     for (const id of gate.guards)
-      if (!byId.has(id))
-        yield { pointer: `${at}/guards`, code: 'unreachable_node', message: `there is no node "${id}"` }
+      if (!byId.has(id)) yield { pointer: `${at}/guards`, code: 'unknown_node', message: `there is no node "${id}"` }
   }
 }

@@ -1,6 +1,7 @@
 import { equals, type Tx } from '../../../db/client.ts'
 import { giveUpExecution } from '../../../db/operations/agents/executions.ts'
 import { askAgain, involvedWith } from '../../../db/operations/gates/ask.ts'
+import { readNodesRead } from '../../../db/operations/gates/awaiting.ts'
 import { listRebound } from '../../../db/operations/gates/bind.ts'
 import { listUnpassed, waitingGates } from '../../../db/operations/gates/rows.ts'
 import { getNode, listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
@@ -45,6 +46,9 @@ export const interveneOnNode = async (
   await refuseOn(deps, tx, command, subject, refuseGuardedEnd(unpassed, node, { type, cone }))
   if (payload.outputs !== undefined) checkOutputs(payload.outputs, row.spec.outputs_schema)
 
+  // An undo is about all that ran after the node, too.
+  const about = type === 'trigger_compensation' ? pluck(cone, 'node_id') : [node_id]
+  const was = await readNodesRead(tx, operation_id, about)
   const made = await CHANGES[type](deps, tx, { subject, node, cone, payload })
   const undo = { nodes: made.before, gates: made.gates?.undo ?? [] }
   const asked = made.gates?.events ?? []
@@ -75,6 +79,7 @@ export const interveneOnNode = async (
     ...(involved && { involved }),
     undo,
     exception: exception !== undefined,
+    overrides: { was },
     statement: `${type} on node ${node_id}, which was ${node.state}`,
     effect: { node_id, from: node.state, ...(made.gates && { rearmed_gates: Object.keys(made.gates.gates) }) },
     before: { state: node.state, generation: node.generation },

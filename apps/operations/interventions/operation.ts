@@ -62,6 +62,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     return {
       payload: null,
       events: [{ type: 'lease.released', data: { resources: released } }],
+      overrides: { resources: released },
       statement: `release_leases; resources: ${released.length}`,
       data: { resources: released },
       effect: { resources: released },
@@ -130,6 +131,7 @@ const ACTS: Record<OperationIntervention, Act> = {
     return {
       payload: null,
       gate_id,
+      overrides: { gate: pick(row.gate, 'status', 'round', 'digest') },
       statement: `delegate_gate: ${person.user.username} may decide gate ${gate_id} until ${until}`,
       data: { to_user, until },
       effect: { gate_id, to_user, until },

@@ -41,7 +41,8 @@ export const decisionOf = (
       {
         ...said,
         ...at,
-        type: 'intervention.applied',
+        // Else the engine has yet to carry it out, or to refuse it.
+        type: done.payload === null ? 'intervention.applied' : 'intervention.accepted',
         data: { type, ...done.data, ...(ticket !== undefined && { ticket }) },
         evidence: {
           kind: done.exception ? 'exception' : 'command',

@@ -65,10 +65,19 @@ const operationIn = async (
     evidence_head: { seq: row.evidence_seq, hash: row.evidence_hash },
     ...(row.engine_ref &&
       caller?.permissions.has('engine:inspect') && {
-        engine_ref: { ...row.engine_ref, ui_url: deps.config.OPERATIONS__TEMPORAL__UI_URL },
+        engine_ref: { ...row.engine_ref, ui_url: pageOf(deps.config.OPERATIONS__TEMPORAL__UI_URL, row.engine_ref) },
       }),
     allowed_actions: caller ? actionsOf(caller) : [],
   }
+}
+
+/** The page of a workflow in the Temporal UI. */
+const pageOf = (
+  ui_url: string,
+  { namespace, workflow_id, run_id }: Record<'namespace' | 'workflow_id' | 'run_id', string>,
+) => {
+  const parts = ['namespaces', namespace, 'workflows', workflow_id, run_id, 'history']
+  return `${ui_url.replace(/\/+$/, '')}/${parts.map(encodeURIComponent).join('/')}`
 }
 
 /** Like requireVisible, of the logs: whoever may read logs somewhere else may not read these. */

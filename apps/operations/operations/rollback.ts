@@ -8,7 +8,7 @@ import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import type { Rollback, RollbackQuery } from '../../shared/contracts/operations/operations.ts'
 import { canonicalJson } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
-import { pick } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { equalJson, pointerOf, readPointer, tokensOf } from '../../shared/data/pointer.ts'
 import { AppError, type CodeOf, notFound } from '../../shared/errors.ts'
 import type { Uses } from '../deps.ts'
@@ -37,14 +37,23 @@ export const readRollback = async (
 const refused = (code: CodeOf<'invalid_state_transition'>, detail: string, extra: Record<string, unknown> = {}) =>
   new AppError('invalid_state_transition', code, detail, { extra })
 
+const refuseForeign = ({ resource_id: named = [] }: RollbackQuery, targets: readonly string[]): void => {
+  const foreign = named.find((id) => !targets.includes(id))
+  if (foreign === undefined) return
+  const message = `"${foreign}" is not a target of this operation`
+  throw new AppError('validation_error', 'target_not_found', `${message}.`, {
+    violations: [{ pointer: '/resource_id', code: 'target_not_found', message }],
+  })
+}
+
 const rollbackIn = async (tx: Tx, operation_id: string, query: RollbackQuery): Promise<Rollback> => {
   const row = await getOperation(tx, operation_id)
   if (!row) throw notFound('operation', operation_id)
   const { summary } = row
   if (summary.ended_at === null) throw refused('operation_running', 'The operation has not ended.')
-  const changed = (await listChanged(tx, operation_id)).filter(
-    ({ target_id }) => query.resource_id?.includes(target_id) ?? true,
-  )
+  const all = await listChanged(tx, operation_id)
+  refuseForeign(query, [...row.detail.resource_ids, ...pluck(all, 'target_id')])
+  const changed = all.filter(({ target_id }) => query.resource_id?.includes(target_id) ?? true)
   if (changed.length === 0)
     throw refused(
       'nothing_changed',

@@ -74,7 +74,9 @@ const refuseUnsound = (outlook: Outlook): void => {
 /** Every reason why the resulting graph could not be proposed. Only a graph that shows no change is compared by hash. */
 export const faultsOf = ({ running, patched, result_hash, diff_graph }: Outlook): Violation[] => {
   const before = () => resultHash({ ...running, nodes: inRankOrder(running.nodes), gates: bare(running) })
-  return isEmpty(diff_graph) && result_hash === before() ? [...patched.violations, UNCHANGED] : patched.violations
+  return patched.violations.length === 0 && isEmpty(diff_graph) && result_hash === before()
+    ? [UNCHANGED]
+    : patched.violations
 }
 
 const bare = ({ gates }: Outlook['running']) => gates.map(({ status: _, ...gate }) => gate)

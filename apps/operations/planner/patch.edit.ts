@@ -85,7 +85,7 @@ const fault = (edit: Edit, pointer: string, code: string, message: string) =>
 /** Returns the node that a change names; reports a fault if there is none. */
 const nodeAt = (edit: Edit, id: string, at: string): PlanNode | undefined => {
   const node = edit.nodes.get(id)
-  if (!node) fault(edit, `${at}/node_id`, 'unreachable_node', `there is no node "${id}"`)
+  if (!node) fault(edit, `${at}/node_id`, 'unknown_node', `there is no node "${id}"`)
   return node
 }
 
@@ -148,13 +148,13 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
     const node = nodeAt(edit, node_id, at)
     if (!node) return
     if (!node.depends_on.includes(depends_on))
-      return fault(edit, `${at}/depends_on`, 'unreachable_node', `"${node_id}" does not depend on "${depends_on}"`)
+      return fault(edit, `${at}/depends_on`, 'unknown_dependency', `"${node_id}" does not depend on "${depends_on}"`)
     edit.nodes.set(node_id, { ...node, depends_on: node.depends_on.filter((id) => id !== depends_on) })
     edit.touched.add(node_id)
   },
   add_gate: (edit, { gate }, at, { library }) => {
     if (edit.gates.has(gate.gate_id) || edit.spent.has(gate.gate_id))
-      return fault(edit, `${at}/gate/gate_id`, 'duplicate_node', `the id "${gate.gate_id}" is taken`)
+      return fault(edit, `${at}/gate/gate_id`, 'duplicate_gate', `the id "${gate.gate_id}" is taken`)
     const [made] = graphGates([gate], library, edit.violations)
     if (!made) return
     edit.gates.set(gate.gate_id, made)
@@ -163,7 +163,7 @@ const OPS: { [K in PatchChange['op']]: Op<K> } = {
   },
   remove_gate: (edit, { gate_id }, at) => {
     const gate = edit.gates.get(gate_id)
-    if (!gate) return fault(edit, `${at}/gate_id`, 'unreachable_node', `there is no gate "${gate_id}"`)
+    if (!gate) return fault(edit, `${at}/gate_id`, 'unknown_gate', `there is no gate "${gate_id}"`)
     edit.gates.delete(gate_id)
     if (!edit.added_gates.delete(gate_id)) edit.spent.add(gate_id)
     for (const id of gate.guards) edit.touched.add(id)

@@ -78,7 +78,7 @@ const lossOfDelegator = (
 }
 
 export const gateFacts = ({ gate }: Pick<GateRow, 'gate'>): GateFacts => ({
-  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest', 'overdue', 'policy'),
+  ...pick(gate, 'gate_id', 'kind', 'status', 'round', 'digest', 'overdue', 'outdated', 'policy'),
   consumed: gate.consumed_at !== null,
   votes: gate.votes.filter(({ round }) => round === gate.round).map(voteFacts),
 })

@@ -10,7 +10,7 @@ import { pruneAgents } from '../../../db/operations/agents/rows.ts'
 import { offerPlaces } from '../../../db/operations/commands/places.ts'
 import { listOverdueStarts, lockOperation, lockOverdueStart } from '../../../db/operations/commands/rows.ts'
 import { bumpRevision, SYSTEM, stateFacts, type TimelineEvent } from '../../../db/operations/facts/state.ts'
-import { expireIntervention, listOverdueInterventions } from '../../../db/operations/gates/awaiting.ts'
+import { closeIntervention, listDeadInterventions } from '../../../db/operations/gates/awaiting.ts'
 import { archiveLogs, expireLogs } from '../../../db/operations/history/archive.ts'
 import { grantLeases } from '../../../db/operations/leases/rows.ts'
 import { pauseMismatched } from '../../../db/operations/nodes/mismatch.ts'
@@ -106,7 +106,7 @@ export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow):
       commands,
       findings,
       patches: await listExpiredPatches(tx, BATCH),
-      asked: await listOverdueInterventions(tx, BATCH),
+      asked: await listDeadInterventions(tx, BATCH),
     }
   })
   if (!overdue) return 0
@@ -120,14 +120,14 @@ export const sweep = async (db: Db, failed: (error: unknown) => void = rethrow):
   }
   for (const { operation_id, patch_id } of overdue.patches)
     await apart((tx) => closePatch(tx, operation_id, patch_id, 'expired', 'expired'))
-  for (const { operation_id, gate_id } of overdue.asked) await apart((tx) => expireAsked(tx, operation_id, gate_id))
+  for (const { operation_id, gate_id } of overdue.asked) await apart((tx) => closeAsked(tx, operation_id, gate_id))
   return overdue.commands.length + overdue.findings.length + overdue.patches.length + overdue.asked.length
 }
 
-/** Withdraws an intervention that no second person reviewed in time. */
-const expireAsked = async (tx: Tx, operation_id: string, gate_id: string): Promise<void> => {
+/** Withdraws an intervention that no second person reviewed in time, or that is about something else by now. */
+const closeAsked = async (tx: Tx, operation_id: string, gate_id: string): Promise<void> => {
   if (!(await lockOperation(tx, operation_id))) return
-  const events = await expireIntervention(tx, operation_id, gate_id)
+  const events = await closeIntervention(tx, operation_id, gate_id)
   if (events.length === 0) return
   await bumpRevision(tx, operation_id)
   await stateFacts(tx, operation_id, { events, set: { open_gates: sql`greatest(${operations.open_gates} - 1, 0)` } })

@@ -21,8 +21,9 @@ const begunFile = (out: string): string => join(out, 'rotation.json')
  * One step of a rotation, in the folder of the setup, which then writes the files that follow from it. `next` adds a key
  * beside each present one: service keys, `SECRET__KEYS`, key encryption keys, payload keys and the authorities. Once
  * every process has it, `use` makes it the one that signs. Once every process has that too, `retire` ends the trust in
- * the authorities and service keys of before. `accounts` makes new passwords and NKEYs for the servers; the other steps remove a key that has leaked. All changes of a step are in one file before the first is made, so the next
- * run completes a step that was interrupted. Returns why a step is out of order, and then changes no file.
+ * the authorities and service keys of before. `accounts` makes new passwords and NKEYs for the servers; the other steps
+ * remove a key that has leaked. All changes of a step are in one file before the first is made, so the next run completes
+ * a step that was interrupted. Returns why a step is out of order, and then changes no file.
  */
 export const rotate = async (out: string, step: Rotation | undefined): Promise<string | undefined> => {
   if (!existsSync(begunFile(out))) {
@@ -104,6 +105,9 @@ const turnPayloadKeys = (out: string, step: 'next' | 'use'): Changes => {
 
 const firstPem = (text: string): string => `${text.split('-----END CERTIFICATE-----')[0]}-----END CERTIFICATE-----\n`
 
+/** Told by the name: its key may be kept elsewhere. Whoever signs by an authority of their own rotates and retires it there. */
+const isOurs = (trusted: string): boolean => new X509Certificate(trusted).subject.startsWith('CN=Signalbox')
+
 const addNext = async (out: string): Promise<Changes> => {
   const next = `keys/${NEXT_KEYS}`
   const changes: Changes = { ...turnLists(out, 'next'), ...turnPayloadKeys(out, 'next') }
@@ -111,12 +115,12 @@ const addNext = async (out: string): Promise<Changes> => {
     if (existsSync(join(out, `keys/${app}.json`)))
       changes[`${next}/${app}.json`] = JSON.stringify(createServiceKey().private_jwk)
   for (const authority of AUTHORITIES) {
-    // Whoever signs by an authority of their own rotates it there.
-    if (!existsSync(join(out, `tls/${authority}.key`))) continue
+    const trusted = read(out, `tls/${authority}.pem`)
+    if (!isOurs(trusted)) continue
     const { cert, key } = await makeAuthority()
     changes[`${next}/${authority}.pem`] = cert
     changes[`${next}/${authority}.key`] = key
-    changes[`tls/${authority}.pem`] = firstPem(read(out, `tls/${authority}.pem`)) + cert
+    changes[`tls/${authority}.pem`] = firstPem(trusted) + cert
   }
   return changes
 }
@@ -152,8 +156,7 @@ const retireOld = (out: string): string | Changes => {
   const changes: Changes = {}
   for (const authority of AUTHORITIES) {
     const [file, trusted] = [`tls/${authority}.pem`, read(out, `tls/${authority}.pem`)]
-    // Whoever signs by an authority of their own retires it there.
-    if (!existsSync(join(out, `tls/${authority}.key`)) || firstPem(trusted) === trusted) continue
+    if (!isOurs(trusted) || firstPem(trusted) === trusted) continue
     const isOld = (name: string) => !issuerOf(new X509Certificate(read(out, `tls/${name}.pem`)), firstPem(trusted))
     const old = pairsOf(out, authority).filter(isOld)
     if (old.length > 0)

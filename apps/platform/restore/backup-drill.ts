@@ -7,7 +7,9 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +37,7 @@ type Options = { backup: string; within: string; to?: string | undefined; into?:
 
 /**
  * `restore-drill --backup DIR`: restores the newest base backup, and the log in DIR/wal, into a scratch server that no
- * network reaches. It uses the newest copy of the configuration in DIR. Verifies that its keys open the database, the
+ * network reaches. It uses the newest copy of the configuration in DIR. Verifies that it opens the signing keys, the
  * read models, and the audit logs up to the last anchor of that time. Exits 3 if something does not hold. Also if the last
  * change in it is more than `within` minutes older than wanted: then the log was not archived.
  */
@@ -48,23 +50,29 @@ export const drillBackup = async ({ backup, within, to, into }: Options): Promis
   const base = newestBase(from, until)
   const copy = newestConfig(from)
   const program = await programFor(base.path)
-  const scratch = into === undefined ? mkdtempSync(join(tmpdir(), 'signalbox-drill-')) : emptyFolder(resolve(into))
-  const server = scratchServer(scratch, program, { base: base.path, wal: join(from, 'wal'), to })
+  if (into !== undefined) mkdirSync(resolve(into), { recursive: true })
+  const scratch = mkdtempSync(join(into === undefined ? tmpdir() : resolve(into), 'signalbox-drill-'))
+  const wal = join(from, 'wal')
+  const server = scratchServer(scratch, program, { base: base.path, wal, to })
   const end = async () => {
     await server.stop()
-    // It holds every key.
-    rmSync(join(scratch, 'config'), { recursive: true, force: true })
-    if (into === undefined) rmSync(scratch, { recursive: true, force: true })
+    // It holds every key and all data.
+    rmSync(scratch, { recursive: true, force: true })
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => end().finally(() => process.exit(130)))
   try {
     takeConfig(copy, scratch)
+    const shipped = newestLog(wal)
     await server.start()
-    const reached = (await server.reached()) ?? base.begun
+    const replayed = await server.replayed()
+    const reached = replayed.at?.getTime() ?? base.begun
     const ago_min = (until - reached) / 60_000
     console.log(`${basename(base.path)} and ${basename(copy)}, with the log up to ${new Date(reached).toISOString()}:`)
     const faults = [
+      // A base backup brings the log of its own duration along, so it starts without the archive.
+      (newestLog(wal).end <= base.end || (to === undefined && replayed.lsn < shipped.start)) &&
+        `The log in ${wal} was not replayed: is it archived, and may the account of Postgres read it?`,
       ago_min > Number(within) &&
         `Its last change is ${Math.round(ago_min)} min older than wanted: is the log archived?`,
       await keysFault(),
@@ -82,16 +90,37 @@ export const drillBackup = async ({ backup, within, to, into }: Options): Promis
   }
 }
 
-/** Base backups of `pg_basebackup`, with the time at which each began. */
-const newestBase = (backup: string, until: number): { path: string; begun: number } => {
+const positionOf = (lsn: string): number => {
+  const [high = '', low = ''] = lsn.split('/')
+  return parseInt(high, 16) * 2 ** 32 + parseInt(low, 16)
+}
+
+/** The positions between which the newest file of the log lies. */
+const newestLog = (wal: string): { start: number; end: number } => {
+  const names = existsSync(wal) ? readdirSync(wal).filter((name) => /^[\dA-F]{24}$/.test(name)) : []
+  const newest = names.sort().at(-1)
+  if (!newest) throw new OpsError(`${wal} holds no log: Postgres must archive it there.`)
+  const { size } = statSync(join(wal, newest))
+  const start = parseInt(newest.slice(8, 16), 16) * 2 ** 32 + parseInt(newest.slice(16), 16) * size
+  return { start, end: start + size }
+}
+
+type Base = { path: string; begun: number; ended: number; end: number }
+
+/** Base backups of `pg_basebackup`, with the times of their begin and end, and their end in the log. */
+const newestBase = (backup: string, until: number): Base => {
   const names = existsSync(backup) ? readdirSync(backup).filter((name) => name.startsWith('base-')) : []
   const bases = names.flatMap((name) => {
     const manifest = join(backup, name, 'backup_manifest')
     if (!existsSync(manifest)) return []
-    const label = /"Path": "backup_label".*?"Last-Modified": "([^"]+)"/.exec(readFileSync(manifest, 'utf8'))
-    return [{ path: join(backup, name), begun: Date.parse(label?.[1] ?? '') }]
+    const text = readFileSync(manifest, 'utf8')
+    const begun = Date.parse(/"Path": "backup_label".*?"Last-Modified": "([^"]+)"/.exec(text)?.[1] ?? '')
+    const end = positionOf(/"End-LSN": "([^"]+)"/.exec(text)?.[1] ?? '')
+    // A copy of a link would be the backup itself, and the drill would write there.
+    return [{ path: realpathSync(join(backup, name)), begun, ended: statSync(manifest).mtimeMs, end }]
   })
-  const [newest] = bases.filter(({ begun }) => begun < until).sort((a, b) => b.begun - a.begun)
+  // Postgres cannot go back to a time before the end of its base.
+  const [newest] = bases.filter(({ ended }) => ended < until).sort((a, b) => b.begun - a.begun)
   if (!newest) throw new OpsError(`${backup} has no folder base-… with a backup_manifest from before that time.`)
   if (readdirSync(join(newest.path, 'pg_tblspc')).length > 0 || lstatSync(join(newest.path, 'pg_wal')).isSymbolicLink())
     throw new OpsError(`${newest.path} has tablespaces or a log outside it: a drill would write there.`)
@@ -122,12 +151,6 @@ const programFor = async (base: string): Promise<string> => {
   return found
 }
 
-const emptyFolder = (dir: string): string => {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  if (readdirSync(dir).length > 0) throw new OpsError(`${dir} is not empty: a drill needs an empty folder.`)
-  return dir
-}
-
 /** A server with a copy of the data, none of its settings, and a socket in a closed folder as its only door. */
 const scratchServer = (
   scratch: string,
@@ -153,13 +176,16 @@ const scratchServer = (
   }
   const urlOf = (given: string) => {
     const { username, pathname } = new URL(given)
-    return `postgres://${username}@${encodeURIComponent(door)}${pathname}`
+    // PGPORT and PGSSLMODE of whoever drills are about another server.
+    return `postgres://${username}@${encodeURIComponent(door)}:5432${pathname}?sslmode=disable`
   }
-  const ask = async (): Promise<Date | null> =>
+  const ask = async (): Promise<{ at: Date | null; lsn: number }> =>
     withConnection({ connectionString: urlOf(settingOf('relay', 'DATABASE__URL')) }, async (client) => {
-      const { rows } = await client.query('select pg_last_xact_replay_timestamp() as at, pg_is_in_recovery() as still')
+      const { rows } = await client.query(
+        'select pg_last_xact_replay_timestamp() as at, pg_last_wal_replay_lsn() as lsn, pg_is_in_recovery() as still',
+      )
       if (rows[0].still) throw new Error('it still replays the log')
-      return rows[0].at
+      return { at: rows[0].at, lsn: positionOf(rows[0].lsn) }
     })
   const command = () => postgresCommand(program, data, 5432, settings)
   const server = createProcess({ name: 'postgres', command, probe: ask, stop_signal: 'SIGINT' }, scratch)
@@ -178,8 +204,8 @@ const scratchServer = (
         if (process.env[name]) process.env[name] = urlOf(process.env[name])
       }
     },
-    /** The time of the last change; undefined if the log has none after the base backup. */
-    reached: async (): Promise<number | undefined> => (await ask())?.getTime(),
+    /** How far the log was replayed, and the time of its last change; null if it has none after the base backup. */
+    replayed: ask,
     stop: async (): Promise<void> => {
       await server.stop()
       rmSync(door, { recursive: true, force: true })
@@ -203,11 +229,17 @@ const copyData = (base: string, data: string): void => {
   run('chmod', '0700', data)
 }
 
-/** Uses the copy, not the folder that is in use: a key that only the latter has would be lost with it. */
+/**
+ * Uses the copy alone, neither the folder nor the environment that is in use: a key that only those have would be lost
+ * with them.
+ */
 const takeConfig = (archive: string, scratch: string): void => {
   const config = join(scratch, 'config')
   mkdirSync(config, { mode: 0o700 })
   run('tar', '-xzf', archive, '-C', config)
+  for (const name of Object.keys(process.env))
+    if (/^[A-Z]+__/.test(name) && name !== 'RELAY__AUDIT__ANCHOR_FILE') delete process.env[name]
+  process.env.SIGNALBOX_DIR = scratch
   takeSettings(config)
   process.env.RELAY__AUDIT__KEY_FILE = join(config, 'keys', basename(settingOf('relay', 'AUDIT__KEY_FILE')))
 }

@@ -259,12 +259,16 @@ const stopAll = async ({ servers, apps }: { servers: Servers; apps: Map<string, 
   clearInterval(sayWaiting)
 }
 
+/** The page of the Temporal UI that lists this installation's workflows; its root opens another namespace. */
+export const engineUiOf = ({ temporal: { ui_url, namespace } }: Servers): string | undefined =>
+  ui_url && `${ui_url}/namespaces/${namespace}/workflows`
+
 /** The content of `.signalbox/run.json`, which scripts and tests read instead of the printed text. */
 export const runOf = ({ context, servers, apps, gateway_url }: Platform) => ({
   pid: process.pid,
   started_at: new Date().toISOString(),
   gateway: gateway_url,
-  temporal_ui: servers.temporal.ui_url ?? null,
+  temporal_ui: engineUiOf(servers) ?? null,
   temporal: servers.temporal.address,
   temporal_namespace: servers.temporal.namespace,
   postgres: servers.postgres.url(undefined, context.database),

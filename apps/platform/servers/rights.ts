@@ -57,6 +57,7 @@ export const natsRights = (app: string): NatsRights => {
     'audit.>',
     '$JS.API.STREAM.DELETE.>',
     '$JS.API.STREAM.PURGE.>',
+    '$JS.API.STREAM.MSG.DELETE.>',
     ...Object.keys(STREAMS).map((name) => `$JS.API.STREAM.UPDATE.${name}`),
   ]
   const refused = app === 'worker' ? [] : app === 'operations' ? TAKER : EXECUTION.publish

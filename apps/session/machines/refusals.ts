@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { auditMatches } from '../../../db/audit.ts'
 import { auth_events } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { type User, UserKind } from '../../shared/contracts/gen/auth_pb.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
 import {
   REFUSAL_WORDS,
@@ -13,7 +14,6 @@ import {
 import { text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
 import { routes } from '../../shared/http/routes.ts'
-import { isUuid } from '../../shared/ids.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 
@@ -29,12 +29,9 @@ export const refusalsRoutes = routes<SessionDeps>('machines', (app, { deps }) =>
     description:
       'Refused keys, assertions and CI tokens that name a machine of which the caller is an owner, newest first.',
     preHandler: allow('self', { kind: 'R' }),
-    handler: async (req) => {
-      const [{ machine_id: machineId }, trace] = [req.params, withRequestId(String(req.id))]
-      const asked = { machineId, ownerId: req.caller.user_id }
-      const { user } = await deps.identity.getOwnedMachine(asked, trace).catch(throwFromRpc('identity'))
-      if (!user) throw notFound('machine', machineId, 'not_found')
-      return refusalsOf(deps, user.id, req.query)
+    handler: (req) => {
+      const asked = { machineId: req.params.machine_id, ownerId: req.caller.user_id }
+      return refusalsOf(deps, req, deps.identity.getOwnedMachine(asked, withRequestId(String(req.id))))
     },
   })
   app.get('/v1/admin/machines/:machine_id/refusals', {
@@ -43,26 +40,30 @@ export const refusalsRoutes = routes<SessionDeps>('machines', (app, { deps }) =>
     summary: 'List why a machine got no token',
     description: 'Refused keys, assertions and CI tokens that name the machine, newest first.',
     preHandler: allow('audit:read', { kind: 'R' }),
-    handler: async (req) => {
-      const { machine_id } = req.params
-      if (!isUuid(machine_id)) throw notFound('machine', machine_id, 'not_found')
-      return refusalsOf(deps, machine_id, req.query)
-    },
+    handler: (req) =>
+      refusalsOf(deps, req, deps.identity.getUser({ id: req.params.machine_id }, withRequestId(String(req.id)))),
   })
 })
 
+type Asked = { params: Static<typeof params>; query: Static<typeof PageQuery> }
+
 const refusalsOf = async (
   deps: SessionDeps,
-  user_id: string,
-  { page_size, page_token }: Static<typeof PageQuery>,
+  { params: { machine_id: user_id }, query: { page_size, page_token } }: Asked,
+  found: Promise<{ user?: User | undefined }>,
 ): Promise<Static<typeof Refusals>> => {
+  const { user } = await found.catch(throwFromRpc('identity'))
   const list = { route: 'refusals', user_id }
   const [before] = deps.pages.after(page_token, list) ?? []
+  if (user?.kind !== UserKind.MACHINE) throw notFound('machine', user_id, 'not_found')
   const rows = await deps.db
     .select()
     .from(auth_events)
     .where(
-      and(auditMatches(auth_events, { user_id, type: 'machine_token', before }), eq(auth_events.outcome, 'denied')),
+      and(
+        auditMatches(auth_events, { user_id: user.id, type: 'machine_token', before }),
+        eq(auth_events.outcome, 'denied'),
+      ),
     )
     .orderBy(desc(auth_events.id))
     .limit(page_size + 1)

@@ -1,4 +1,4 @@
-import { AppError, type CodeOf } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { pointerOf } from './pointer.ts'
 
 /** Bounds of a JSON document from outside (reliability.md 5.1). Texts count in their escaped form. */
@@ -17,8 +17,13 @@ export const JSON_LIMITS: JsonLimits = { depth: 32, keys: 1000, items: 10_000, s
 /** Postgres refuses U+0000 in jsonb, and an unpaired surrogate is not valid text. */
 export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
-const refuse = (code: CodeOf<'validation_error'>, detail: string, status = 400) =>
-  new AppError('validation_error', code, detail, { status, hint: 'Correct the document as the detail says.' })
+/** A refusal of the document, or of the part of a list that `pointer` names. */
+const refuse = (message: string, pointer = '') =>
+  new AppError('validation_error', 'schema_violation', `${pointer || 'The document'} ${message}.`, {
+    status: 400,
+    hint: 'Correct the document as the detail says.',
+    ...(pointer && { violations: [{ pointer, code: 'schema_violation', message }] }),
+  })
 
 /**
  * Scans JSON text once, in linear time, before it is parsed. Refuses text that is too deep, too long or has too many
@@ -30,6 +35,11 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
   let items = 0
   let each = 0
   let expectKey = false
+  const part = (): string | undefined => {
+    const [first, second] = members
+    if (limits.each === undefined || (first !== null && (limits.bare || second !== null))) return undefined
+    return first === null ? `/${each}` : `/items/${each}`
+  }
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
     if (char === 0x22) {
@@ -41,14 +51,13 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
         expectKey = false
         keys += 1
         const name = spelledOnce(text.slice(start, at + 1))
-        if (open.has(name)) throw refuse('schema_violation', `The member ${name} occurs twice.`)
+        if (open.has(name)) throw refuse(`has the member ${name} twice`, part())
         open.add(name)
       }
     } else if (char === 0x7b || char === 0x5b) {
       members.push(char === 0x7b ? new Set() : null)
       expectKey = char === 0x7b
-      if (members.length > limits.depth)
-        throw refuse('schema_violation', `The document is nested deeper than ${limits.depth}.`)
+      if (members.length > limits.depth) throw refuse(`is nested deeper than ${limits.depth}`, part())
     } else if (char === 0x7d || char === 0x5d) {
       members.pop()
       expectKey = false
@@ -56,13 +65,13 @@ export const scanJson = (text: string, limits: JsonLimits = JSON_LIMITS): void =
       each += 1
       keys = 0
       items = 0
-      if (each >= limits.each) throw refuse('schema_violation', `The list has more than ${limits.each} items.`)
+      if (each >= limits.each) throw refuse(`has more than ${limits.each} items`)
     } else if (char === 0x2c) {
       items += 1
       expectKey = members.at(-1) instanceof Set
     }
-    if (keys > limits.keys) throw refuse('schema_violation', `The document has more than ${limits.keys} members.`)
-    if (items > limits.items) throw refuse('schema_violation', `The document has more than ${limits.items} items.`)
+    if (keys > limits.keys) throw refuse(`has more than ${limits.keys} members`, part())
+    if (items > limits.items) throw refuse(`has more than ${limits.items} items`, part())
   }
 }
 

@@ -10,7 +10,7 @@ const NAMED: Record<number, readonly [name: string, description: string]> = {
   404: ['NotFound', 'No such object, or none that the caller may see.'],
   409: ['Conflict', 'Not possible in the current state.'],
   410: ['Gone', 'This data is past its retention period.'],
-  412: ['PreconditionFailed', 'If-Match names another version.'],
+  412: ['PreconditionFailed', 'The version, hash, digest or round that the caller has read is no longer the current one.'],
   413: ['ContentTooLarge', 'The body is too large.'],
   414: ['UriTooLong', 'The path has more than 2,048 or the query more than 8,192 characters, percent-encoded.'],
   415: ['UnsupportedMediaType', 'The content type is not accepted here.'],

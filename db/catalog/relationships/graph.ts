@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
+import { healthNow, healthThen } from '../resources/health-now.ts'
 import { accessSql, type RowAccess } from '../resources/lists.ts'
 import { array, rowsOf } from '../resources/rows.ts'
 import type { ResourceRow } from '../rows.ts'
@@ -11,6 +12,7 @@ export type Reach = {
   /** `null`: all relationship types, all resource types. */
   reltype_ids: readonly number[] | null
   type_ids: readonly number[] | null
+  now: Date
   /** The graph in the past: `ended` lists the states of types (`<type id> <state>`) in which a resource has ended. */
   past?: { at: string; ended: readonly string[] } | undefined
 }
@@ -29,14 +31,16 @@ const edges = ({ past }: Reach): SQL =>
         union all select src, reltype_id, dst, rel_no from catalog.relationship_history
           where valid_from <= ${past.at} and valid_to > ${past.at}) e`
 
-/** The mutable columns of a resource, now or at that time; health is not kept over time. */
+/** The mutable columns of a resource, now or at that time. */
 const states = ({ past }: Reach): SQL =>
   past === undefined
     ? sql`join catalog.resource_state s on s.rid = n.rid`
-    : sql`join lateral (select v.lifecycle_status, 'unknown' as health_status from catalog.revision v
+    : sql`join lateral (select v.lifecycle_status from catalog.revision v
         where v.rid = n.rid and v.at <= ${past.at} order by v.at desc, v.version desc limit 1) s on true`
 
-const nodeColumns = sql`n.rid, n.resource_id, n.type_id, n.name, s.lifecycle_status, s.health_status`
+const nodeColumns = ({ now, past }: Reach): SQL =>
+  sql`n.rid, n.resource_id, n.type_id, n.name, s.lifecycle_status,
+    ${past === undefined ? healthNow(now) : healthThen(sql`n.rid`, sql`s.lifecycle_status`, past.at)} as health_status`
 
 const visible = ({ access, topology_type_ids, type_ids, past }: Reach): SQL => {
   const open =
@@ -54,7 +58,7 @@ const typed = ({ reltype_ids }: Reach): SQL =>
 export const getNodes = (db: Queryable, ids: readonly string[], reach: Reach): Promise<NodeRow[]> =>
   rowsOf(
     db,
-    sql`select ${nodeColumns} from catalog.resource n ${states(reach)}
+    sql`select ${nodeColumns(reach)} from catalog.resource n ${states(reach)}
         where n.resource_id = any(${array(ids, 'text')}) and ${visible({ ...reach, type_ids: null })}`,
   )
 
@@ -74,7 +78,7 @@ export const getNeighbours = (
     db,
     sql`select f.rid as from_rid, x.* from unnest(${array(rids, 'bigint')}) as f(rid)
         cross join lateral (
-          select ${nodeColumns}, e.reltype_id, ${out}::boolean as out
+          select ${nodeColumns(reach)}, e.reltype_id, ${out}::boolean as out
           from ${edges(reach)}
           join catalog.relationship_type y on y.id = e.reltype_id
           join catalog.resource n on n.rid = ${peer}

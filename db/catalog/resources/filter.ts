@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { anyCase } from '../../columns.ts'
+import { hasHealth, healthNow } from './health-now.ts'
 import { ridsOf } from './paths.ts'
 import { array } from './rows.ts'
 
@@ -31,6 +32,8 @@ export type FilterTypes = {
   levels: Record<'region_id' | 'datacenter_id' | 'layer_id' | 'segment_id', number[]>
   /** Whether a text is a valid time, by the same rule as for all input. */
   isTime: (text: string) => boolean
+  /** When health is judged. */
+  now: Date
 }
 
 const TEXT: Record<string, SQL> = {
@@ -42,7 +45,6 @@ const TEXT: Record<string, SQL> = {
   created_by: sql`r.created_by`,
   updated_by: sql`s.updated_by`,
   lifecycle_status: sql`s.lifecycle_status`,
-  health_status: sql`s.health_status`,
   drift: sql`s.drift_status`,
 }
 /** These are stored in NFC. */
@@ -75,6 +77,8 @@ const testSql = (test: FilterTest, types: FilterTypes): SQL => {
     if (text) return textSql(text, SPELLED.has(first) ? { ...test, value: test.value.normalize('NFC') } : test)
     if (number) return orderedSql(number, test, sql`numeric`, isNumber(test.value), 'a number')
     if (time) return orderedSql(time, test, sql`timestamptz`, types.isTime(atMidnight(test.value)), 'an RFC 3339 time')
+    if (first === 'health_status')
+      return test.comparison === '=' ? hasHealth(types.now, [test.value]) : textSql(healthNow(types.now), test)
     if (first === 'type_key') return typeSql(test, types)
     if (first === 'layer_kind') return layerKindSql(test, types)
     if (first === 'provides') return providesSql(test)

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { pluck } from '../../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../../client.ts'
 import type { ResourceRow } from '../rows.ts'
+import { hasHealth, healthNow } from './health-now.ts'
 import { isBelow, ridsOf } from './paths.ts'
 import { array, leanColumns, resourceColumns, resourceTables, rowsOf } from './rows.ts'
 
@@ -56,7 +57,9 @@ const SORT_KEYS = {
   },
   lifecycle_status: { value: sql`s.lifecycle_status collate "C"`, type: sql`text collate "C"` },
   health_status: {
-    value: sql`(case s.health_status when 'healthy' then 0 when 'maintenance' then 1 when 'unknown' then 2
+    value: (
+      now: Date,
+    ) => sql`(case ${healthNow(now)} when 'healthy' then 0 when 'maintenance' then 1 when 'unknown' then 2
       when 'degraded' then 3 else 4 end)`,
     type: sql`integer`,
   },
@@ -64,13 +67,17 @@ const SORT_KEYS = {
   updated_at: { value: sql`s.updated_at`, type: sql`timestamptz` },
 } as const
 export type SortKey = keyof typeof SORT_KEYS
+const sqlOf = (key: SortKey, now: Date): SQL => {
+  const { value } = SORT_KEYS[key]
+  return typeof value === 'function' ? value(now) : value
+}
 export type Sort = { key: SortKey; descending: boolean }[]
 export const isSortKey = (name: string): name is SortKey => Object.hasOwn(SORT_KEYS, name)
 
 /** Rows after a position in sort order. The position is text: a Date would lose microseconds. */
-const afterSql = (sort: Sort, after: readonly string[]): SQL => {
+const afterSql = ({ sort, now }: Pick<ListQuery, 'sort' | 'now'>, after: readonly string[]): SQL => {
   const keys = sort.map(({ key, descending }, i) => ({
-    value: SORT_KEYS[key].value,
+    value: sqlOf(key, now),
     at: sql`${after[i] ?? ''}::${SORT_KEYS[key].type}`,
     descending,
   }))
@@ -90,6 +97,8 @@ const afterSql = (sort: Sort, after: readonly string[]): SQL => {
 export type ListQuery = {
   where: SQL[]
   sort: Sort
+  /** When health is judged. */
+  now: Date
   after: readonly string[] | undefined
   limit: number
   /** Without annotations and states. */
@@ -101,16 +110,19 @@ export type ListRow = ResourceRow & { sort_keys: string[]; watermark: string }
 const lastNumbered = sql`select coalesce(max(pub_seq), 0) from catalog.outbox`
 
 /** One page in keyset order, with each row's keys as text for the next page token. */
-export const listResources = (db: Queryable, { where, sort, after, limit, lean }: ListQuery): Promise<ListRow[]> => {
+export const listResources = (
+  db: Queryable,
+  { where, sort, now, after, limit, lean }: ListQuery,
+): Promise<ListRow[]> => {
   const keys = sql.join(
-    sort.map(({ key }) => sql`${SORT_KEYS[key].value}::text`),
+    sort.map(({ key }) => sql`${sqlOf(key, now)}::text`),
     sql`, `,
   )
   const order = sql.join(
-    sort.map(({ key, descending }) => (descending ? sql`${SORT_KEYS[key].value} desc` : SORT_KEYS[key].value)),
+    sort.map(({ key, descending }) => (descending ? sql`${sqlOf(key, now)} desc` : sqlOf(key, now))),
     sql`, `,
   )
-  const conditions = after ? [...where, afterSql(sort, after)] : where
+  const conditions = after ? [...where, afterSql({ sort, now }, after)] : where
   return rowsOf(
     db,
     sql`select ${lean ? leanColumns : resourceColumns}, array[${keys}] as sort_keys, (${lastNumbered}) as watermark from ${resourceTables}
@@ -147,7 +159,7 @@ export const conditions = {
     sql`exists (select 1 from catalog.resource a where a.rid = any(${ridsOf(sql`r.path`)})
           and a.type_id = any(${array(type_ids, 'smallint')}) and a.desired_state->>'layer_kind' = ${kind})`,
   lifecycle: (states: readonly string[]) => sql`s.lifecycle_status = any(${array(states, 'text')})`,
-  health: (statuses: readonly string[]) => sql`s.health_status = any(${array(statuses, 'text')})`,
+  health: (now: Date, statuses: readonly string[]) => hasHealth(now, statuses),
   changedBefore: (time: string) => sql`s.updated_at < ${time}::timestamptz`,
   /** Resources with an open edge of a type to another; no rows if either is missing. */
   pointsAt: (rid: string | undefined, reltype_id: number | undefined) =>
@@ -167,10 +179,11 @@ export const countBelow = (
   rids: readonly string[],
   access: RowAccess,
   topology_type_ids: readonly number[],
+  now: Date,
 ): Promise<TopologyCount[]> =>
   rowsOf(
     db,
-    sql`select t.rid, s.health_status, s.lifecycle_status, count(*)::int as n
+    sql`select t.rid, ${healthNow(now)} as health_status, s.lifecycle_status, count(*)::int as n
         from catalog.resource t
         join catalog.resource r on ${isBelow(sql`r.path`, sql`t.path`)} and r.rid <> t.rid and r.is_open
         join catalog.resource_state s on s.rid = r.rid

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { anyCase } from '../../columns.ts'
+import { healthNow } from '../resources/health-now.ts'
 import { rowsOf } from '../resources/rows.ts'
 import type { ResourceRow } from '../rows.ts'
 import { peersOf, wordsOf } from './fold.ts'
@@ -18,7 +19,7 @@ const searchable = sql`catalog.resource r left join catalog.resource_state s on 
 /** How many matching resources are ranked; if there are more, those found first. */
 const RANKED = 5000
 
-export type Searched = { q: string; where: readonly SQL[]; sees: SQL | undefined; limit: number }
+export type Searched = { q: string; where: readonly SQL[]; sees: SQL | undefined; now: Date; limit: number }
 
 /** Lowers the threshold for similar spelling within this transaction: the default of 0.6 misses a dropped letter. */
 export const setSpelling = (tx: Tx): Promise<unknown> =>
@@ -31,7 +32,7 @@ export const setSpelling = (tx: Tx): Promise<unknown> =>
  */
 export const searchResources = (
   db: Queryable,
-  { q, where, sees, limit, by }: Searched & { by: 'words' | 'spelling' },
+  { q, where, sees, now, limit, by }: Searched & { by: 'words' | 'spelling' },
 ): Promise<SearchRow[]> => {
   const conditions = sql.join([...where], sql` and `)
   const lower_q = q.toLowerCase()
@@ -59,7 +60,7 @@ export const searchResources = (
             union select r.rid from ${searchable} where r.resource_id = ${q} and ${conditions}
             union (select r.rid from ${searchable} where r.name = ${q} and ${conditions} limit 100))
         select r.rid, r.resource_id, r.type_id, r.path::text as path, r.name, r.display_name, r.owner,
-          s.lifecycle_status, s.health_status,
+          s.lifecycle_status, ${healthNow(now)} as health_status,
           coalesce(d.document @@ ${query('A', '|')}, false) as in_name,
           coalesce(d.document @@ ${query('B', '|')}, false) as in_label,
           coalesce(${sees ? isRelated(sql`f.rid`, query('', '|')) : sql`d.document @@ ${query('C', '|')}`}, false) as in_relation,

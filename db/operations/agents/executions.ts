@@ -113,7 +113,10 @@ returning operations.iso(start_before) as start_before, operations.iso(clock_tim
   return row
 }
 
-/** What a failed attempt has left for the next one, unless the preview that the node carries out was made again since. */
+/**
+ * What the last attempt that an agent ended has left for the next one, unless the node's preview, or another node that it
+ * depends on, has run again since.
+ */
 export const leftFor = async (
   pool: pg.Pool,
   { operation_id, node_id, attempt }: Omit<AttemptRef, 'fence'>,
@@ -122,10 +125,10 @@ export const leftFor = async (
     name: 'execution_left',
     text: `
 select case when a.phase = 'failed' and not exists (select from operations.nodes p where p.operation_id = $1 and p.ended_at > a.started_at
-    and p.node_id = split_part(n.spec #>> '{with,inputs,preview,$from}', '/', 2)) then a.resume end as resume
+    and (jsonb_exists(n.spec -> 'depends_on', p.node_id) or p.node_id = split_part(n.spec #>> '{with,inputs,preview,$from}', '/', 2))) then a.resume end as resume
 from operations.node_attempts a join operations.nodes n using (operation_id, node_id)
 where a.operation_id = $1 and a.node_id = $2 and a.role = 'run' and a.attempt < $3
-  and (a.phase = 'succeeded' or a.phase = 'failed' and a.resume is not null and not jsonb_exists(a.resume, 'handed_over'))
+  and not (a.phase = 'failed' and coalesce(jsonb_exists(a.resume, 'handed_over'), false))
 order by a.attempt desc limit 1`,
     values: [operation_id, node_id, attempt],
   })

@@ -14,7 +14,7 @@ import { builtOnce, insertRow, NOW, updateRow } from '../../rows.ts'
 import { PLANNED_AT } from '../commands/rows.ts'
 import { iso } from '../expressions.ts'
 import { gates, nodes, operation_control, operation_evidence_index, operations, plans, votes } from '../tables/index.ts'
-import { supersedeAwaiting } from './awaiting.ts'
+import { OUTDATED, supersedeAwaiting } from './awaiting.ts'
 
 export type Vote = {
   actor: Actor
@@ -54,6 +54,7 @@ const gateColumns = {
   author_id: sql<string | null>`${gates.subject} #>> '{intervention,author,id}'`,
   author_behind: sql<string[]>`coalesce(${gates.subject} #> '{intervention,author,behind}', '[]')`,
   intervention: sql<string | null>`${gates.subject} #>> '{intervention,type}'`,
+  outdated: OUTDATED,
 }
 const operationColumns = {
   ...pick(operations, 'operation_id', 'title', 'engine_status'),

@@ -137,7 +137,23 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
     .from(nodes)
     .where(and(equals(nodes, { operation_id, removed: false }), sql`${nodes.node_id} in ${eachText(cone)}`))
     .orderBy(asc(nodes.ordinal))
-  return rows.map((row) => ({ ...row, free: free.has(row.node_id) }))
+  const decided = await listDecided(tx, operation_id)
+  return rows.map((row) => ({ ...row, free: free.has(row.node_id), decided_by: decided.get(row.node_id) ?? null }))
+}
+
+/**
+ * Who ended or reset which nodes in commands that are on their way to the engine, which writes the state or refuses
+ * them. Past its time it refuses each.
+ */
+const listDecided = async (tx: Queryable, operation_id: string): Promise<Map<string, string>> => {
+  const { rows } = await tx.execute<{ node_id: string; name: string }>(sql`
+    select d.node_id, c.actor ->> 'name' as name from operations.operation_commands c
+      cross join lateral (select c.payload ->> 'node_id' as node_id where c.kind = 'intervene'
+        union all select jsonb_object_keys(c.payload -> 'generations') where c.kind = 'retry_node') d
+    where c.operation_id = ${operation_id} and c.status in ('pending', 'sending', 'delivered')
+      and (c.kind = 'retry_node' or (c.kind = 'intervene' and c.payload ->> 'type' in ('skip', 'mark_succeeded', 'mark_failed', 'mark_compensated')))
+      and coalesce(c.not_after > clock_timestamp(), true)`)
+  return new Map(rows.map(({ node_id, name }) => [node_id, name]))
 }
 
 const PROGRESS = sql.raw(`case

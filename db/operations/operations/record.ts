@@ -55,7 +55,7 @@ export const recordBatch = async (
   const ended = result.withdrawn === true
   const said = await withoutLatePause(tx, operation_id, batch.report)
   const report = ended ? {} : reportColumns(operation_id, said, row)
-  const status = ended ? [] : await statusEvents(tx, operation_id, said, row.engine_status)
+  const status = ended ? [] : await statusEvents(tx, operation_id, said, row)
   // An operation runs before its nodes do, and is blocked or paused after they have come to rest.
   const begins = said.engine_status === 'running'
   last(
@@ -226,6 +226,7 @@ const settleTogether = async (
     if (status === 'applied') {
       if (row.kind === 'start') await planConfirmed(tx, operation_id)
       if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))
+      if (row.kind === 'intervene') events.push(interventionApplied(row))
       events.push({ type: 'command.applied', actor: ENGINE, command_id, data: { kind: row.kind, seq: row.seq } })
       continue
     }
@@ -243,6 +244,11 @@ const settleTogether = async (
 }
 
 type CommandRow = typeof operation_commands.$inferSelect
+
+const interventionApplied = ({ command_id, payload }: CommandRow): TimelineEvent => {
+  const { type, node_id = null } = payload as { type?: string; node_id?: string | null }
+  return { type: 'intervention.applied', actor: ENGINE, command_id, node_id, data: { type } }
+}
 
 /** The reducer has adopted the new graph, so the patch is applied. */
 const patchTaken = async (tx: Tx, operation_id: string, row: CommandRow): Promise<TimelineEvent[]> => {
@@ -324,24 +330,28 @@ const reportColumns = (operation_id: string, report: Report, row: { started_at: 
   // The engine does not know interventions that a second person must approve.
   open_gates: sql`${report.open_gates} + (select count(*)::int from operations.gates g
     where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,
-  // The first attempt has begun before the engine reports it.
-  ...(row.started_at === null &&
-    report.engine_status !== 'queued' && {
-      started_at: sql`least(clock_timestamp(), (select min(a.started_at) from operations.node_attempts a where a.operation_id = ${operation_id}))`,
+  // The first attempt has begun before the engine reports it; what was paused or cancelled before it is no start.
+  ...(row.started_at === null && {
+    started_at: sql`least(${goesOn(report) ? sql`clock_timestamp()` : null}::timestamptz, (select min(a.started_at) from operations.node_attempts a where a.operation_id = ${operation_id}))`,
     }),
 })
+
+const goesOn = ({ engine_status }: Report): boolean => engine_status === 'running' || engine_status === 'blocked'
 
 /** A status is a fact of its own if readers see it: under a pause only `paused`; a cancel was stated by its author. */
 const statusEvents = async (
   tx: Tx,
   operation_id: string,
-  { engine_status, blocked_on }: Report,
-  before: string,
+  report: Report,
+  before: { engine_status: string; started_at: string | null },
 ): Promise<TimelineEvent[]> => {
-  if (engine_status === before || engine_status === 'cancelling') return []
-  if (before === 'queued') await updateRows(tx, { operation_id }, resource_operation_index, { status: 'running' })
+  const { engine_status, blocked_on } = report
+  if (engine_status === before.engine_status || engine_status === 'cancelling' || engine_status === 'queued') return []
   const data = { status: engine_status, ...(blocked_on.length > 0 && { blocked_on }) }
-  if (before === 'queued') return [{ type: 'operation.started', actor: ENGINE, data }]
+  if (before.started_at === null && goesOn(report)) {
+    await updateRows(tx, { operation_id }, resource_operation_index, { status: 'running' })
+    return [{ type: 'operation.started', actor: ENGINE, data }]
+  }
   const [wanted] = await tx
     .select({ control: operation_control.control })
     .from(operation_control)

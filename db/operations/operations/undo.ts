@@ -6,6 +6,7 @@ import { equals, type Tx, updateRows } from '../../client.ts'
 import { lockUnsentStarts, revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
+import { cancelApproved } from '../gates/awaiting.ts'
 import { askedService, cancelGates } from '../gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../leases/rows.ts'
 import { undoRevision } from '../patches/apply.ts'
@@ -104,10 +105,10 @@ const REASONS: Record<UndoneAs, string> = {
   refused: 'The operation had moved on before it arrived.',
 }
 
-const evidenceOf = ({ command_id, kind }: Undoable, as: UndoneAs, operation_id: string) => ({
+const evidenceOf = ({ command_id, kind, actor, payload }: Undoable, as: UndoneAs, operation_id: string) => ({
   evidence: {
     kind: 'command' as const,
-    statement: `Command ${kind} did not take effect: ${as}`,
+    statement: `Command ${[kind, payload?.type, payload?.node_id].filter(Boolean).join(' ')} by ${actor.name} did not take effect: ${as} (${command_id})`,
     subject: { type: 'operation', id: operation_id },
     subject_digest: digest({ command_id, kind, as }),
   },
@@ -127,8 +128,14 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     end_reason: 'start_withdrawn',
     blocked_on: [],
     open_gates: 0,
+    done: sql`${operations.total}`,
     ended_at: sql`clock_timestamp()`,
   })
+  const never = await tx
+    .update(nodes)
+    .set({ state: 'cancelled', ended_at: sql`clock_timestamp()` })
+    .where(and(equals(nodes, { operation_id }), ne(nodes.state, 'removed')))
+    .returning({ node_id: nodes.node_id })
   const closed = await cancelGates(tx, operation_id)
   const patches = await closePatches(tx, operation_id, 'operation_ended', ['awaiting_approval', 'approved'])
   await startWithdrawn(tx, operation_id)
@@ -142,6 +149,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     { type: 'operation.cancelled', data },
     ...patches,
     ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
+    ...never.map(({ node_id }) => ({ type: 'node.cancelled', node_id, data: {} })),
     { type: 'operation.ended', data, evidence: endedUnstarted(operation_id) },
   ]
 }
@@ -277,8 +285,10 @@ const undoRows: Undo = async (tx, command) => {
     update ${nodes} n set state = r.state, error = r.error, catalog = r.catalog, started_at = r.started_at, ended_at = r.ended_at
     from ${nodesBefore} where n.operation_id = ${operation_id} and n.node_id = r.node_id and n.state = ${writtenBy(command)}
     returning n.node_id, n.state`)
+  const closed = command.kind === 'intervene' ? await cancelApproved(tx, operation_id, command_id) : []
   return [
     ...back.map(({ node_id, state }) => ({ type: `node.${state}`, node_id, data: {} })),
+    ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, data: { round } })),
     ...(await restoreGates(tx, operation_id, gatesBefore)),
   ]
 }

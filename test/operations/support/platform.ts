@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,6 +14,7 @@ import type { OperationsDeps, Trust } from '../../../apps/operations/deps.ts'
 import { openLibrary } from '../../../apps/operations/packs/open.ts'
 import { createAdministrators, createApprovers, createHasMembers } from '../../../apps/operations/policies/approvers.ts'
 import { createDeps } from '../../../apps/operations/wire.ts'
+import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { createCommandSender } from '../../../apps/relay/commands/send.ts'
 import { createEngine } from '../../../apps/relay/commands/temporal.ts'
 import type { RelayConfig } from '../../../apps/relay/config.ts'
@@ -27,6 +28,7 @@ import { type Category, CODES, type Code } from '../../../apps/shared/contracts/
 import { PrincipalSchema, UserKind, UserStatus } from '../../../apps/shared/contracts/gen/auth_pb.ts'
 import type { Problem } from '../../../apps/shared/errors.ts'
 import { prefixed } from '../../../apps/shared/events/events.ts'
+import type { Document } from '../../../apps/shared/http/openapi.ts'
 import { newJti, signToken } from '../../../apps/shared/jwt/sign.ts'
 import { createServiceKey } from '../../../apps/shared/service/keys.ts'
 import { loadRegistry } from '../../../apps/shared/service/tokens.ts'
@@ -106,7 +108,23 @@ const send = async (method: string, url: string, body: unknown, headers: Record<
     parsed = undefined
   }
   if (response.status >= 400) requireListed(parsed)
+  requireDescribed(method, url, response.status)
   return { status: response.status, body: parsed, text, headers: response.headers }
+}
+
+const described = Object.entries(
+  (JSON.parse(readFileSync(join(ROOT, 'apps/shared/contracts/openapi/public.json'), 'utf8')) as Document).paths,
+).map(([path, methods]) => ({ whole: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`), methods }))
+
+/** The document of the public API lists the status of every answer that any test gets. */
+const requireDescribed = (method: string, url: string, status: number): void => {
+  const path = `/api${new URL(url).pathname}`
+  const known = described.flatMap(({ whole, methods }) => {
+    const operation = whole.test(path) ? methods[method.toLowerCase() as keyof typeof methods] : undefined
+    return operation ? [operation] : []
+  })
+  if (known.length > 0 && known.every(({ responses }) => !responses[status]))
+    throw new Error(`${method} ${path} answers ${status}, which its document does not list`)
 }
 
 /** Every refusal that any test gets must be in the closed table, with one of its statuses. */

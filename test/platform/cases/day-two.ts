@@ -1,5 +1,17 @@
 import { execFile } from 'node:child_process'
-import { chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
@@ -204,27 +216,53 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await typed(keep, env)
       for (const name of readdirSync(backup).filter((file) => file.startsWith('config-')))
         expect([name, statSync(join(backup, name)).mode & 0o077]).toEqual([name, 0])
-      expect(await typed(drill, env)).toMatch(/PEOPLE.+identity.user_events +\d.+ as written.+The backup holds/s)
+      // On another disk.
+      const from = readdirSync(backup).find((name) => name.startsWith('base-')) ?? ''
+      renameSync(join(backup, from), join(home, 'base'))
+      symlinkSync(join(home, 'base'), join(backup, from))
+      const live = { TOKEN__KEYS__KEK: Buffer.alloc(32, 7).toString('base64'), PGPORT: '1', PGSSLMODE: 'require' }
+      const room = join(home, 'room')
+      const again = `${drill.trim()} --into ${room}`
+      expect(await typed(again, { ...env, ...live })).toMatch(
+        /PEOPLE.+identity.user_events +\d.+ as written.+The backup holds/s,
+      )
+      await typed('pg_verifybackup --quiet "$BACKUP"/base-*', env, account)
+      expect(readdirSync(room)).toEqual([])
+      await expect(typed(`${drill.trim()} --env "$CONFIG"`, env)).rejects.toThrow('--backup takes no --env')
+      const bare = join(home, 'bare')
+      mkdirSync(bare)
+      symlinkSync(join(home, 'base'), join(bare, from))
+      await typed(keep, { ...env, BACKUP: bare })
+      await expect(typed(drill, { ...env, BACKUP: bare })).rejects.toThrow('holds no log')
+      mkdirSync(join(bare, 'wal'))
+      copyFileSync(join(ROOT, 'README.md'), join(bare, 'wal/000000010000000000000001'))
+      const unshipped = /FAIL .*was not replayed.+does not hold/s
+      await expect(typed(drill, { ...env, BACKUP: bare })).rejects.toThrow(unshipped)
       // The scratch server has begun another timeline, of which no file may reach the archive.
       expect(readdirSync(join(backup, 'wal')).filter((name) => name.startsWith('00000002'))).toEqual([])
-      const others = { TOKEN__KEYS__KEK: Buffer.alloc(32, 7).toString('base64'), RELAY__AUDIT__ANCHOR_FILE: '/nowhere' }
       const faults = /FAIL .* does not open the signing keys.+FAIL .*audit logs.+does not hold/s
-      await expect(typed(drill, { ...env, ...others })).rejects.toThrow(faults)
+      const other = join(home, 'other')
+      cpSync(out, other, { recursive: true })
+      const secrets = join(other, 'env/token.secret.env')
+      const text = readFileSync(secrets, 'utf8')
+      writeFileSync(secrets, text.replace(/^TOKEN__KEYS__KEK=.*$/m, `TOKEN__KEYS__KEK=${live.TOKEN__KEYS__KEK}`))
+      await typed(keep.replace('$(date +%F)', '9999'), { ...env, CONFIG: other })
+      await expect(typed(drill, { ...env, RELAY__AUDIT__ANCHOR_FILE: '/nowhere' })).rejects.toThrow(faults)
+      rmSync(join(backup, 'config-9999.tgz'))
       const early = typed(`${drill.trim()} --to 2026-01-01T00:00:00Z`, env)
       await expect(early).rejects.toThrow('no folder base-… with a backup_manifest from before that time')
       await asOwner("create table public.told as select 'before' as what")
       const { rows } = await asOwner('select clock_timestamp()::text as now')
       await asOwner("insert into public.told values ('after')")
       const [back = '', tidy = ''] = blocksOf('restore.md', 'postgres')
-      const from = readdirSync(backup).find((name) => name.startsWith('base-')) ?? ''
-      await stopped(() => typed(back, { ...env, TO: rows[0].now, BASE: join(backup, from) }))
+      await stopped(() => typed(back, { ...env, TO: rows[0].now, BASE: join(home, 'base') }))
       const promoted = async () => !(await asOwner('select pg_is_in_recovery() as is')).rows[0].is
       await until(promoted, { what: 'the promotion' })
       expect((await asOwner('select what from public.told')).rows).toEqual([{ what: 'before' }])
       await typed(tidy, env, account)
       const kept = readFileSync(join(env.PGDATA, 'postgresql.auto.conf'), 'utf8')
       expect([kept.includes('restore_command'), kept.includes('recovery_target')]).toEqual([true, false])
-    })
+    }, 400_000)
   })
 
   describe('uninstall.md', () => {

@@ -39,6 +39,8 @@ export type NodeFacts = {
   has_compensation: boolean
   /** An external agent has the work and has missed a heartbeat. */
   silent?: boolean
+  /** Who made a decision on it that the engine has not carried out yet: its state is not known. */
+  decided_by?: string | null
   depends_on: readonly string[]
 }
 
@@ -51,6 +53,8 @@ export type GateFacts = {
   consumed: boolean
   /** Its time has passed and silence rejects, although it is not marked as expired yet. */
   overdue?: boolean
+  /** An intervention about nodes or a gate that have changed since it was requested. */
+  outdated?: boolean
   policy: Pick<GatePolicy, 'quorum' | 'groups' | 'reject_rule' | 'comment_on_approve'>
   votes: readonly {
     user_id: string

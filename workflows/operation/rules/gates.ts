@@ -1,6 +1,6 @@
 import type { CodeOf } from '../../../apps/shared/contracts/codes.ts'
 import type { RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
-import { type GateFacts, hasEnded, type OperationFacts, refusal, refuseLost } from './facts.ts'
+import { type GateFacts, hasEnded, type OperationFacts, refusal, refuseLost, wrongState } from './facts.ts'
 
 const notWaiting = (code: CodeOf<'gate_not_waiting'>, detail: string, extra?: Record<string, unknown>) =>
   refusal('gate_not_waiting', code, detail, extra ? { extra } : {})
@@ -31,7 +31,13 @@ const refuseDeciding = ({ status, cancel_mode }: OperationFacts) => {
 export type GateDecision = { round: number; user_id: string }
 
 export const refuseGateApprove = (facts: OperationFacts, gate: GateFacts, { round }: GateDecision) =>
-  refuseRound(gate, round) ?? refuseDeciding(facts) ?? refuseLost(facts) ?? (gate.overdue ? expired() : undefined)
+  refuseRound(gate, round) ??
+  refuseDeciding(facts) ??
+  refuseLost(facts) ??
+  (gate.overdue ? expired() : undefined) ??
+  (gate.outdated
+    ? wrongState('intervention_not_applicable', 'It has changed since the intervention was requested.')
+    : undefined)
 
 /** Someone who approved may also reject, until a node behind the gate has started. */
 export const refuseGateReject = (facts: OperationFacts, gate: GateFacts, { round, user_id }: GateDecision) =>

@@ -105,6 +105,8 @@ export const refuseRetry = (
       'node_not_retryable',
       `The node is ${node.state}; only an ended node, or one behind a rejected or expired gate, can be retried.`,
     )
+  const decided = cone.find(({ decided_by }) => decided_by)
+  if (decided) return wrongState('node_not_retryable', undecided(decided))
   const busy = cone.filter(({ state }) => isInFlight(state))
   if (busy.length > 0)
     return wrongState('cone_in_flight', `Nodes that would be reset are still running: ${busy.length}.`, {
@@ -132,6 +134,9 @@ export const INTERVENTION_STATES: Record<NodeIntervention, ReadonlySet<NodeState
 }
 const OF_AN_UNDO: ReadonlySet<NodeIntervention> = new Set(['mark_compensated', 'trigger_compensation'])
 
+const undecided = ({ decided_by, node_id }: NodeFacts): string =>
+  `${decided_by} decided on node "${node_id}" a moment ago: look at it again once that has taken effect.`
+
 const notApplicable = (detail: string, extra?: Record<string, unknown>) =>
   wrongState('intervention_not_applicable', detail, extra ? { extra } : {})
 
@@ -149,6 +154,7 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
     return cancelling(cancel_mode)
   const lost = refuseLost(facts)
   if (lost) return lost
+  if (node.decided_by) return notApplicable(undecided(node))
   // No one has to wait until three heartbeats are missed.
   const givenUp = type === 'mark_failed' && node.state === 'running' && node.silent === true
   if (!INTERVENTION_STATES[type].has(node.state) && !givenUp)

@@ -1,6 +1,7 @@
 import type { NodeIntervention } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { CommandBodies, CommandMessage } from '../messages.ts'
 import { INTERVENTION_STATES } from '../rules/nodes.ts'
+import { isKnown } from '../signal.ts'
 import { CATALOG_CONFLICT, endAttempt, finish, finishUndo } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setGate, takeGates } from './gates.ts'
@@ -39,9 +40,12 @@ const AGAIN_MS = 5000
 /** How many signals that no node waits for yet are kept; they are carried from run to run. */
 const KEPT_SIGNALS = 256
 
-/** Takes a command once, by number and id. Past its `not_after` it is `expired`; record_changes undoes its decision. */
+/**
+ * Takes a command once, by its id. Past its `not_after` it is `expired`; record_changes undoes its decision. The relay
+ * sends in the order of `seq`, so a new command with a lower number proves that the higher one was made up.
+ */
 export const takeCommand = (s: State, command: CommandMessage, at: number) => {
-  if (command.seq <= s.last_seq || s.seen.includes(command.command_id)) return
+  if (s.seen.includes(command.command_id)) return
   s.last_seq = command.seq
   s.seen.push(command.command_id)
   if (s.seen.length > SEEN) s.seen.shift()
@@ -51,13 +55,9 @@ export const takeCommand = (s: State, command: CommandMessage, at: number) => {
     tellAgain(s, nodesOf(command), at)
     return note(s, { t: 'command', command_id, status: 'expired' })
   }
-  const refused = (HANDLERS[command.kind] as Handle<typeof command.kind>)(
-    s,
-    command.body as never,
-    at,
-    command as never,
-  )
-  if (command.kind === 'patch_applied') return
+  const handle = HANDLERS[command.kind] as Handle<typeof command.kind>
+  const refused = isKnown(command) ? handle(s, command.body as never, at, command as never) : UNKNOWN
+  if (command.kind === 'patch_applied' && !refused) return
   if (refused) tellAgain(s, nodesOf(command), at)
   note(s, { t: 'command', command_id, status: refused ? 'refused' : 'applied', ...refused })
 }
@@ -78,6 +78,8 @@ const refuse = (code: string, detail: string, category = 'invalid_state_transiti
   code,
   detail,
 })
+
+const UNKNOWN = refuse('unexpected', 'The workflow engine does not know this command.', 'internal_error')
 
 const HANDLERS: { [K in keyof CommandBodies]: Handle<K> } = {
   start: () => undefined,

@@ -27,6 +27,10 @@ const blockedOn = (s: State, status: EngineStatus): BlockedOn[] => {
     const paused: BlockedOn = { kind: 'paused', id: s.operation_id, message: pausedBecause(s.pause_reason) }
     return s.pause_reason === 'target_drift' ? [paused, ...nodesInTheWay(s)] : [paused]
   }
+  if (status === 'queued') {
+    const until = new Date(s.not_before).toISOString()
+    return [{ kind: 'not_before', id: s.operation_id, until, message: `It starts no earlier than ${until}.` }]
+  }
   const stuck = status === 'blocked' || (status === 'cancelling' && s.in_flight === 0)
   if (!stuck) return [...waitingForCatalog(s), ...closures(s, 'executor')]
   const gates = s.gates

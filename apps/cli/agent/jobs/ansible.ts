@@ -47,12 +47,25 @@ type Told = {
   planned: Set<string>
   /** A failure ended a play for all hosts, as "any_errors_fatal" does. */
   early: boolean
+  /** A run limited to some hosts may leave out what their success needs: a play without hosts, or hosts that others add. */
+  whole: boolean
+  /** Plays that did not begin: Ansible ends the playbook with the last host of any play. */
+  unbegun: number
   changes: PreviewChange[]
   unforeseen: string[]
   /** The last output that is not an event. */
   said: string
 }
-type Ready = { args: string[]; dir: string; env: Record<string, string>; taken: Taken; inputs_digest: string }
+type Ready = {
+  args: string[]
+  dir: string
+  env: Record<string, string>
+  taken: Taken
+  names: string[]
+  inputs_digest: string
+  /** Of all that a retry must share with this attempt to leave out the hosts that are done. */
+  resume_digest: string
+}
 
 /** Writes the files that Ansible reads: the source, the inventory, the variables and the plugin. */
 const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> => {
@@ -76,7 +89,8 @@ const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> =
   writeOwn(job, 'plugins/signalbox.py', CALLBACK)
   const hosts = writeOwn(job, 'inventory.yml', text)
   const extra = writeOwn(job, 'vars.yml', `${vars}\n`)
-  const left = leftBy(job, inputs_digest)
+  const resume_digest = digest({ inputs_digest, source_digest: taken.source_digest, preview: preview ?? null })
+  const left = leftBy(job, resume_digest)
   if (left) job.log(`Only the hosts that the last attempt left: ${left.join(', ')}.`)
   const only = left ?? (limit as string[] | undefined)
   return {
@@ -91,16 +105,16 @@ const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> =
       ...{ ANSIBLE_RETRY_FILES_ENABLED: 'False', ANSIBLE_HOST_KEY_CHECKING: 'True' },
       ANSIBLE_SSH_ARGS: sshOptions(job, keys, false).join(' '),
     },
-    ...{ dir, taken, inputs_digest },
+    ...{ dir, taken, names, inputs_digest, resume_digest },
   }
 }
 
-/** The hosts that the last attempt with the same inputs has not done. */
-const leftBy = ({ work }: Job, inputs_digest: string): string[] | undefined =>
-  work.resume?.inputs_digest === inputs_digest ? (work.resume.hosts as string[]) : undefined
+/** The hosts that the last attempt with the same inputs, files and preview has not done. */
+const leftBy = ({ work }: Job, resume_digest: string): string[] | undefined =>
+  work.resume?.resume_digest === resume_digest ? (work.resume.hosts as string[]) : undefined
 
 /** Runs the playbook; each event becomes a line of the log that names its host and task. */
-const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) => {
+const play = async (job: Job, { args, dir, env, names }: Ready, more: string[] = []) => {
   const told: Told = {
     hosts: {},
     faults: new Map(),
@@ -108,6 +122,8 @@ const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) =>
     begun: false,
     planned: new Set(),
     early: false,
+    whole: false,
+    unbegun: 0,
     changes: [],
     unforeseen: [],
     said: '',
@@ -115,7 +131,7 @@ const play = async (job: Job, { args, dir, env }: Ready, more: string[] = []) =>
   const diffs = new Map<string, ReturnType<typeof createDiff>>()
   const log: Job['log'] = (text, line) => {
     const event = line?.stream === 'stdout' ? eventOf(text) : undefined
-    if (event) return take(job, told, diffs, event)
+    if (event) return take(job, told, diffs, event, names)
     if (text.trim() !== '') told.said = job.mask(text, line)
     job.log(text, line)
   }
@@ -137,13 +153,21 @@ const take = (
   told: Told,
   diffs: Map<string, ReturnType<typeof createDiff>>,
   event: Record<string, unknown>,
+  names: string[],
 ) => {
   const { signalbox: kind, host = '', task = '', id, changed, message, hidden, conditional, fatal } = event
   const name = `${host}: ${task}`
   const key = `${host} ${id}`
   if (kind === 'version') return noteVersion(job, event.version)
-  if (kind === 'none') return job.log('No host matches the playbook.', { level: 'warn' })
-  if (kind === 'planned') return void told.planned.add(String(host))
+  if (kind === 'none') {
+    told.whole = true
+    return job.log('No host matches the play.', { level: 'warn' })
+  }
+  if (kind === 'planned') {
+    told.whole ||= !names.includes(String(host))
+    return void told.planned.add(String(host))
+  }
+  if (kind === 'unbegun') return void (told.unbegun = Number(event.count))
   if (kind === 'left') {
     told.early = true
     return job.log('The play ends early: no hosts are left.', { level: 'warn' })
@@ -194,19 +218,21 @@ export const outcomeOf = (hosts: Told['hosts']) => {
  * The message that names the failed hosts; `undefined` if no more than `allowed` failed, and the others were done. `left`:
  * all hosts that are not done, if that is known.
  */
-const hostsFailed = ({ hosts, faults, planned, early }: Told, allowed = 0) => {
+const hostsFailed = ({ hosts, faults, planned, early, whole, unbegun }: Told, allowed = 0) => {
   const bad = Object.entries(hosts).filter(([, counts]) => counts.failed + counts.unreachable > 0)
   const missed = [...planned].filter((name) => !Object.hasOwn(hosts, name))
-  if (bad.length === 0 || (bad.length <= allowed && missed.length === 0 && !early)) return undefined
+  const all = bad.length <= allowed && missed.length === 0 && !early
+  if (unbegun === 0 && (bad.length === 0 || all)) return undefined
   const named = bad.slice(0, MAX_NAMED).map(([name]) => `${name} ${(faults.get(name) ?? 'failed').slice(0, 200)}`)
   const names = [...bad.map(([name]) => name), ...missed]
-  const left = !early && fitting(names, MAX_LEFT).length === names.length ? names : undefined
+  const left = !early && !whole && unbegun === 0 && fitting(names, MAX_LEFT).length === names.length ? names : undefined
   const rest = [
     ...(early ? [' The play ended early: other hosts may be half done.'] : []),
+    ...(unbegun > 0 ? [` Plays that did not begin: ${unbegun}.`] : []),
     ...(missed.length > 0 ? [` Hosts not reached: ${missed.slice(0, MAX_NAMED).join(', ')}.`] : []),
   ]
-  const all = Object.keys(hosts).length + missed.length
-  return { left, message: `Failed hosts: ${bad.length} of ${all}. ${named.join('; ')}.${rest.join('')}` }
+  const count = Object.keys(hosts).length + missed.length
+  return { left, message: `Failed hosts: ${bad.length} of ${count}. ${named.join('; ')}.${rest.join('')}` }
 }
 
 /** `ansible.preview`: runs the playbook in check mode and returns the changes of each task on each host. */
@@ -253,7 +279,7 @@ export const runPlaybook: Tool = async (job) => {
   if (bad)
     return {
       ...{ status: 'failed', class: 'hosts_failed', retryable: false, outputs: outcomeOf(told.hosts) },
-      ...(bad.left && { resume: { inputs_digest: ready.inputs_digest, hosts: bad.left } }),
+      ...(bad.left && { resume: { resume_digest: ready.resume_digest, hosts: bad.left } }),
       message: `${bad.message}${bad.left ? ' A retry runs only these hosts.' : ''}`,
     }
   const over = Object.keys(told.hosts).length > 0

@@ -73,6 +73,7 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_start(self, playbook):
         self.say('version', version=__version__)
+        self.awaited = len(playbook.get_plays())
 
     plays = set()
 
@@ -87,6 +88,8 @@ class CallbackModule(CallbackBase):
         self.say('left')
 
     def v2_playbook_on_stats(self, stats):
+        if len(self.plays) < self.awaited:
+            self.say('unbegun', count=self.awaited - len(self.plays))
         for host in sorted(stats.processed):
             self.say('stats', host=host, counts=stats.summarize(host))
 `

@@ -31,13 +31,26 @@ export const filesOfCredentials = (credentials: Credentials = {}): (readonly [pl
     ),
   )
 
-/** What follows = or : in a line; a file may hold a secret beside other words. */
-const VALUE = /(?<=[=:]\s*["']?)[^\s"',]{8,}/g
+/** The value of a name that says it is secret, and the password in a URL. Public words beside them stay legible. */
+const SECRET =
+  /(?:secret|token|pass|pwd|private|credential|key|\bauth|_auth)(?![\w.-]*(?:ur[il]|endpoint|file|path|type|expir\w*|name)\b)[\w.-]*["']?[ \t]*[=:][ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|(([^\s"',]+)[^"',\n]*))|:\/\/[^\s:@/]*:([^\s@/]+)@/gi
+/** "name = value", "name: value", a section, and the edge of a block say nothing secret as a whole. */
+const PUBLIC = /^(?:(?:- |export )?["']?[\w.-]+["']?\s*(?:=\s*[^\s=]|:(?:\s|$))|\[[^\]]*\]$|-----)/
+
+/** The body of these is public too. */
+const PUBLISHED = /-----BEGIN [A-Z ]*(?:CERTIFICATE|PUBLIC KEY)-----.*?-----END/gs
+
+const secretsOf = (text: string): string[] => {
+  const named = [...text.matchAll(SECRET)].flatMap(([, ...values]) => values.map((value) => value?.trim() ?? ''))
+  const whole = text.trim()
+  const lines = whole.replace(PUBLISHED, '').split(/\s*\n\s*/)
+  const unnamed = lines.filter((line) => !PUBLIC.test(line))
+  return [whole.includes('\n') ? '' : whole, ...[...named, ...unnamed].filter(({ length }) => length >= 8)]
+}
 
 /** Values of a credential that logs and results must not show. Masking shorter ones would garble ordinary words. */
 export const secretsIn = ({ env, files }: Credential): string[] => {
-  const texts = Object.values(files).map(String)
-  const values = [...Object.values(env), ...texts, ...texts.flatMap((text) => text.match(VALUE) ?? [])]
+  const values = [...Object.values(env), ...Object.values(files).flatMap((bytes) => secretsOf(String(bytes)))]
   return values.filter(({ length }) => length >= 4)
 }
 

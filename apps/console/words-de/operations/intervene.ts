@@ -96,6 +96,7 @@ export const intervene: typeof en.intervene = {
     gate_id: { label: 'Freigabe', note: 'Nur offene Freigaben.' },
     to_user: { label: 'Person (Benutzer-ID)', note: 'Wer anderswo über solche Freigaben entscheiden darf.' },
     until: { label: 'Dauer', note: 'Danach endet es von selbst.' },
+    was: { label: 'Zustand bei der Anfrage', note: '' },
     freeze_id: { label: 'Änderungssperre', note: 'Die ID der Änderungssperre im Kalender.' },
     payload: { label: 'Nutzdaten (JSON)', note: 'Die Nutzdaten dieses Eingriffs, wie in der API dokumentiert.' },
   },

@@ -129,6 +129,7 @@ export const operation: typeof en.operation = {
       // A gate that was rejected or has expired also holds nodes.
       gate: message.endsWith(' waits for a decision.') ? `Freigabe ${id} wartet auf eine Entscheidung.` : undefined,
       lease: 'Andere Vorgänge halten die Ressourcen.',
+      not_before: 'Beginnt frühestens: ',
       patch: 'Eine Planänderung hält Schritte auf, bis über sie entschieden ist.',
       window: `Das Zeitfenster ${id} ist geschlossen.`,
     })[kind],

@@ -151,6 +151,7 @@ export const events: typeof en.events = {
   'plan.policy_forbids': 'Eine Richtlinie verbietet den Plan',
   'export.made': 'Nachweise exportiert',
   'artifact.stored': 'Artefakt gespeichert',
+  'intervention.accepted': 'Eingriff angenommen',
   'intervention.applied': 'Eingriff ausgeführt',
   'freeze.overridden': 'Änderungssperre übergangen',
   'lease.waiting': 'Wartet auf eine Belegung',

@@ -95,6 +95,7 @@ export const intervene = {
     gate_id: { label: 'Gate', note: 'Only gates that are waiting.' },
     to_user: { label: 'Person (user ID)', note: 'Someone who may decide gates of this kind elsewhere.' },
     until: { label: 'Duration', note: 'It ends automatically after this time.' },
+    was: { label: 'State at the request', note: '' },
     freeze_id: { label: 'Freeze', note: 'The ID of the freeze in the calendar.' },
     payload: { label: 'Payload (JSON)', note: 'The payload of this intervention, as the API documents it.' },
   },

@@ -5,8 +5,9 @@ import { Closed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 export const closed = { additionalProperties: false } as const
 
+export const RESOURCE_ID = '^[a-z0-9][a-z0-9._:-]{0,127}$'
 export const ResourceId = text('eu1-web-01', {
-  pattern: '^[a-z0-9][a-z0-9._:-]{0,127}$',
+  pattern: RESOURCE_ID,
   description: 'Never changes. The server generates `res_…` if none is given.',
 })
 export const ResourceParams = Type.Object({ resource_id: text('eu1-web-01', { minLength: 1, maxLength: 128 }) })

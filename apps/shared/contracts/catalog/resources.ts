@@ -200,7 +200,7 @@ export const ResourceListQuery = Closed({
     format: 'date-time',
     maxLength: 40,
     description:
-      'Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short.',
+      'Resources as they were at this time: sorted by resource_id, name or created_at only; a page may be short. Health comes from the observations of 30 days, before that it is unknown; health_revision is 0 and conditions are empty.',
   }),
   ...Selection,
   ...FreshnessQuery,

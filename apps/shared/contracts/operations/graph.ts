@@ -112,6 +112,7 @@ export type BlockedOn = {
     | 'identity'
     | 'catalog'
     | 'engine'
+    | 'not_before'
     | 'paused'
   id: string
   href?: string

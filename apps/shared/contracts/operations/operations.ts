@@ -83,7 +83,7 @@ export const EngineRef = Type.Object({
   namespace: text('default'),
   workflow_id: text('0195f0c2-0000-7000-8000-000000000001'),
   run_id: text('0195f0c2-0000-7000-8000-000000000006'),
-  ui_url: text('http://127.0.0.1:8233/namespaces/default/workflows/0195f0c2-0000-7000-8000-000000000001'),
+  ui_url: text('http://127.0.0.1:8233/namespaces/default/workflows/0195f0c2-0000-7000-8000-000000000001/0195f0c2-0000-7000-8000-000000000006/history'),
 })
 const single = {
   ...summary,

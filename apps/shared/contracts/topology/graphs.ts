@@ -21,7 +21,7 @@ export const GraphQuery = Closed({
   at: OptionalText({
     format: 'date-time',
     maxLength: 40,
-    description: 'The graph as it was at this time (RFC 3339); without health.',
+    description: 'The graph as it was at this time (RFC 3339); health from the observations of 30 days.',
   }),
   include: many('`health`: the roll-up of each node, with all that it takes health from.'),
   ...FreshnessQuery,
