@@ -328,7 +328,7 @@ describe('an unused approval', () => {
 })
 
 describe('a delegation', () => {
-  type Name = 'both' | 'ivo' | 'eva' | 'pia'
+  type Name = 'both' | 'ivo' | 'eva' | 'pia' | 'vic'
   const delegated = async (approvals = {}) => {
     const o = await waiting(alone(approvals))
     const until = new Date(Date.now() + 3_600_000).toISOString()
@@ -345,6 +345,22 @@ describe('a delegation', () => {
     const view = async (who: Name) => must(await p.as(who).get(o.path), 200).body
     return { ...o, delegate, vote, view }
   }
+  it('counts and names those whose right has a place, whatever places matter for the reader', async () => {
+    const o = await delegated()
+    await p.query(`update operations.operations set resource_ids = '{near-01}' where operation_id = $1`, [
+      o.operation_id,
+    ])
+    await p.query(`insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state, change_seq)
+      values ('near-01', 'topology.region', 1, 'near', 1, 'active', '{}', '{}', '{}', 1)`)
+    lose('both', { scope: { regionId: 'near-01' } })
+    const { eligible } = await o.view('vic')
+    expect(eligible.map(({ name }: { name: string }) => name)).toContain('both')
+    expect(await o.view('ivo')).toMatchObject({ eligible_me: true })
+    const { items } = must(await p.as('ivo').get(`/v1/operations/${o.operation_id}/gates`), 200).body
+    expect(items).toMatchObject([{ eligible_me: true }])
+    must(await o.vote('ivo'), 200, 202)
+  })
+
   /** The refusal, which the page gives as its reason too. */
   const refusedAs = async ({ vote, view }: Awaited<ReturnType<typeof delegated>>, why: RegExp) => {
     const refused = await vote('ivo')

@@ -2,16 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogClient } from '../../apps/operations/catalog/client.ts'
 import { loadPlanPolicies } from '../../apps/operations/policies/plans.ts'
+import { frameFor } from '../../apps/operations/stream/stream.ts'
 import type { PackView } from '../../apps/shared/contracts/operations/plans.ts'
 import { digest } from '../../apps/shared/data/digest.ts'
 import { type DeadLetter, listDeadLetters, releaseLetter } from '../../db/inbox.ts'
 import { grantLeases } from '../../db/operations/leases/rows.ts'
+import { listSummaries } from '../../db/operations/operations/read.ts'
 import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../../db/operations/plans/rows.ts'
 import { inboxOf } from '../../db/operations/tables/index.ts'
 import { siteFolder } from '../support/site.ts'
 import { until } from '../support/until.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
-import { must, type Platform, person, problem, type Reply, startPlatform } from './support/platform.ts'
+import { must, type Person, type Platform, person, problem, type Reply, startPlatform } from './support/platform.ts'
 
 /** A site's additions to the shipped packs: a runbook for each host, and one that needs no host. */
 const SITE_PACK = `
@@ -943,6 +945,35 @@ describe('a start', () => {
       detail: hidden,
       blockers: [{ kind: 'lease', id: place, message: hidden }],
     })
+    // The one that waits, as each of them reads and follows it.
+    const late = must(await start(plan), 202).body
+    const readings = async (who: 'olga' | 'near') => {
+      const as = p.as(who as 'olga')
+      const path = `/v1/operations/${late.operation_id}`
+      const { items } = must(await as.get(`/v1/operations?resource_id=${host}`), 200).body
+      const { events } = must(await as.get(`${path}/timeline?types=lease.waiting`), 200).body
+      const user_id = (p.people as Record<string, Person>)[who]?.id ?? ''
+      const { grants = [] } = (await p.deps.trust.principals.get(user_id)) ?? {}
+      const [live] = await listSummaries(p.deps.db, [late.operation_id])
+      const data = { ...live?.fields, operation_id: late.operation_id, change_seq: 1 }
+      const frame = await frameFor(p.deps.db, { user_id, grants }, { event: 'operation', data })
+      const rows = [must(await as.get(path), 200).body, items[0], frame.data] as Record<string, unknown[]>[]
+      return { waits: rows.map((row) => row.blocked_on?.[0]), told: events[0].data.blockers }
+    }
+    const waits = {
+      kind: 'lease',
+      id: place,
+      since: expect.any(String),
+      message: `"a secret" holds or waits for ${place}.`,
+    }
+    const open = { ...waits, href: `/v1/operations/${operation_id}` }
+    const closed = { ...waits, message: `Another operation holds or waits for ${place}.` }
+    const blocker = { resource_id: place, mode: 'exclusive' }
+    expect(await readings('olga')).toEqual({
+      waits: [open, open, open],
+      told: [{ ...blocker, operation_id, title: 'a secret' }],
+    })
+    expect(await readings('near')).toEqual({ waits: [closed, closed, closed], told: [blocker] })
   })
 
   it('narrows the limits of its reviewed plan, and never widens them', async () => {

@@ -32,7 +32,7 @@ import { unlessKnown } from '../command/reply.ts'
 import { issueBallot } from '../command/vote-signature.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
-import { placesFor, visibleSql } from '../policies/authority.ts'
+import { placesForAll, visibleSql } from '../policies/authority.ts'
 import { decidableBy } from '../policies/mine.ts'
 import { approveGate, type DecideDeps, rejectGate } from './decide.ts'
 import { aloneOf, changeCounts, readGate, viewGate } from './view.ts'
@@ -74,9 +74,10 @@ const readRoutes = (app: Router, deps: Deps) => {
       ])
       const most = deps.config.OPERATIONS__GATES__BULK_APPROVE
       const page = deps.pages.cut(rows, page_size, list, ({ key }) => key)
+      const people = [caller, ...approvers]
       const items = await Promise.all(
         page.items.map(async (row) => ({
-          ...viewGate(deps, caller, row, await placesFor(deps.db, caller, row.operation.resource_ids), approvers),
+          ...viewGate(deps, caller, row, await placesForAll(deps.db, people, row.operation.resource_ids), approvers),
           risk: row.operation.risk_level,
           environment: row.operation.environment,
           change_counts: changeCounts(row.gate.changes),
@@ -98,12 +99,13 @@ const readRoutes = (app: Router, deps: Deps) => {
     handler: async (req) => {
       const { operation_id } = req.params
       const { page_size = 50, page_token, status } = req.query
-      const { places } = await requireVisible(deps, req.caller, operation_id)
+      const { resource_ids } = await requireVisible(deps, req.caller, operation_id)
       const list = { route: 'gates', operation_id, status }
       const [after] = deps.pages.after(page_token, list) ?? []
       const where = and(status && inArray(gates.status, status), after ? gt(gates.gate_id, after) : undefined)
       const rows = await listGates(deps.db, operation_id, where, page_size + 1)
       const approvers = await deps.trust.approvers.list()
+      const places = await placesForAll(deps.db, [req.caller, ...approvers], resource_ids)
       const page = deps.pages.cut(rows, page_size, list, ({ gate }) => [gate.gate_id])
       const items = page.items.map((row) => viewGate(deps, req.caller, row, places, approvers))
       return { ...page, items, as_of: await readAsOf(deps.db) }

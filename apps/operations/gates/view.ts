@@ -25,6 +25,7 @@ import {
   isVisible,
   loadPlaces,
   placesFor,
+  placesForAll,
   refuseByPolicy,
 } from '../policies/authority.ts'
 import { PERMISSION_OF, type PolicyAction } from '../policies/cedar.ts'
@@ -88,7 +89,7 @@ const lostAuthorOf = async (deps: Uses<'db' | 'trust'>, { gate, operation }: Gat
 
 /**
  * Returns a gate for readers: votes, missing votes, and whether the caller may decide, by the rules that decide it.
- * `lost`: why no one may.
+ * `lost`: why no one may. `places`: those of the targets, for the caller and the approvers alike.
  */
 export const viewGate = (
   authority: Authority & { lookback_s: number },
@@ -201,14 +202,15 @@ export const readGate = async (
     deps.trust.approvers.list(),
     for_voter ? lostAuthorOf(deps, row) : undefined,
   ])
-  const [conflicts, brief] = await Promise.all([
+  const [measured, conflicts, brief] = await Promise.all([
+    placesForAll(deps.db, [caller, ...approvers], row.operation.resource_ids),
     reach ? listConflicts(deps.db, deps, caller, reach, operation_id) : [],
     found ? briefFor(deps, caller, row.gate, found) : null,
   ])
   const { impact, ...context } = read
   const { dependents = [], affected = null } = impact ? await impactFor(deps.db, caller, impact) : {}
   const view = {
-    ...viewGate(deps, caller, row, places, approvers, lost),
+    ...viewGate(deps, caller, row, measured, approvers, lost),
     subject,
     context: { ...context, dependents, affected, conflicts },
     brief,

@@ -13,11 +13,13 @@ import {
   Timeline,
   TimelineQuery,
 } from '../../shared/contracts/operations/operations.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
 import { type Router, routes } from '../../shared/http/routes.ts'
 import { lookUntil } from '../command/reply.ts'
 import type { Uses } from '../deps.ts'
 import { requireVisible } from '../operations/read.ts'
+import { withoutHidden } from '../plans/leases.ts'
 import { evidenceKeys, exportOf } from './evidence.ts'
 
 const read = allow('operation:read', { kind: 'R' })
@@ -51,7 +53,11 @@ const getTimelineRoute = (app: Router, deps: Uses<'db'>) =>
       const look = () => listTimeline(deps.db, operation_id, { after_seq, limit, ...filter })
       const events = await lookUntil(look, (found) => found.length > 0, wait_ms)
       const heads = await getHeads(deps.db, operation_id)
-      return { events, last_seq: heads?.timeline_seq ?? 0 }
+      const shown = await withoutHidden(deps.db, req.caller, pluck(events, 'data'))
+      return {
+        events: events.map((event, at) => ({ ...event, data: shown[at] ?? {} })),
+        last_seq: heads?.timeline_seq ?? 0,
+      }
     },
   })
 

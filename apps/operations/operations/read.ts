@@ -11,6 +11,7 @@ import { notFound } from '../../shared/errors.ts'
 import { factsOf } from '../command/command.ts'
 import type { PolicyDeps, Uses } from '../deps.ts'
 import { viewGraph } from '../graph/drawing.ts'
+import { withoutHidden } from '../plans/leases.ts'
 import { isVisible, operationActions, placesFor } from '../policies/authority.ts'
 import { operationInterventions } from './allowed.ts'
 
@@ -42,6 +43,7 @@ const operationIn = async (
     listFreezesNow(tx, operation_id, deps.clock.now().getTime()),
   )
   if (caller && !isVisible(caller, governed.requester_id, places)) throw notFound('operation', operation_id)
+  const [summary = row.summary] = caller ? await withoutHidden(tx, caller, [row.summary]) : []
   const actionsOf = (who: Caller) => {
     const [operation, facts] = [{ ...governed, places }, factsOf(governed)]
     const offered = { leases: leases.length, open_gates: open_gates.length, freezes }
@@ -51,7 +53,7 @@ const operationIn = async (
     ]
   }
   return {
-    ...row.summary,
+    ...summary,
     ...row.detail,
     leases,
     open_gates,

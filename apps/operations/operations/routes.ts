@@ -36,6 +36,7 @@ import { commandOf } from '../command/command.ts'
 import { unlessKnown } from '../command/reply.ts'
 import { runCommand } from '../command/run.ts'
 import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
+import { withoutHidden } from '../plans/leases.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
 import { maySeeResource, visibleSql } from '../policies/authority.ts'
 import { decidableBy } from '../policies/mine.ts'
@@ -238,5 +239,6 @@ const pageOfOperations = async (deps: Uses<'db' | 'pages'>, req: FastifyRequest,
     }),
     readAsOf(deps.db),
   ])
-  return { ...deps.pages.cut(rows, page_size, list, (row) => sortKeyOf(row, filter.sort)), as_of }
+  const page = deps.pages.cut(rows, page_size, list, (row) => sortKeyOf(row, filter.sort))
+  return { ...page, items: await withoutHidden(deps.db, caller, page.items), as_of }
 }

@@ -1,7 +1,8 @@
 import type { Queryable } from '../../../db/client.ts'
 import type { Blocker } from '../../../db/operations/leases/rows.ts'
+import type { BlockedOn } from '../../shared/contracts/operations/graph.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
-import { pluck } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { seenOperations, type Viewer } from '../policies/authority.ts'
 
@@ -41,3 +42,37 @@ export const refuseLeaseHeld = async (
     },
   })
 }
+
+/** What is stored of leases for all readers: in a row's `blocked_on`, in an event's `data`. */
+export type Waits = { blocked_on?: BlockedOn[]; blockers?: Blocker[] }
+
+/** The same rows or events, without the names of other operations that this person may not see. */
+export const withoutHidden = async <T extends Waits>(
+  db: Queryable,
+  viewer: Viewer,
+  rows: readonly T[],
+): Promise<T[]> => {
+  const ids = rows.flatMap(({ blocked_on = [], blockers = [] }) => [
+    ...blocked_on.flatMap(holderIn),
+    ...pluck(blockers, 'operation_id'),
+  ])
+  const seen = await seenOperations(db, viewer, [...new Set(ids)])
+  const isSeen = (id: string) => seen.has(id)
+  return rows.map((row) => ({
+    ...row,
+    ...(row.blocked_on && {
+      blocked_on: row.blocked_on.map((one) => (holderIn(one).every(isSeen) ? one : nameless(one))),
+    }),
+    ...(row.blockers && {
+      blockers: row.blockers.map((one) => (isSeen(one.operation_id) ? one : pick(one, 'resource_id', 'mode'))),
+    }),
+  }))
+}
+
+const holderIn = ({ kind, href = '' }: BlockedOn): string[] =>
+  kind === 'lease' && href !== '' ? [href.slice(href.lastIndexOf('/') + 1)] : []
+
+const nameless = ({ href: _, ...one }: BlockedOn): BlockedOn => ({
+  ...one,
+  message: `Another operation holds or waits for ${one.id}.`,
+})

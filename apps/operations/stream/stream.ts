@@ -6,7 +6,8 @@ import type { Caller } from '../../shared/auth/caller.ts'
 import type { Frame } from '../../shared/contracts/client/frames.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import type { Uses } from '../deps.ts'
-import { isVisible, maySeeResource, placesFor } from '../policies/authority.ts'
+import { type Waits, withoutHidden } from '../plans/leases.ts'
+import { isVisible, maySeeResource, placesFor, type Viewer } from '../policies/authority.ts'
 import { countsFor } from '../policies/mine.ts'
 import { type LiveChange, resourceFrame } from './frames.ts'
 import { type Cursor, encodeCursor } from './resume.ts'
@@ -47,7 +48,8 @@ export const createStream = (
   const counts = () => countsFor(deps.db, caller)
 
   const deliver = async (change: LiveChange): Promise<void> => {
-    const frames = await framesFor(deps.db, caller, topics, change, counts)
+    const found = await framesFor(deps.db, caller, topics, change, counts)
+    const frames = await Promise.all(found.map((frame) => frameFor(deps.db, caller, frame)))
     cursor.p = change.pub_seq
     for (const [index, frame] of frames.entries()) send(frame, index === frames.length - 1)
   }
@@ -101,6 +103,13 @@ const linesFrom = async (db: Db, ref: LogRef, from_seq: number, to_seq: number) 
 
 const sees = async (db: Db, caller: Caller, { summary }: LiveChange): Promise<boolean> =>
   summary !== undefined && isVisible(caller, summary.requester_id, await placesFor(db, caller, summary.resource_ids))
+
+/** A frame is built once for all streams, and so may name operations that this reader may not see. */
+export const frameFor = async (db: Db, viewer: Viewer, frame: Frame): Promise<Frame> => {
+  if (frame.event !== 'operation') return frame
+  const [data = frame.data] = await withoutHidden(db, viewer, [frame.data as typeof frame.data & Waits])
+  return { ...frame, data }
+}
 
 /** Returns the frames of one change: all of them for a followed operation, only the row for the list. */
 const framesFor = async (db: Db, caller: Caller, topics: Topics, change: LiveChange, counts: () => Promise<object>) => {
