@@ -7,7 +7,7 @@ import { rightsChanged } from '../../apps/operations/gates/standing.ts'
 import { prefixed } from '../../apps/shared/events/events.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
 import { until } from '../support/until.ts'
-import { must, type Person, type Platform, problem, startPlatform } from './support/platform.ts'
+import { must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startWorker } from './support/worker.ts'
 
 let p: Platform
@@ -84,8 +84,12 @@ const records = async (operation_id: string) =>
   must(await p.as('vic').get(`/v1/operations/${operation_id}/evidence`), 200).body.records
 
 describe('before rights are taken away, what open gates would lose', () => {
+  const root = person('root', ['admin'])
+  beforeAll(() => {
+    Object.assign(p.people, { root })
+  })
   const losing = async (query: string, operation_id: string) => {
-    const { items } = must(await p.as('vic').get(`/v1/gates/losing?${query}`), 200).body
+    const { items } = must(await p.as(root).get(`/v1/gates/losing?${query}`), 200).body
     return items.find((row: { operation_id: string }) => row.operation_id === operation_id)
   }
 
@@ -116,14 +120,18 @@ describe('before rights are taken away, what open gates would lose', () => {
     expect(await losing(`user_id=${eva.id}`, operation_id)).toBe(undefined)
   })
 
+  it('is for administrators: the answer shows who is in a group', async () => {
+    expect(problem(await p.as('vic').get('/v1/gates/losing?group=netops'))).toBe('403 policy_denied/permission_missing')
+  })
+
   it('is not said of an empty list, nor without identity', async () => {
-    expect(must(await p.as('vic').get('/v1/gates/losing'), 200).body).toEqual({ items: [] })
-    expect(problem(await p.as('vic').get('/v1/gates/losing?grant_id=a&group=netops'))).toBe(
+    expect(must(await p.as(root).get('/v1/gates/losing'), 200).body).toEqual({ items: [] })
+    expect(problem(await p.as(root).get('/v1/gates/losing?grant_id=a&group=netops'))).toBe(
       '400 validation_error/schema_violation',
     )
     p.identity.away = true
     p.deps.trust.approvers.drop()
-    expect(problem(await p.as('vic').get('/v1/gates/losing?group=netops'))).toBe('503 internal_error/unavailable')
+    expect(problem(await p.as(root).get('/v1/gates/losing?group=netops'))).toBe('503 internal_error/unavailable')
   })
 })
 

@@ -246,7 +246,9 @@ const operations = table('operations', '', [
     '/api/v1/schedules',
     '/api/v1/schedules/{schedule_id}',
     '/api/v1/gates',
-    '/api/v1/gates/losing',
+  ]),
+  ['GET', '/api/v1/gates/losing', 'R', 'identity:admin'],
+  ...reads('operation:read', [
     '/api/v1/waiting',
     '/api/v1/overview',
     '/api/v1/operations',

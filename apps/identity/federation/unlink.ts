@@ -73,10 +73,12 @@ type Cause = { by: string; request_id: string | null }
  * and passkeys. Someone else may have added them. Returns the removed passkeys.
  */
 export const endWaysIn = async (deps: Uses<'config' | 'keys' | 'providers'>, tx: Tx, user: UserRow, cause: Cause) => {
-  for (const gone of await identitiesOf(tx, user.id)) await endIdentity(deps, tx, user, gone, cause)
-  return deletePasskeys(tx, user.id)
+  const ended: Awaited<ReturnType<typeof deletePasskeys>> = []
+  for (const gone of await identitiesOf(tx, user.id)) ended.push(...(await endIdentity(deps, tx, user, gone, cause)))
+  return [...ended, ...(await deletePasskeys(tx, user.id))]
 }
 
+/** Returns the passkeys that ended with it. */
 const endIdentity = async (
   deps: Uses<'config' | 'keys' | 'providers'>,
   tx: Tx,
@@ -101,13 +103,14 @@ const endIdentity = async (
   // No provider says any longer whether the person is still there: their passkeys would sign them in for ever.
   const closed = refuseClosedLogin(deps.config.break_glass, user.username) !== undefined
   const alone = !next && (user.provider === null ? closed : !provider?.scim)
-  const passkeys = alone ? (await deletePasskeys(tx, user.id)).map((passkey) => passkey.id) : []
+  const passkeys = alone ? await deletePasskeys(tx, user.id) : []
   await appendAuditTo(tx, user_events, deps.keys.audit, {
     actor,
     action: 'user.identity_unlinked',
     object: `user:${user.id}`,
     outcome: 'done',
-    before: { provider: id, subject, passkeys },
+    before: { provider: id, subject, passkeys: passkeys.map((passkey) => passkey.id) },
     request_id,
   })
+  return passkeys
 }
