@@ -11,8 +11,9 @@ type More = Partial<Pick<ExecutionResult, 'outputs' | 'resume' | 'error' | 'exec
 /** A moment, by the wall clock and by the one that nobody sets. */
 export type Moment = { wall: number; steady: number }
 export const momentNow = (): Moment => ({ wall: Date.now(), steady: performance.now() })
-/** Milliseconds since then: the longer of the two, because only the wall clock counts a sleep of the machine. */
-export const since = ({ wall, steady }: Moment): number => Math.max(Date.now() - wall, performance.now() - steady)
+/** Whole milliseconds since then: the longer of the two, because only the wall clock counts a sleep of the machine. */
+export const since = ({ wall, steady }: Moment): number =>
+  Math.max(Date.now() - wall, Math.round(performance.now() - steady))
 
 /** `at`: when the accepted message was sent. */
 export type Answer = {

@@ -59,7 +59,7 @@ it(
     await page.goBack()
     await heads('Operations')
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill('schedules')
+    await page.getByRole('combobox', { name: 'Go to a page' }).fill('schedules')
     await page
       .getByRole('option', { name: /Schedules/ })
       .first()
