@@ -9,7 +9,7 @@ import { formsOf, resolveValue } from '../../apps/shared/expressions/values.ts'
 import { ageOf } from '../../db/operations/nodes/attempts.ts'
 import { namesIn } from '../../db/operations/nodes/record.ts'
 import type { ExecutorPolicy } from '../executors/policy.ts'
-import { patiently } from './patience.ts'
+import { patiently } from './target.ts'
 
 /** Returns the ids of the nodes whose outputs a value refers to. */
 export const nodesNamedIn = (value: unknown): string[] => [

@@ -13,8 +13,7 @@ import type { Claim } from '../../db/operations/nodes/claim.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import type { Work } from './inputs.ts'
-import { patiently } from './patience.ts'
-import { type AttemptInput, type Look, refuseTarget } from './target.ts'
+import { type AttemptInput, type Look, patiently, refuseTarget } from './target.ts'
 
 const BEAT_MS = 3000
 /** Bytes of log lines waiting to be stored. An executor that writes more waits for Postgres. */

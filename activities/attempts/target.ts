@@ -19,6 +19,23 @@ export type AttemptInput = {
   slice: number
 }
 
+/** How long a claim or a result waits for Postgres; the workflow allows for both (launch.ts). */
+const OUTAGE_MS = 20_000
+
+/** Retries a statement during a short outage of Postgres; the heartbeat shows that the attempt is still at work. */
+export const patiently = async <T>(write: () => Promise<T>): Promise<T> => {
+  const end = Date.now() + OUTAGE_MS
+  for (let wait = 100; ; wait = Math.min(wait * 2, 2000)) {
+    try {
+      return await write()
+    } catch (error) {
+      if (Date.now() + wait > end) throw error
+      Context.current().heartbeat()
+      await delay(wait)
+    }
+  }
+}
+
 /** How long an attempt waits for the catalog to report the planned version. Usually it takes a moment. */
 const PATIENCE_MS = 3000
 const LOOK_MS = 200

@@ -339,7 +339,7 @@ describe('another start', () => {
     expect(said).toContain(`dropping the data in ${dir}`)
     for (const name of ['demo.json', 'run.json']) expect(existsSync(inDir(name))).toBe(false)
     expect(said.split('\n').filter((line) => line.includes('SESSION__LIMITS__REFRESH'))).toEqual([
-      'platform   session: SESSION__LIMITS__REFRESH is "often": it must match pattern "^[1-9][0-9]{0,6}/[1-9][0-9]{0,6}/[1-9][0-9]{0,6}$". A limit as count/seconds/burst, such as 10/60/20.',
+      'platform   session: SESSION__LIMITS__REFRESH is "often": it must match pattern "^[1-9][0-9]{0,6}/[1-9][0-9]{0,6}/[1-9][0-9]{0,6}$". Refreshes of a session: a limit as count/seconds/burst, such as 10/60/20.',
     ])
     expect(said).not.toMatch(/\n\s+at /)
     expect(holderOf(dir)).toBe(undefined)

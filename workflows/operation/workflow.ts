@@ -34,13 +34,13 @@ import {
   STATE_QUERY,
 } from './messages.ts'
 import { type Asked, refusalOf } from './refuse.ts'
-import { isCommand } from './signal.ts'
 import type { Effect } from './state/events.ts'
 import type { State } from './state/types.ts'
 import {
   brokenInvariant,
   canLeave,
   type Event,
+  isCommand,
   isDone,
   outcome,
   restore,

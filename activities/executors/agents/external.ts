@@ -11,7 +11,7 @@ import {
   leftFor,
   newestExecution,
 } from '../../../db/operations/agents/executions.ts'
-import { patiently } from '../../attempts/patience.ts'
+import { patiently } from '../../attempts/target.ts'
 import { failed } from '../http/send.ts'
 import type { ExecutorPolicy } from '../policy.ts'
 import type { Executor, ExecutorContext, ExecutorResult } from '../types.ts'

@@ -1,7 +1,6 @@
 import type { NodeIntervention } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { CommandBodies, CommandMessage } from '../messages.ts'
 import { INTERVENTION_STATES } from '../rules/nodes.ts'
-import { isKnown } from '../signal.ts'
 import { CATALOG_CONFLICT, endAttempt, finish, finishUndo } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setGate, takeGates } from './gates.ts'
@@ -41,10 +40,10 @@ const AGAIN_MS = 5000
 const KEPT_SIGNALS = 256
 
 /**
- * Takes a command once, by its id. Past its `not_after` it is `expired`; record_changes undoes its decision. The relay
+ * Takes a command once, by its id; an unknown one (`known`) is refused. Past its `not_after` it is `expired`; record_changes undoes its decision. The relay
  * sends in the order of `seq`, so a new command with a lower number proves that the higher one was made up.
  */
-export const takeCommand = (s: State, command: CommandMessage, at: number) => {
+export const takeCommand = (s: State, command: CommandMessage, at: number, known: boolean) => {
   if (s.seen.includes(command.command_id)) return
   s.last_seq = command.seq
   s.seen.push(command.command_id)
@@ -56,7 +55,7 @@ export const takeCommand = (s: State, command: CommandMessage, at: number) => {
     return note(s, { t: 'command', command_id, status: 'expired' })
   }
   const handle = HANDLERS[command.kind] as Handle<typeof command.kind>
-  const refused = isKnown(command) ? handle(s, command.body as never, at, command as never) : UNKNOWN
+  const refused = known ? handle(s, command.body as never, at, command as never) : UNKNOWN
   if (command.kind === 'patch_applied' && !refused) return
   if (refused) tellAgain(s, nodesOf(command), at)
   note(s, { t: 'command', command_id, status: refused ? 'refused' : 'applied', ...refused })
