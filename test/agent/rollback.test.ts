@@ -45,8 +45,8 @@ const wayBack = async (operation_id: string, query = '') =>
   (await site.people.olga.get<Reply>(`/v1/operations/${operation_id}/rollback${query}`)).intents.map(
     ({ request }) => request,
   )
-const refuses = (asked: Promise<unknown>, code: string, detail: RegExp, more: object = {}) =>
-  expect(asked).rejects.toMatchObject({ status: 409, body: { code, detail: expect.stringMatching(detail), ...more } })
+const refuses = (asked: Promise<unknown>, code: string, detail: RegExp, more: object = {}, status = 409) =>
+  expect(asked).rejects.toMatchObject({ status, body: { code, detail: expect.stringMatching(detail), ...more } })
 const why = { title: 'by hand', reason: 'a test' }
 const mark = () => JSON.parse(readFileSync(site.place('tfstate/eu1.tfstate'), 'utf8')).outputs.mark.value
 
@@ -84,7 +84,7 @@ it('an operation that applied a commit is rolled back by the commit before, and 
   expect([await inForce(), mark()]).toEqual([two, 'two 1'])
   await refuses(wayBack(first), 'changed_since', /changed later/, { operation_id: second })
   await refuses(wayBack(first, '?anyway=true'), 'no_state_before', /No commit is known/)
-  await refuses(wayBack(second, '?resource_id=another'), 'nothing_changed', /these targets/)
+  await refuses(wayBack(second, '?resource_id=another'), 'target_not_found', /another/, {}, 422)
   const [back] = await wayBack(second)
   expect(back).toMatchObject({
     ...{ kind: 'action', retry_of: second, targets, title: 'Roll back: by hand' },

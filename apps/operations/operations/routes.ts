@@ -123,7 +123,7 @@ const readRoutes = (app: Router, deps: Deps) => {
       'Returns the intents that bring the targets back to their state before the operation, and makes none. Create them with `POST /v1/intents`, review the plans and start them.',
     params: OperationParams,
     querystring: RollbackQuery,
-    'x-errors': [409],
+    'x-errors': [409, 422],
     response: { 200: Rollback },
     preHandler: read,
     handler: (req) => readRollback(deps, req.caller, req.params.operation_id, req.query),
