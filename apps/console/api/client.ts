@@ -46,13 +46,9 @@ const noAnswer = (detail: string, retryable = false): Problem =>
 async function send(request: Request, limit_ms: number): Promise<Response> {
   const csrf = csrfToken()
   if (UNSAFE.has(request.method) && csrf !== null) request.headers.set('x-csrf-token', csrf)
-  // A click begins a trace, which its repeats share. No log may have its key, so the trace is the hash of it.
-  const key = request.headers.get('idempotency-key')
-  if (key !== null) {
-    const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key)))
-    const click = [...hash].map((byte) => byte.toString(16).padStart(2, '0')).join('')
-    request.headers.set('traceparent', `00-${click.slice(0, 32)}-${click.slice(-16)}-01`)
-  }
+  // A click begins a trace.
+  const trace = crypto.randomUUID().replaceAll('-', '')
+  if (UNSAFE.has(request.method)) request.headers.set('traceparent', `00-${trace}-${trace.slice(16)}-01`)
   const limits = [AbortSignal.timeout(limit_ms), request.signal]
   try {
     return await fetch(request, { credentials: 'include', signal: AbortSignal.any(limits) })

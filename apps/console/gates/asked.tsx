@@ -38,7 +38,11 @@ export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject[
         )}
         {Object.entries(payload).map(([member, value]) => (
           <div key={member} className="contents">
-            <dt>{tChange.intervene.fields[member as keyof typeof tChange.intervene.fields]?.label ?? member}</dt>
+            <dt>
+              {member === 'was'
+                ? tChange.intervene.asked_on
+                : (tChange.intervene.fields[member as keyof typeof tChange.intervene.fields]?.label ?? member)}
+            </dt>
             <dd>
               <pre className="code">{valueText(value)}</pre>
             </dd>

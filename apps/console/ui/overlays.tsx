@@ -2,7 +2,7 @@ import { CSPProvider } from '@base-ui/react/csp-provider'
 import { Dialog } from '@base-ui/react/dialog'
 import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
-import { Bell, Bot, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
+import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { useRef } from 'react'
 import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
@@ -31,7 +31,7 @@ export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: 
               {t.nav.passkeys}
             </Menu.Item>
             <Menu.Item className="popup-item" render={<Link to="/settings/service-accounts" />}>
-              <Bot size={16} aria-hidden="true" />
+              <KeyRound size={16} aria-hidden="true" />
               {t.nav.machines}
             </Menu.Item>
             <Menu.Item className="popup-item" render={<Link to="/settings/notifications" />}>
