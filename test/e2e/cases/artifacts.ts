@@ -203,10 +203,13 @@ describe('the log of a failed attempt', () => {
       await box.getByText(`attempt 1 found no disk ${BAD}`).waitFor()
       const link = page.url()
       // The way back leads over the same addresses.
-      await page.getByLabel('Attempts').selectOption('2')
-      await box.getByRole('link', { name: 'Line 41', exact: true }).click()
       const at = (attempt: string, hash: string) =>
         page.waitForURL((to) => to.searchParams.get('attempt') === attempt && to.hash === hash)
+      await page.getByLabel('Attempts').selectOption('2')
+      await at('2', '')
+      // Until the page has heard that it failed, the log of the attempt opens at its end.
+      await page.reload()
+      await box.getByRole('link', { name: 'Line 41', exact: true }).click()
       await at('2', '#L41')
       for (let n = 0; n < 3 && new URL(page.url()).searchParams.get('attempt') !== '1'; n++) {
         await page.goBack()
