@@ -121,14 +121,15 @@ describe('import', () => {
     const from = source()
     const [one, other] = [service('twin'), service('single')]
     const twin = { ...one, labels: { tier: 'gold' } }
-    const before = await c.traces()
-    const refused = await send(from, [one, other, twin])
-    expect(refused).toMatchObject({ status: 400, body: { code: 'schema_violation' } })
-    expect(refused.body.violations).toMatchObject([{ pointer: '/items/2/external_id' }])
-    const job = await c.as('ada').post('/v1/imports', { source: from, items: [one, other, twin] })
-    expect(job).toMatchObject({ status: 400, body: { violations: [{ pointer: '/items/2/external_id' }] } })
-    expect(await c.traces()).toEqual(before)
-    expect(outcomes(await send(from, [one, other, one]))).toEqual(['created', 'created', 'unchanged'])
+    const { body } = await send(from, [one, other, twin, one])
+    expect(outcomes({ body })).toEqual(['refused', 'created', 'refused', 'refused'])
+    expect(body.results.map(({ problem }: { problem?: { detail: string } }) => problem?.detail)).toEqual([
+      '/external_id is also the id of item 2, which has other content.',
+      undefined,
+      '/external_id is also the id of item 0, which has other content.',
+      '/external_id is also the id of item 2, which has other content.',
+    ])
+    expect(outcomes(await send(from, [one, other, one]))).toEqual(['created', 'unchanged', 'unchanged'])
   })
 
   it('refuses an item that lists one edge twice with contradictory properties', async () => {
@@ -137,12 +138,12 @@ describe('import', () => {
     const edge = (properties?: object) => ({ ...calls('b'), ...(properties && { properties }) })
     const twice = (...relationships: object[]) => [b as Item, { ...(a as Item), relationships }]
     const contradictory = twice(edge({ reason: 'x' }), edge({ reason: 'y' }))
-    const wrong = { status: 400, body: { violations: [{ pointer: '/items/1/relationships/1/properties' }] } }
+    const problem = { violations: [{ pointer: '/relationships/1/properties' }] }
+    const wrong = { body: { counts: { refused: 1 }, results: [{}, { outcome: 'refused', problem }] } }
     expect(await send(from, contradictory)).toMatchObject(wrong)
     expect(await send(from, twice(edge(), edge({ reason: 'y' })))).toMatchObject(wrong)
-    expect(await c.as('ada').post('/v1/imports', { source: from, items: contradictory })).toMatchObject(wrong)
     const agreeing = twice(edge({ reason: 'x' }), edge({ reason: 'x' }))
-    expect(outcomes(await send(from, agreeing))).toEqual(['created', 'created'])
+    expect(outcomes(await send(from, agreeing))).toEqual(['unchanged', 'created'])
     expect(outcomes(await send(from, agreeing))).toEqual(['unchanged', 'unchanged'])
   })
 
@@ -266,6 +267,30 @@ describe('import', () => {
       '/desired_state/tier',
     ])
     expect(reply.text).not.toContain('hunter2')
+  })
+
+  it.each([
+    ['a label', { labels: { 'bad key!': 'x' } }, '/labels'],
+    ['a name', { name: 'n'.repeat(254) }, '/name'],
+    ['an owner', { owner: 5 }, '/owner'],
+    ['a type', { type_key: 'BAD' }, '/type_key'],
+    ['a state', { desired_state: [] }, '/desired_state'],
+    ['a member', { colour: 'red' }, '/colour'],
+    ['an id', { external_id: undefined }, '/external_id'],
+  ])('refuses an item with %s of wrong form, and imports the others', async (_, wrong, pointer) => {
+    const from = source()
+    const items = [service('good'), { ...service('bad'), ...wrong } as Item, service('last')]
+    const before = await c.traces()
+    const dry = await send(from, items, {}, { query: '?validate_only=true', key: null })
+    expect(await c.traces()).toEqual(before)
+    for (const reply of [dry, await send(from, items)]) {
+      expect(outcomes(reply)).toEqual(['created', 'refused', 'created'])
+      const { index, external_id, problem } = reply.body.results[1]
+      expect([index, external_id]).toEqual([1, 'external_id' in wrong ? '' : 'bad'])
+      expect(problem).toMatchObject({ status: 400, category: 'validation_error' })
+      expect(problem.violations[0].pointer).toContain(pointer)
+    }
+    expect(outcomes(await send(from, [items[1] as Item]))).toEqual(['refused'])
   })
 
   it('does not touch existing resources of others, unless it is told to adopt them', async () => {
