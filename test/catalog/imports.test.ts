@@ -277,6 +277,8 @@ describe('import', () => {
     ['a state', { desired_state: [] }, '/desired_state'],
     ['a member', { colour: 'red' }, '/colour'],
     ['an id', { external_id: undefined }, '/external_id'],
+    ['an edge', { relationships: [{ type_key: 'depends_on' }] }, '/relationships/0'],
+    ['a target', { relationships: [{ ...calls('good'), target_id: 'eu1' }] }, '/relationships/0/target_id'],
   ])('refuses an item with %s of wrong form, and imports the others', async (_, wrong, pointer) => {
     const from = source()
     const items = [service('good'), { ...service('bad'), ...wrong } as Item, service('last')]

@@ -705,10 +705,10 @@ describe('the command, before it asks a server', () => {
     try {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined, repeats: 0 })
-      // The first and the last name each other, so one of them comes in a later request.
+      // They name one another in a ring, so one of them names an item of a later request.
       const items = Array.from({ length: 7 }, (_, i) => ({
         ...{ external_id: `i${i}`, type_key: 'infra.service', name: `${i}` },
-        ...(i % 6 === 0 && { relationships: [{ type_key: 'depends_on', target_external_id: `i${6 - i}` }] }),
+        relationships: [{ type_key: 'depends_on', target_external_id: `i${(i + 1) % 7}` }],
       }))
       const source = { kind: 'csv', name: 'src', file_digest: 'sha256:0' }
       const done: number[] = []

@@ -30,7 +30,7 @@ export const refusedIn = (items: readonly ImportItem[], check: CheckItem, write:
   return new Map(
     [...items.entries()].flatMap(([index, item]): [number, ImportResult][] => {
       const errors = check(item)
-      const error = errors ? invalid(errors, 'body', CATALOG_CODES) : twinOf(items, item, twins)
+      const error = errors ? invalid(errors, 'body', CATALOG_CODES) : contradictionOf(items, item, twins)
       if (!error) return []
       const external_id = typeof item.external_id === 'string' ? item.external_id : ''
       return [[index, { index, external_id, outcome: 'refused', diff: [], problem: problemFor(error, write) }]]
@@ -51,33 +51,37 @@ const twinsIn = (items: readonly ImportItem[]): Map<string, [number, number]> =>
 }
 
 /** Two items with one id, or two edges to one target, would overwrite each other at every repeat if they differ. */
-const twinOf = (items: readonly ImportItem[], item: ImportItem, twins: ReturnType<typeof twinsIn>) => {
-  const violations = edgeTwins(item)
+const contradictionOf = (items: readonly ImportItem[], item: ImportItem, twins: ReturnType<typeof twinsIn>) => {
   const [one, other] = twins.get(item.external_id) ?? []
-  if (one !== undefined) {
-    const message = `is also the id of item ${equalJson(items[one], item) ? other : one}, which has other content`
-    violations.unshift({ pointer: '/external_id', code: 'schema_violation', message })
-  }
+  const message = `is also the id of item ${one !== undefined && equalJson(items[one], item) ? other : one}, which has other content`
+  const twin = one === undefined ? [] : [wrong('/external_id', message)]
+  const violations = [...twin, ...edgeFaults(item)]
   const [first] = violations
-  return (
-    first &&
-    new AppError('validation_error', 'schema_violation', `${first.pointer} ${first.message}.`, {
-      status: 400,
-      violations,
-      hint: 'Send each object of the source once, or identically each time.',
-    })
-  )
+  if (!first) return undefined
+  return new AppError('validation_error', 'schema_violation', `${first.pointer} ${first.message}.`, {
+    status: 400,
+    violations,
+    hint: 'Send each object of the source once, or identically each time, and each edge with one target.',
+  })
 }
 
-const edgeTwins = ({ relationships = [] }: ImportItem): Violation[] => {
+const wrong = (pointer: string, message: string): Violation => ({ pointer, code: 'schema_violation', message })
+
+const edgeFaults = ({ relationships = [] }: ImportItem): Violation[] => {
   const first = new Map<string, number>()
   return relationships.flatMap(({ properties = {}, ...edge }, index): Violation[] => {
-    const key = JSON.stringify([edge.type_key, edge.direction ?? 'out', edge.target_external_id, edge.target_id])
+    const at = `/relationships/${index}`
+    const named = [edge.target_external_id, edge.target_id]
+    if (named.every((id) => id === undefined))
+      return [wrong(at, 'names no target: it needs target_external_id or target_id')]
+    if (!named.includes(undefined)) return [wrong(`${at}/target_id`, 'cannot be combined with target_external_id')]
+    const key = JSON.stringify([edge.type_key, edge.direction ?? 'out', ...named])
     const before = first.get(key)
     if (before === undefined) first.set(key, index)
     if (before === undefined || equalJson(relationships[before]?.properties ?? {}, properties)) return []
-    const message = `contradicts the properties of edge ${before}, which has the same type and target`
-    return [{ pointer: `/relationships/${index}/properties`, code: 'schema_violation', message }]
+    return [
+      wrong(`${at}/properties`, `contradicts the properties of edge ${before}, which has the same type and target`),
+    ]
   })
 }
 
