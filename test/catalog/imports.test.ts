@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inOrder } from '../../apps/catalog/imports/results.ts'
 import { until } from '../support/until.ts'
 import { type Ask, type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -550,6 +551,19 @@ describe('import', () => {
     const rest = await send(from, items)
     expect(rest.body.counts).toMatchObject({ created: deferred, deferred: 0, refused: 0, conflict: 0 })
     expect(await stored(items)).toHaveLength(items.length)
+  })
+
+  it('defers what follows a deferred item, also what it would refuse, so that a client may continue there', () => {
+    const result = (index: number, outcome: 'created' | 'refused' | 'deferred') => ({
+      ...{ index, outcome, external_id: `${index}`, diff: [] },
+    })
+    const refused = new Map([0, 3].map((index) => [index, result(index, 'refused')]))
+    const results = [result(0, 'created'), result(1, 'deferred'), result(2, 'deferred')]
+    expect(inOrder(5, refused, results).map(({ index, outcome }) => [index, outcome])).toEqual([
+      [0, 'refused'],
+      [1, 'created'],
+      ...[2, 3, 4].map((index) => [index, 'deferred']),
+    ])
   })
 
   it('keeps nothing after it told its caller that it took too long; the repeat counts as new', async () => {

@@ -191,7 +191,7 @@ describe('the tree and its edges', () => {
     }
   })
 
-  it('changes nothing if a command opens edges and closes them again', async () => {
+  it('has no effect if a command opens edges and closes them again', async () => {
     const [service, peer, inside] = [await box('eu1-a-web'), await box(), await box('eu1-a-web')]
     const both = (change: object) => ['add', 'remove'].map((op) => ({ op, ...change }))
     // A result without effect still refers to its operation.

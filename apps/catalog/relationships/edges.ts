@@ -187,7 +187,7 @@ export const applyEdges = async (
   return cameAndWent(outcome) ? undone(tx, started) : outcome
 }
 
-/** Whether all that was done is to open edges and close them again: such a command changes nothing. */
+/** Whether all that was done is to open edges and close them again: such a command has no effect. */
 const cameAndWent = ({ events, ignored }: EdgeOutcome): boolean => {
   const idsOf = (op: RelationshipEvent['op']) =>
     new Set(events.flatMap((event) => (event.op === op ? [event.relationship_id] : [])))

@@ -102,18 +102,17 @@ async function* taken(
   onProgress: (done: number) => void = () => {},
 ): AsyncGenerator<Answered, void, undefined> {
   for (let from = 0, number = 0; from < sorted.length; ) {
-    const { items } = batchFrom(sorted, from, new Map(), false, way.jobs ? plan.size : Math.min(plan.size, MAX_ITEMS))
-    const answers = await (way.jobs ? runJob(plan, items, pass, onProgress) : sendNow(plan, items, pass)).catch(
-      (error): ImportResult[] => {
-        if (!way.jobs || !(error instanceof CliError) || error.code !== 'person_required') throw error
-        way.jobs = false
-        return []
-      },
-    )
-    if (answers.length === 0) continue
-    yield { number, answers }
-    from += answers.length
-    number += 1
+    const { jobs } = way
+    const { items } = batchFrom(sorted, from, new Map(), false, jobs ? plan.size : Math.min(plan.size, MAX_ITEMS))
+    try {
+      const answers = await (jobs ? runJob(plan, items, pass, onProgress) : sendNow(plan, items, pass))
+      yield { number, answers }
+      from += jobs ? items.length : answers.length
+      number += 1
+    } catch (error) {
+      if (!jobs || !(error instanceof CliError) || error.code !== 'person_required') throw error
+      way.jobs = false
+    }
   }
 }
 

@@ -11,8 +11,8 @@ const PEERS = 50
 const split = (text: SQL): SQL => sql`'x' || regexp_replace(${text}, '[^[:alnum:]]+', ' x', 'g') collate "C"`
 
 /**
- * A text's words: lower case, with ss for ß because its capitals are SS, split at every character but letters and
- * digits, so any part of an id is found. Each begins with an x, because Postgres would read 9e12f34 as a number and a
+ * A text's words in lower case, split at every character but letters and digits, so any part of an id is found. They
+ * have ss for ß, because its capitals are SS. Each begins with an x, because Postgres would read 9e12f34 as a number and a
  * word. Letters beyond ASCII count in any locale of the database; text without them is split faster.
  */
 export const wordsOf = (expression: SQL): SQL =>
