@@ -148,7 +148,6 @@ export const schema = Type.Object({
   }),
 })
 
-/** Reads the gateway's settings. */
 export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
   return {

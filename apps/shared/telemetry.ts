@@ -68,7 +68,6 @@ const isoNow = (): string => {
   return last_text
 }
 
-/** The log and the metrics of one process. */
 export type Telemetry = ReturnType<typeof createTelemetry>
 
 /** Creates the JSON log (standard output) and the Prometheus registry of an app. */

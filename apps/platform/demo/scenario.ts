@@ -34,7 +34,6 @@ export const ensureOperation = async (
 ): Promise<OperationView> =>
   (await operationNamed(operator, intent.title)) ?? (await startOperation(operator, name, intent))
 
-/** Approves the gate that is waiting, if there is one. */
 export const passGate = async (approver: Person, operation_id: string, comment: string): Promise<void> => {
   const gate = await askingGate(approver, operation_id)
   if (gate) await approveGate(approver, operation_id, gate, comment)

@@ -125,7 +125,6 @@ export const findUser = async (deps: SessionDeps, user_id: string, request_id: s
   return user
 }
 
-/** Unlocks a user's name for logins. */
 export const unlockUser = async (deps: SessionDeps, user_id: string, by: By): Promise<void> => {
   const { username } = await findUser(deps, user_id, by.request_id)
   await deps.store.unlock(deps.nameOf(foldUsername(username)))

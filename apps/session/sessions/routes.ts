@@ -64,7 +64,6 @@ const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRe
   if (stale) throw stale
 }
 
-/** The caller's own sessions. */
 export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) => {
   app.get('/v1/sessions', {
     preHandler: allow('self', { kind: 'R' }),

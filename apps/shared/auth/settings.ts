@@ -116,6 +116,5 @@ export const emergencyNames = (
   return new Set(config.AUTH__LOCAL__USERS.map(foldUsername))
 }
 
-/** The domain of passkeys. */
 export const rpIdOf = (config: { AUTH__WEBAUTHN__RP_ID: string; GATEWAY__HTTP__PUBLIC_ORIGIN: string }): string =>
   config.AUTH__WEBAUTHN__RP_ID || new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN).hostname

@@ -128,7 +128,6 @@ const showAge = (telemetry: Telemetry | undefined, age_s: () => number): void =>
   if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
 }
 
-/** Fetches the set; `undefined` if it has not changed. */
 const fetchSet = async (options: JwksOptions, etag: string | undefined): Promise<KeySet | undefined> => {
   const { url, fetch: fetchFn = fetch } = options
   const response = await fetchFn(url, {

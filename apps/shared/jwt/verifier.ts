@@ -76,7 +76,6 @@ export const verifyToken = <T extends TokenType>(token: string, options: VerifyO
   return claims as ClaimsOf[T]
 }
 
-/** Returns the key id of a verified token. */
 export const kidOf = (token: string): string => {
   const [header = ''] = token.split('.', 1)
   return (JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid: string }).kid

@@ -145,7 +145,6 @@ export const verifyServiceToken = (
   return { name: caller.name, scopes: new Set(claims.scope), jti: claims.jti }
 }
 
-/** Refuses a call for which the caller's token lacks the scope. */
 export const checkScope = (caller: ServiceCaller, scope: string): void => {
   if (!caller.scopes.has(scope)) throw scopeMissing(caller.name, scope, 'is missing in the token of')
 }
