@@ -53,6 +53,27 @@ export const authSettings = {
       1,
     ),
   },
+  reauth: {
+    AUTH__REAUTH__MAX_AGE_S: settings.integer(
+      'How long ago a person may have signed in for a change that needs a fresh sign-in, in seconds.',
+      900,
+      1,
+    ),
+  },
+  origins: {
+    GATEWAY__HTTP__PUBLIC_ORIGIN: settings.url('http://localhost:8080', {
+      production: 'https',
+      description: 'The http or https URL at which people open the console.',
+    }),
+    TOKEN__CORS__ENABLED: Type.Boolean({
+      default: true,
+      description: 'Whether pages of other origins may call the API at all.',
+    }),
+    TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), {
+      default: [],
+      description: 'A JSON array of exact origins besides the public one whose pages may call the API.',
+    }),
+  },
   services: {
     AUTH__SERVICES__FILE: Type.String({
       default: '.signalbox/keys/services.json',
@@ -92,11 +113,6 @@ export const authSettings = {
       default: `.signalbox/keys/${app}.json`,
       production: 'required',
       description: 'The Ed25519 key that this app signs with.',
-    }),
-  publicOrigin: () =>
-    settings.url('http://localhost:8080', {
-      production: 'https',
-      description: 'The http or https URL at which people open the console.',
     }),
 }
 
