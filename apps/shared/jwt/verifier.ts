@@ -214,7 +214,7 @@ const checkTimes = (claims: Json, { type, now, skew_s = SKEW_S }: VerifyOptions<
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-const isTexts = (value: unknown): value is string[] =>
+export const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 const isMachine = ({ cm, scope, place }: Json): boolean =>

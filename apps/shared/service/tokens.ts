@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import type { ServiceClaims } from '../jwt/claims.ts'
 import { newJti, signToken } from '../jwt/sign.ts'
 import { publicKeyOf } from '../jwt/sound.ts'
-import { rememberVerified, TokenRejected, type VerificationKey, type VerifyOptions } from '../jwt/verifier.ts'
+import { isTexts, rememberVerified, TokenRejected, type VerificationKey, type VerifyOptions } from '../jwt/verifier.ts'
 import { type RegistryEntry, readKeyFile, thumbprintOf } from './keys.ts'
 import { audienceOf, SERVICE_SCOPES } from './scopes.ts'
 
@@ -115,9 +115,6 @@ const parseRegistry = (text: string): Entries => {
   }
   return { keys, callers }
 }
-
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 export type ServiceCaller = { name: string; scopes: ReadonlySet<string>; jti: string }
 
