@@ -26,7 +26,6 @@ const STATED = {
 type Version = Static<typeof VersionItem>
 type Relation = Static<typeof RelationshipItem>
 
-/** Resources: their state, versions and relationships. */
 export const resourceCommands: Command[] = [
   {
     name: 'resource list',
