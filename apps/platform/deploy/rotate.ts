@@ -116,7 +116,7 @@ const SETTINGS = { postgres: 'DATABASE__URL', redis: 'REDIS__URL', nats: 'NATS__
 export const needOld = async (out: string, at: string): Promise<string[]> => {
   const going = AUTHORITIES.map((authority) => read(out, `tls/${authority}.pem`))
     .filter(isOurs)
-    .map((trusted) => trusted.slice(firstPem(trusted).length))
+    .map((trusted) => trusted.slice(firstPem(trusted).length).trim())
   const asked = new Map<string, Promise<string | undefined>>()
   for (const app of APP_NAMES) {
     const env: NodeJS.Dict<string> = {}

@@ -232,10 +232,6 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await shelve(join(ROOT, 'README.md')) // as after a crash that came before Postgres noted the success
       await expect(shelve(join(ROOT, 'LICENSE'))).rejects.toThrow()
       expect(readFileSync(join(backup, 'wal/first'))).toEqual(readFileSync(join(ROOT, 'README.md')))
-      await typed(base, env, account)
-      await typed(keep, env)
-      for (const name of readdirSync(backup).filter((file) => file.startsWith('config-')))
-        expect([name, statSync(join(backup, name)).mode & 0o077]).toEqual([name, 0])
       const sha256 = sha256Hex('a saved plan')
       const stored = (folder: string) => join(folder, sha256.slice(0, 2), sha256)
       const artifacts = join(home, 'data/artifacts')
@@ -243,6 +239,10 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       writeFileSync(stored(artifacts), 'a saved plan')
       await asOwner(`insert into operations.operation_artifact_index values (gen_random_uuid(), gen_random_uuid(), 'apply', 1,
         'plan', 'plan', 'text/plain', 12, '${sha256}', 'stored', null, null, now() - interval '3 days')`)
+      await typed(base, env, account)
+      await typed(keep, env)
+      for (const name of readdirSync(backup).filter((file) => file.startsWith('config-')))
+        expect([name, statSync(join(backup, name)).mode & 0o077]).toEqual([name, 0])
       // On another disk.
       const from = readdirSync(backup).find((name) => name.startsWith('base-')) ?? ''
       renameSync(join(backup, from), join(home, 'base'))
