@@ -129,7 +129,7 @@ describe('the set-up of production', () => {
     const mend = edit('env/catalog.secret.env', (text) =>
       text.replace(/^CATALOG__SECRET__KEYS=.*$/m, 'CATALOG__SECRET__KEYS_FILE=/run/keys'),
     )
-    expect((await setUp()).text).toMatch(/keep the values[^]+catalog: CATALOG__SECRET__KEYS$/m)
+    expect((await setUp()).text).toMatch(/keep the values[\s\S]+catalog: CATALOG__SECRET__KEYS$/m)
     mend()
     expect((await setUp()).text).not.toContain('keep the values')
   })

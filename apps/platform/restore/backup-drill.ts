@@ -34,8 +34,8 @@ type Options = { backup: string; within: string; to?: string | undefined; into?:
 
 /**
  * `restore-drill --backup DIR`: restores the newest base backup, and the log in DIR/wal, into a scratch server that no
- * network reaches. It uses the newest copy of the configuration in DIR. Verifies that it opens what is sealed, the read
- * models and evidence, the audit logs up to the last anchor of that time, and the copy of the artifacts in DIR/artifacts.
+ * network reaches. It uses the newest copy of the configuration in DIR. Verifies that it opens what is sealed. Verifies the
+ * read models with the evidence, the copy of the artifacts, and the audit logs up to the last anchor of that time.
  * Exits 3 if something does not hold. Also if the last change in it is more than `within` minutes older than wanted: then
  * the log was not archived.
  */
