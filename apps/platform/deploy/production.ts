@@ -134,7 +134,7 @@ const writeEnv = (file: string, lines: readonly Line[]): string[] => {
   )
   const text = [...kept, ...added.flatMap(({ name, means }) => [`# ${means}`, given.get(name)])]
   writeWhole(file, `${text.join('\n')}\n`)
-  // A rotation has changed what is in these lines, and nothing that is in a file.
+  // A rotation changes these lines, but no file.
   const isRotated = (name: string) => ROTATED.test(name) && text.some((line) => line?.startsWith(`${name}=`))
   return [...given].flatMap(([name, line]) => (text.includes(line) || isRotated(name) ? [] : [name]))
 }

@@ -48,7 +48,7 @@ export const contentsFault = async (): Promise<string | undefined> => {
   return counts[0] === '0' ? 'There is no person in it.' : undefined
 }
 
-/** The bytes of an artifact arrive after its row, so a row from shortly before the copy proves nothing. */
+/** The bytes of an artifact arrive after its row, so it may be missing if the row is hardly older than the copy. */
 const MARGIN_MS = 86_400_000
 
 /** Whether each artifact that is kept, and is older than the copy of their folder, has its bytes there. */
