@@ -3,6 +3,7 @@ import { bigint, boolean, index, integer, type PgSchema, primaryKey, text, uuid 
 import { type Db, equals, type Queryable, type Tx } from './client.ts'
 import { at } from './columns.ts'
 import { pruneRows } from './prune.ts'
+import { updateRow } from './rows.ts'
 
 /** The tables of an event consumer (reliability.md 4.1): seen events, version per aggregate, parked events, state. */
 export const inboxTables = (schema: PgSchema) => ({
@@ -107,10 +108,8 @@ export const passVersion = async (
   agg_id: string,
   ver: number,
 ): Promise<boolean> => {
-  const { rowCount } = await db
-    .update(v)
-    .set({ ver })
-    .where(equals(v, { consumer, agg_type, agg_id, ver: ver - 1, held: false }))
+  const next = { consumer, agg_type, agg_id, ver: ver - 1, held: false }
+  const { rowCount } = await updateRow(db, v, next, { ver })
   return rowCount === 1
 }
 

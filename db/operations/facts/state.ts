@@ -1,4 +1,4 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { eq, getTableName, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
 import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
@@ -7,7 +7,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type AuditEntry, appendAuditTo } from '../../audit.ts'
 import type { Tx } from '../../client.ts'
-import { insertRow, updateRow } from '../../rows.ts'
+import { inOne, insertRow, Statement, updateRow } from '../../rows.ts'
 import type { EvidenceFact, EvidenceHead, EvidenceRecord } from '../tables/evidence.ts'
 import {
   audit,
@@ -63,12 +63,10 @@ export const stateFacts = async (tx: Tx, operation_id: string, facts: Facts): Pr
       updated_at: head.at,
     },
   )
-  await Promise.all([
-    moved,
-    rows.length > 0 && insertRows(tx, operation_timeline_view, rows),
-    records.length > 0 && insertRows(tx, operation_evidence_index, records),
-    rows.length > 0 && promiseMessage(tx, operation_id, head.agg_version + 1, rows, stated, facts),
-  ])
+  const proved = records.length > 0 ? [insertAll(tx, operation_evidence_index, records)] : []
+  const shown = rows.length > 0 ? [insertAll(tx, operation_timeline_view, rows)] : []
+  const told = rows.length > 0 ? [promiseMessage(tx, operation_id, head.agg_version + 1, rows, stated, facts)] : []
+  await inOne(moved, ...proved, ...shown, ...told)
   return stated
 }
 
@@ -105,14 +103,15 @@ type Head = {
 }
 
 /** Inserts any number of rows with one parameter: a thousand node events are one statement. */
-const insertRows = (
+const insertAll = (
   tx: Tx,
   table: typeof operation_timeline_view | typeof operation_evidence_index,
   rows: readonly object[],
-) =>
-  tx.execute(
-    sql`insert into ${table} select * from jsonb_populate_recordset(null::${table}, ${JSON.stringify(rows)}::jsonb)`,
-  )
+) => {
+  const name = `operations.${getTableName(table)}`
+  const text = `insert into ${name} select * from jsonb_populate_recordset(null::${name}, $1::jsonb)`
+  return new Statement(tx, text, [JSON.stringify(rows)])
+}
 
 const promiseMessage = (
   tx: Tx,
