@@ -1,3 +1,4 @@
+import { createJoiner } from '../apps/shared/process/lines.ts'
 import { traceHeaders } from '../apps/shared/process/trace.ts'
 import { audienceOf } from '../apps/shared/service/scopes.ts'
 import type { ServiceSigner } from '../apps/shared/service/tokens.ts'
@@ -44,6 +45,14 @@ export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => 
       throw new CatalogAway(`The catalog is not answering: ${(error as Error).message}`)
     }
   }
+  const versions = createJoiner(async (_, asked: readonly string[]) => {
+    const resource_ids = [...new Set(asked)]
+    const { status, body } = await send('POST', '/internal/v1/resources:versions', { resource_ids })
+    if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
+    const { items } = body as { items: { resource_id: string; version: number }[] }
+    const known = new Map(items.map(({ resource_id, version }) => [resource_id, version]))
+    return asked.map((resource_id) => known.get(resource_id))
+  })
   return {
     apply: async (command: ResourceUpdateCommand): Promise<Applied> => {
       const path = `/internal/v1/resources/${encodeURIComponent(command.resource_id)}/apply-operation-result`
@@ -58,12 +67,7 @@ export const createCatalogWriter = (base_url: string, signer: ServiceSigner) => 
       return body as { version: number }
     },
     /** The current version of a resource; undefined if it does not exist. */
-    versionOf: together(async (resource_ids) => {
-      const { status, body } = await send('POST', '/internal/v1/resources:versions', { resource_ids })
-      if (status !== 200) throw new CatalogAway(`The catalog answered ${status}, ${String(body.code)}`)
-      const { items } = body as { items: { resource_id: string; version: number }[] }
-      return new Map(items.map(({ resource_id, version }) => [resource_id, version]))
-    }),
+    versionOf: (resource_id: string) => versions('', resource_id),
   }
 }
 export type CatalogWriter = ReturnType<typeof createCatalogWriter>
@@ -88,32 +92,3 @@ const readAnswer = (status: number, body: Record<string, unknown>): Applied => {
 const PASSING = [401, 403, 408, 429]
 const isFinal = (status: number, { retryable }: Record<string, unknown>): boolean =>
   status >= 400 && status < 500 && !PASSING.includes(status) && retryable !== true
-
-const MOST_AT_ONCE = 1000
-
-/** Batches queries into few requests. One made during a request joins the next, so its answer is never too old. */
-const together = (ask: (ids: string[]) => Promise<ReadonlyMap<string, number>>) => {
-  const waiting: { id: string; settle: PromiseWithResolvers<number | undefined> }[] = []
-  let busy = false
-  const run = async () => {
-    busy = true
-    while (waiting.length > 0) {
-      const now = waiting.splice(0, MOST_AT_ONCE)
-      await ask([...new Set(now.map(({ id }) => id))]).then(
-        (found) => {
-          for (const { id, settle } of now) settle.resolve(found.get(id))
-        },
-        (error) => {
-          for (const { settle } of now) settle.reject(error)
-        },
-      )
-    }
-    busy = false
-  }
-  return (id: string): Promise<number | undefined> => {
-    const settle = Promise.withResolvers<number | undefined>()
-    waiting.push({ id, settle })
-    if (!busy) void run()
-    return settle.promise
-  }
-}

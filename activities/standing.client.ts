@@ -1,3 +1,4 @@
+import { createJoiner } from '../apps/shared/process/lines.ts'
 import { traceHeaders } from '../apps/shared/process/trace.ts'
 import { audienceOf } from '../apps/shared/service/scopes.ts'
 import type { ServiceSigner } from '../apps/shared/service/tokens.ts'
@@ -5,10 +6,12 @@ import type { Logger } from '../apps/shared/telemetry.ts'
 
 const TIMEOUT_MS = 5000
 
+/** At most this many gates in one request. */
+const MOST_GATES = 1000
+
 /** Asks operations to prove the voters of gates again. */
-export const createStandingProver = (base_url: string, signer: ServiceSigner, log: Pick<Logger, 'warn'>) => ({
-  /** Returns which service is away, or `undefined` once the voters are proved; the claim decides for its node. */
-  prove: async (operation_id: string, gate_ids: readonly string[]): Promise<'identity' | 'operations' | undefined> => {
+export const createStandingProver = (base_url: string, signer: ServiceSigner, log: Pick<Logger, 'warn'>) => {
+  const ask = async (operation_id: string, gate_ids: readonly string[]): Promise<Away> => {
     try {
       const { status } = await fetch(new URL('/internal/v1/gate-standing', base_url), {
         method: 'POST',
@@ -28,6 +31,17 @@ export const createStandingProver = (base_url: string, signer: ServiceSigner, lo
       log.warn({ err: error, operation_id }, 'operations does not answer')
       return 'operations'
     }
-  },
-})
+  }
+  // Nodes of an operation that start at the same time share a request.
+  const prove = createJoiner(async (operation_id, asked: readonly (readonly string[])[]) => {
+    const gate_ids = [...new Set(asked.flat())]
+    if (gate_ids.length > MOST_GATES) return Promise.all(asked.map((own) => ask(operation_id, own)))
+    const away = await ask(operation_id, gate_ids)
+    return asked.map(() => away)
+  })
+  /** Tells which service is away, or `undefined` once the voters are proved; the claim decides for its node. */
+  return { prove }
+}
 export type StandingProver = ReturnType<typeof createStandingProver>
+
+type Away = 'identity' | 'operations' | undefined

@@ -194,12 +194,13 @@ it('asks about many targets at one moment in few round trips, and never uses an 
   asked = 0
   const { port } = server.address() as AddressInfo
   const { versionOf } = createCatalogWriter(`http://127.0.0.1:${port}`, () => 'token')
+  // A call that is not sent yet asks for those after it, too.
   const first = versionOf('host-1')
   version = 5
   const later = await Promise.all(Array.from({ length: 200 }, () => versionOf('host-1')))
   expect(await first).toBeGreaterThanOrEqual(4)
   expect(new Set(later)).toEqual(new Set([5]))
-  expect(asked).toBe(2)
+  expect(asked).toBe(1)
   expect(await versionOf('nowhere')).toBeUndefined()
   version = 4
 })

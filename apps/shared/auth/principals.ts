@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import { type Principal as PrincipalMessage, UserKind, UserStatus } from '../contracts/gen/auth_pb.ts'
 import { AppError, unavailable } from '../errors.ts'
 import type { ActionKind } from '../http/pressure.ts'
+import { createJoiner } from '../process/lines.ts'
 import { insisting } from '../rpc/client.ts'
 import { type Permission, ROLES_OF } from './permissions.ts'
 import { type Grant, permissionsIn, type Scope } from './scope.ts'
@@ -87,6 +88,11 @@ export const createPrincipals = (options: {
     return started
   }
 
+  const asked = createJoiner(async (user_id, all: readonly undefined[]) => {
+    const read = await load(user_id, 'A')
+    return all.map(() => read)
+  })
+
   return {
     /** Returns the principal of a user; `undefined` if there is no such user. Throws 503 if identity cannot answer. */
     get: async (user_id: string, kind: ActionKind = 'R'): Promise<Principal | undefined> => {
@@ -104,7 +110,7 @@ export const createPrincipals = (options: {
     /** Returns identity's current principal, bypassing the cache. Throws 503 if identity cannot answer. */
     ask: async (user_id: string): Promise<Principal | undefined> => {
       try {
-        return current(await load(user_id, 'A'), clock.now())
+        return current(await asked(user_id, undefined), clock.now())
       } catch (error) {
         throw outageOf(error, outage)
       }

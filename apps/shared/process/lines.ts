@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { objectBusy } from '../errors.ts'
 import { deadlineNow } from './deadline.ts'
 import { patienceOf } from './shares.ts'
@@ -44,3 +45,42 @@ const turnIn = ({ waiting }: Line, patience_ms: number): Promise<void> =>
     }, patience_ms)
     waiting.push(begin)
   })
+
+type Waiting<I, O> = { item: I; settle: PromiseWithResolvers<O> }
+
+/** So many answers at most come from one call. */
+const MOST_JOINED = 500
+
+/**
+ * Joins calls about one object into few. One made while another is under way waits and goes out with others in the next,
+ * so no answer is older than its question. `run` answers all items in their order; if it fails, all fail.
+ */
+export const createJoiner = <I, O>(run: (key: string, items: readonly I[]) => Promise<readonly O[]>) => {
+  const objects = new Map<string, Waiting<I, O>[]>()
+  const work = async (key: string, waiting: Waiting<I, O>[]) => {
+    while (waiting.length > 0) {
+      // Calls of one turn of the event loop go out together.
+      await endOfTurn()
+      const now = waiting.splice(0, MOST_JOINED)
+      try {
+        const items = now.map(({ item }) => item)
+        const answers = await run(key, items)
+        for (const [i, { settle }] of now.entries()) settle.resolve(answers[i] as O)
+      } catch (error) {
+        for (const { settle } of now) settle.reject(error)
+      }
+    }
+    objects.delete(key)
+  }
+  return (key: string, item: I): Promise<O> => {
+    const settle = Promise.withResolvers<O>()
+    const waiting = objects.get(key)
+    if (waiting) waiting.push({ item, settle })
+    else {
+      const begun = [{ item, settle }]
+      objects.set(key, begun)
+      void work(key, begun)
+    }
+    return settle.promise
+  }
+}
