@@ -9,7 +9,7 @@ import { CommandHeaders, type Router, routes, sendStored } from '../../shared/ht
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { findUser } from '../sessions/admin.routes.ts'
-import { commandOf, runOnce } from '../sessions/commands.ts'
+import { commandOf, removeOnce } from '../sessions/commands.ts'
 import { endUserSessions } from '../sessions/end.ts'
 import { byUser } from '../sessions/routes.ts'
 import { refuseStale } from '../token/password.ts'
@@ -94,22 +94,20 @@ const unlink = (
   req: FastifyRequest,
   kept: { user_id: string; keep_session_id?: string },
   provider: string,
-) =>
-  runOnce(
-    deps,
-    commandOf(req),
-    async () => {
-      const { user_id: userId } = kept
-      const by = req.caller.user_id
-      const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
-      const keepSessionId = kept.keep_session_id ?? ''
-      const request = { userId, providerId: provider, by, hasPassword: has, keepSessionId }
-      const trace = withRequestId(String(req.id))
-      const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
-      if (refused) throw lastWayIn()
-      if (!removed) throw notFound('identity', provider, 'not_found')
-      await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
-      return { status: 204, body: undefined }
-    },
-    { needs_row: true },
-  )
+) => {
+  const remove = async () => {
+    const { user_id: userId } = kept
+    const by = req.caller.user_id
+    const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
+    const keepSessionId = kept.keep_session_id ?? ''
+    const request = { userId, providerId: provider, by, hasPassword: has, keepSessionId }
+    const trace = withRequestId(String(req.id))
+    const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
+    if (refused) throw lastWayIn()
+    if (removed) await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
+    return removed
+  }
+  const there = async () => (await listOf(deps, req, kept.user_id)).items.some((one) => one.provider === provider)
+  const missing = () => notFound('identity', provider, 'not_found')
+  return removeOnce(deps, commandOf(req), { there, remove, missing }, { needs_row: true })
+}

@@ -9,8 +9,8 @@ import { CommandHeaders, type Router, routes, sendStored } from '../../shared/ht
 import { isUuid } from '../../shared/ids.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { commandOf, runOnce } from './commands.ts'
-import { actorOf, type By, endOwnSession, endUserSessions } from './end.ts'
+import { commandOf, removeOnce, runOnce } from './commands.ts'
+import { actorOf, type By, endingOf, endUserSessions } from './end.ts'
 import { byUser, listOf, SessionsQuery } from './routes.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
@@ -97,13 +97,8 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
     params: UserSessionParams,
     headers: CommandHeaders,
     response: none,
-    handler: async (req, reply) => {
-      const answer = await runOnce(deps, commandOf(req), async () => {
-        await endOwnSession(deps, req.params, 'admin', byUser(req))
-        return { status: 204, body: undefined }
-      })
-      return sendStored(reply, answer)
-    },
+    handler: async (req, reply) =>
+      sendStored(reply, await removeOnce(deps, commandOf(req), endingOf(deps, req.params, 'admin', byUser(req)))),
   })
 }
 

@@ -49,3 +49,35 @@ export const runOnce = async (
     return { ...answerOf(await runOnlyOnce()), replayed: false }
   }
 }
+
+type Removal = {
+  there: () => Promise<boolean>
+  /** Returns whether it was there; `repeated`: for a request that found it there before. */
+  remove: (repeated: boolean) => Promise<boolean>
+  missing: () => AppError
+}
+
+/**
+ * Removes something that another store holds, once per key. That it was there is stored first, under a key of its own:
+ * the repeat of a request that died after the removal is answered 204, not 404.
+ */
+export const removeOnce = async (
+  deps: SessionDeps,
+  command: Command,
+  { there, remove, missing }: Removal,
+  options?: { needs_row: true },
+): Promise<Answer> => {
+  const unless = (gone: boolean): Given => {
+    if (!gone) throw missing()
+    return { status: 204, body: undefined }
+  }
+  const begun = { ...command, route: `${command.route} begun` }
+  const repeated = await runOnce(deps, begun, async () => unless(await there()), options).then(
+    ({ replayed }) => replayed,
+    (error: unknown) => {
+      if (error instanceof AppError && error.category === 'not_found') return false
+      throw error
+    },
+  )
+  return runOnce(deps, command, async () => unless((await remove(repeated)) || repeated), options)
+}

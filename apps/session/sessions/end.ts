@@ -61,16 +61,17 @@ export const endUserSessions = async (
   return rows.length
 }
 
-/** Ends a session of this user; someone else's or an ended one is not found. */
-export const endOwnSession = async (
+/** How to end a session of this user once; someone else's or an ended one is not found. */
+export const endingOf = (
   deps: SessionDeps,
-  session: { session_id: string; user_id: string },
+  { user_id, session_id }: { session_id: string; user_id: string },
   reason: RevokeReason,
   by: By,
-): Promise<void> => {
-  const ended = isUuid(session.session_id) && (await endSession(deps, session, reason, by))
-  if (!ended) throw notFound('session', session.session_id, 'not_found')
-}
+) => ({
+  there: async () => isUuid(session_id) && (await deps.store.get(user_id, session_id))?.state === 'active',
+  remove: async () => isUuid(session_id) && (await endSession(deps, { user_id, session_id }, reason, by)),
+  missing: () => notFound('session', session_id, 'not_found'),
+})
 
 /** Whether a session has ended by time: expired, or idle for too long. */
 export const isOver = ({ clock, config }: SessionDeps, { expires_at, last_used_at }: SessionRecord): boolean => {
