@@ -1,8 +1,10 @@
 import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { SessionDeps, Uses } from '../deps.ts'
 import type { Kept, RevokeReason, SessionRecord } from '../store/store.ts'
+
+export type EndDeps = Uses<'audit' | 'revocations' | 'store'>
 
 /** Who ends sessions, and in which request. */
 export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string; request_id: string }
@@ -12,7 +14,7 @@ export const actorOf = ({ actor_type, actor_id }: By) =>
 
 /** Ends one session. A repeat has no effect and emits no event. Returns true if this call ended it. */
 export const endSession = async (
-  deps: SessionDeps,
+  deps: EndDeps,
   session: { session_id: string; user_id?: string },
   reason: RevokeReason,
   by: By,
