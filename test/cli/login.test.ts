@@ -140,10 +140,10 @@ describe('the lock of the credentials', () => {
     }
     const first = credentials.alone(async () => {
       await entered()
-      const past = new Date(Date.now() - 9_000)
+      const past = new Date(Date.now() - 5000)
       utimesSync(lock, past, past)
       // Long enough for a lock that nobody renews to become stale.
-      await delay(3000)
+      await delay(6500)
       inside -= 1
     })
     const second = createCredentials({ XDG_CONFIG_HOME: home }).alone(entered)
