@@ -8,11 +8,10 @@ import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession, isOver } from '../sessions/end.ts'
-import { type CodeGrant, redeemCode, redeemDevice } from './code.ts'
+import { redeemCode, redeemDevice } from './code.ts'
 import {
   codeGrantOf,
   deviceCodeOf,
-  type FactorGrant,
   factorGrantOf,
   grantKind,
   LoginBody,
@@ -58,14 +57,21 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
     handler: async (req, reply) => {
       const mode = modeFrom(req.query.response_mode)
       if (mode === 'cookie') refuseForeign(deps, req)
+      const signIn = (open: (request: Opening) => Promise<Login>) => enter(deps, req, reply, mode, open)
       const code = codeGrantOf(req.body, mode)
-      if (code) return withCode(deps, req, reply, code)
+      if (code) return signIn((request) => redeemCode(deps, code, request))
       const device_code = deviceCodeOf(req.body, mode)
-      if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
+      if (device_code !== undefined)
+        return signIn(({ device_token, ...request }) => redeemDevice(deps, { device_code, device_token }, request))
       const factor = factorGrantOf(req.body, mode)
-      if (factor) return byFactor(deps, req, reply, factor, mode)
+      if (factor)
+        return signIn((request) =>
+          'assertion' in factor
+            ? signInByPasskey(deps, factor.assertion, request)
+            : completeLogin(deps, factor.factor_token, factor.factor, request),
+        )
       return grantKind(req.body, mode) === 'password'
-        ? signIn(deps, req, reply, req.body, mode)
+        ? signIn(byPassword(deps, req.body))
         : renew(deps, req, reply, tokenFrom(deps, req, req.body, mode), mode)
     },
   })
@@ -78,7 +84,7 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
     'x-errors': [401],
     body: LoginBody,
     response: { 200: TokenReply },
-    handler: (req, reply) => signIn(deps, req, reply, req.body, 'json'),
+    handler: (req, reply) => enter(deps, req, reply, 'json', byPassword(deps, req.body)),
   })
 
   app.post('/auth/refresh', {
@@ -175,8 +181,7 @@ const refuseForeign = (deps: SessionDeps, req: FastifyRequest) => {
     origin: req.headers.origin,
     'sec-fetch-site': req.headers['sec-fetch-site'] as string | undefined,
   })
-  if (!refusal) return
-  throw refusal
+  if (refusal) throw refusal
 }
 
 const sameOriginOnly = () =>
@@ -184,65 +189,33 @@ const sameOriginOnly = () =>
     hint: 'Send the request from a page of the console.',
   })
 
-const signIn = async (
+type Opening = ReturnType<typeof contextOf> & { device_token: string | undefined; mode: Mode }
+type Device = { device_token?: string; remember_device?: boolean }
+
+/** Signs in by a grant; the request names its device by cookie, or in its body. */
+const enter = async (
   deps: SessionDeps,
   req: FastifyRequest,
   reply: FastifyReply,
-  body: { username?: string; password?: string; device_token?: string; remember_device?: boolean },
   mode: Mode,
+  open: (request: Opening) => Promise<Login>,
 ) => {
-  const { username = '', password = '', remember_device } = body
-  refuseLongPassword(password)
+  const { remember_device, ...body } = req.body as Device
   const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
-  const done = await login(deps, { ...contextOf(req), username, password, mode, device_token })
-  return sendLogin(deps, req, reply, done, mode, { device_token, remember_device })
-}
-
-const byFactor = async (
-  deps: SessionDeps,
-  req: FastifyRequest,
-  reply: FastifyReply,
-  grant: FactorGrant,
-  mode: Mode,
-) => {
-  const body = req.body as { device_token?: string; remember_device?: boolean }
-  const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
-  const request = { ...contextOf(req), mode, device_token }
-  const done =
-    'assertion' in grant
-      ? await signInByPasskey(deps, grant.assertion, request)
-      : await completeLogin(deps, grant.factor_token, grant.factor, request)
-  return sendLogin(deps, req, reply, done, mode, { device_token, remember_device: body.remember_device })
-}
-
-const withCode = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, code: CodeGrant) => {
-  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
-  const done = await redeemCode(deps, code, { ...contextOf(req), device_token })
-  return sendLogin(deps, req, reply, done, 'json', { device_token, remember_device })
-}
-
-const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
-  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
-  const done = await redeemDevice(deps, { device_code, device_token }, contextOf(req))
-  return sendLogin(deps, req, reply, done, 'json', { device_token, remember_device })
-}
-
-type Device = { device_token: string | undefined; remember_device: boolean | undefined }
-
-const sendLogin = async (
-  deps: SessionDeps,
-  req: FastifyRequest,
-  reply: FastifyReply,
-  done: Login,
-  mode: Mode,
-  { device_token, remember_device }: Device,
-) => {
+  const done = await open({ ...contextOf(req), device_token, mode })
   const device = mode === 'cookie' || remember_device || done.known_device
   if (mode === 'cookie') await endReplaced(deps, req, done.user_id)
   const session = mode === 'cookie' ? done.session_id : undefined
   const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token, session) : undefined
   return sendTokens(deps, reply, done, mode, issued)
 }
+
+const byPassword =
+  (deps: SessionDeps, { username = '', password = '' }: { username?: string; password?: string }) =>
+  async (request: Opening): Promise<Login> => {
+    refuseLongPassword(password)
+    return login(deps, { ...request, username, password })
+  }
 
 /**
  * Ends the session whose cookie this sign-in replaces (ASVS 7.2.4). The refresh cookie does not come to the callback of
