@@ -59,13 +59,13 @@ const THINGS: Record<string, (user: { id: string; username: string }, headers: H
   },
 }
 
-it.each(Object.keys(THINGS))(
+it.each(Object.entries(THINGS))(
   'of %s is done for the repeat of a request that died after it, and missing for another one',
-  async (name) => {
+  async (_, make) => {
     const username = `p-${randomUUID().slice(0, 8)}`
     const user = await auth.addUser(username)
     const headers = await signIn(username)
-    const { path, store, call } = (await THINGS[name]?.(user, headers)) as Thing
+    const { path, store, call } = await make(user, headers)
     const remove = (key: string) =>
       send(`${url}/api/v1/${path}`, { method: 'DELETE', headers: { ...headers, 'idempotency-key': key } })
     const calls = store as Record<string, (...given: unknown[]) => Promise<unknown>>
