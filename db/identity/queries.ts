@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, ilike, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
 import { union } from 'drizzle-orm/pg-core'
 import { type AuditFilter, auditMatches } from '../audit.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
@@ -209,11 +209,12 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .then((rows) => rows.map((row) => row.user_id))
 
 /** People whose factors in credential have yet to end, and since when. */
-export const lostFactors = (db: Queryable) =>
-  db
-    .select({ id: users.id, since: sql<string>`${users.factors_ended_at}::text` })
-    .from(users)
-    .where(isNotNull(users.factors_ended_at))
+export const lostFactors = async (db: Queryable) => {
+  const { rows } = await db.execute<{ id: string; since: string }>(
+    sql`select id, factors_ended_at::text as since from ${users} where factors_ended_at is not null`,
+  )
+  return rows
+}
 
 /** One event; all about a user's status or recovery, with the ends of credentials whose owner left; or one credential's end. */
 export type Cause = { event_id: string } | { user_id: string } | { credential_id: string }

@@ -356,7 +356,7 @@ it('an account is found by its id, and by its name however that was typed', asyn
   expect((await find({ api } as never, 'JÖRG'.normalize('NFD'))).id).toBe('2')
 })
 
-it('what open gates lose with an account is not said to be nothing if it cannot be read', async () => {
+it('what open gates lose with an account is said to be unknown if it cannot be read', async () => {
   const get = async (path: string) => {
     if (path.includes('/gates/losing')) throw failure(EXIT.error, 'Who may decide cannot be read in full right now.')
     return { id: path.split('/').at(-1), username: 'eva' }

@@ -336,7 +336,7 @@ describe('a person of a provider who lost every factor', () => {
       select from credential.totp_factors where user_id = ${id}`)
       ).rows.length
     const change = await request(id)
-    // The last step of the transaction fails: nothing of it has happened.
+    // The last step of the transaction fails: none of it has happened.
     await auth.identity_deps.db.execute(
       sql`alter table identity.changes add constraint late check (status = 'pending') not valid`,
     )

@@ -52,13 +52,13 @@ export const runOnce = async (
 
 type Removal = {
   there: () => Promise<boolean>
-  /** Returns whether it was there; `repeated`: for a request that found it there before. */
+  /** Returns whether it existed; `repeated`: for a request that has found it before. */
   remove: (repeated: boolean) => Promise<boolean>
   missing: () => AppError
 }
 
 /**
- * Removes something that another store holds, once per key. That it was there is stored first, under a key of its own:
+ * Removes something that another store holds, once per key. That it existed is stored first, under a key of its own:
  * the repeat of a request that died after the removal is answered 204, not 404.
  */
 export const removeOnce = async (
