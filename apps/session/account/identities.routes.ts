@@ -1,5 +1,5 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
@@ -41,7 +41,7 @@ export const identitiesRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { user_id, session_id } = req.caller
-      return sendStored(reply, await unlink(deps, req, { user_id, keep_session_id: session_id }, req.params.provider))
+      return unlink(deps, req, reply, { user_id, keep_session_id: session_id }, req.params.provider)
     },
   })
   adminRoutes(app, deps)
@@ -72,8 +72,10 @@ const adminRoutes = (app: Router, deps: SessionDeps) => {
     params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
     headers: CommandHeaders,
     response: { 204: Type.Null() },
-    handler: async (req, reply) =>
-      sendStored(reply, await unlink(deps, req, { user_id: req.params.user_id }, req.params.provider)),
+    handler: (req, reply) => {
+      const { user_id, provider } = req.params
+      return unlink(deps, req, reply, { user_id }, provider)
+    },
   })
 }
 
@@ -89,9 +91,10 @@ const listOf = async (deps: SessionDeps, req: FastifyRequest, user_id: string): 
 }
 
 /** Sessions end after the identity is removed: a sign-in that found it earlier checks again before it gets tokens. */
-const unlink = (
+const unlink = async (
   deps: SessionDeps,
   req: FastifyRequest,
+  reply: FastifyReply,
   kept: { user_id: string; keep_session_id?: string },
   provider: string,
 ) => {
@@ -109,5 +112,5 @@ const unlink = (
   }
   const there = async () => (await listOf(deps, req, kept.user_id)).items.some((one) => one.provider === provider)
   const missing = () => notFound('identity', provider, 'not_found')
-  return removeOnce(deps, commandOf(req), { there, remove, missing }, { needs_row: true })
+  return sendStored(reply, await removeOnce(deps, commandOf(req), { there, remove, missing }, { needs_row: true }))
 }

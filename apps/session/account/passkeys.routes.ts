@@ -9,7 +9,7 @@ import { AppError, notFound } from '../../shared/errors.ts'
 import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { commandOf, removeOnce, runOnce } from '../sessions/commands.ts'
+import { answerOnce, commandOf, removeOnce } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
@@ -69,27 +69,22 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { name, attestation } = req.body
-      const answer = await runOnce(
-        deps,
-        commandOf(req),
-        async () => {
-          await refuseHalfProved(deps, req)
-          const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
-          const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
-          const added = await deps.identity
-            .addPasskey(request, withRequestId(String(req.id)))
-            .catch(async (error: unknown) => {
-              // The same request is to be sent again.
-              await deps.flows.ask(challenge)
-              throw fromRpc('identity', error)
-            })
-          if (!added.passkey) throw refusalOf(added.refused)
-          await liftLimits(deps, req, methodsOf(added.passkey))
-          return { status: 201, body: viewOf(added.passkey) }
-        },
-        { needs_row: true },
-      )
-      return sendStored(reply, answer)
+      const add = async () => {
+        await refuseHalfProved(deps, req)
+        const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
+        const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
+        const added = await deps.identity
+          .addPasskey(request, withRequestId(String(req.id)))
+          .catch(async (error: unknown) => {
+            // The same request is to be sent again.
+            await deps.flows.ask(challenge)
+            throw fromRpc('identity', error)
+          })
+        if (!added.passkey) throw refusalOf(added.refused)
+        await liftLimits(deps, req, methodsOf(added.passkey))
+        return { status: 201, body: viewOf(added.passkey) }
+      }
+      return answerOnce(deps, req, reply, add, { needs_row: true })
     },
   })
 

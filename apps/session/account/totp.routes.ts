@@ -9,7 +9,7 @@ import { CommandHeaders, type Router, routes, sendStored } from '../../shared/ht
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { byPerson, clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { commandOf, removeOnce, runOnce } from '../sessions/commands.ts'
+import { answerOnce, commandOf, removeOnce } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
 import { BY_CODE, totpInvalid } from '../token/totp.ts'
@@ -75,7 +75,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         await note(deps, req, 'set_totp')
         return { status: 200, body: viewOf(totp) }
       }
-      return sendStored(reply, await runOnce(deps, commandOf(req), set, { needs_row: true }))
+      return answerOnce(deps, req, reply, set, { needs_row: true })
     },
   })
 

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fingerprintOf, type IdempotentRequest, readKey } from '../../../db/command/keys.ts'
 import { type Answer, answerOf, type Given, keysIn, runAnswered } from '../../../db/command/run.ts'
 import { idempotency } from '../../../db/session/tables.ts'
@@ -6,6 +6,7 @@ import { deriveKey } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
+import { sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 
 export type Command = Omit<IdempotentRequest, 'fingerprint'> & { parts: unknown }
@@ -50,6 +51,17 @@ export const runOnce = async (
   }
 }
 
+/** Runs the caller's mutation once per key and sends its answer. */
+export const answerOnce = async (
+  deps: SessionDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  run: () => Promise<Given>,
+  options?: { needs_row?: boolean },
+) => sendStored(reply, await runOnce(deps, commandOf(req), run, options))
+
+export const NO_CONTENT: Given = { status: 204, body: undefined }
+
 type Removal = {
   there: () => Promise<boolean>
   /** Returns whether it existed; `repeated`: for a request that has found it before. */
@@ -69,7 +81,7 @@ export const removeOnce = async (
 ): Promise<Answer> => {
   const unless = (gone: boolean): Given => {
     if (!gone) throw missing()
-    return { status: 204, body: undefined }
+    return NO_CONTENT
   }
   const begun = { ...command, route: `${command.route} begun` }
   const repeated = await runOnce(deps, begun, async () => unless(await there()), options).then(

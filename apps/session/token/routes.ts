@@ -177,10 +177,8 @@ const emptyBody = async (req: FastifyRequest) => {
 }
 
 const refuseForeign = (deps: SessionDeps, req: FastifyRequest) => {
-  const refusal = deps.origins.refuse({
-    origin: req.headers.origin,
-    'sec-fetch-site': req.headers['sec-fetch-site'] as string | undefined,
-  })
+  const { origin, 'sec-fetch-site': site } = req.headers
+  const refusal = deps.origins.refuse({ origin, 'sec-fetch-site': site as string | undefined })
   if (refusal) throw refusal
 }
 
