@@ -18,12 +18,13 @@ import { audienceOf } from '../shared/service/scopes.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import type { IdentityConfig } from './config.ts'
-import type { IdentityDeps } from './deps.ts'
+import type { IdentityDeps, Uses } from './deps.ts'
 import { revokeUngiven } from './federation/rights.ts'
 import { noteEnding, noteExpired, noteUnused } from './machines/ending.ts'
 import { createIssuers } from './machines/foreign.ts'
 import { principalMessage } from './principal.ts'
 import { alignNext, queueReturned, reportStranded } from './scim/aligning.ts'
+import { endLostFactors } from './users/factors.ts'
 
 /** Longer than credential takes to answer, shorter than this app does. */
 const PASSWORD_MS = 7500
@@ -63,8 +64,14 @@ export const createDeps = (
     )
   const providers = providersOf(config, telemetry, follow)
   follow()
-  const stopUpkeep = startUpkeep({ db, clock, keys, providers, telemetry }, followFile)
-  const signer = createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE })
+  const credential = createRpcClient(Credential, {
+    telemetry,
+    url: config.AUTH__RPC__CREDENTIAL_URL,
+    signer: createServiceSigner({ name: 'identity', key_file: config.IDENTITY__SERVICE__KEY_FILE }),
+    audience: audienceOf('credential'),
+    timeout_ms: PASSWORD_MS,
+  })
+  const stopUpkeep = startUpkeep({ db, clock, credential, keys, providers, telemetry }, followFile)
   return {
     config,
     telemetry,
@@ -83,13 +90,7 @@ export const createDeps = (
       ttl_ms: -1,
       clock,
     }),
-    credential: createRpcClient(Credential, {
-      telemetry,
-      url: config.AUTH__RPC__CREDENTIAL_URL,
-      signer,
-      audience: audienceOf('credential'),
-      timeout_ms: PASSWORD_MS,
-    }),
+    credential,
     close: async () => {
       stopping.abort()
       await stopUpkeep()
@@ -104,7 +105,14 @@ export const createDeps = (
 
 /** Removes old rows, publishes endings, and lets rights follow their groups; returns the function that ends it. */
 const startUpkeep = (
-  { db, clock, keys, providers, telemetry }: Pick<IdentityDeps, 'db' | 'clock' | 'keys' | 'providers' | 'telemetry'>,
+  {
+    db,
+    clock,
+    credential,
+    keys,
+    providers,
+    telemetry,
+  }: Uses<'db' | 'clock' | 'credential' | 'keys' | 'providers' | 'telemetry'>,
   followFile: () => Promise<unknown>,
 ) => {
   const { log } = telemetry
@@ -125,8 +133,12 @@ const startUpkeep = (
     every_ms: 1000,
     failed: (err) => log.warn({ err }, 'the rights of people in large groups cannot follow'),
   })
+  const ending = startLoop('identity_factors', () => endLostFactors({ db, credential }), {
+    every_ms: 1000,
+    failed: (err) => log.warn({ err }, 'credential cannot end the factors of people in recovery'),
+  })
   return async () => {
     stopPruning()
-    await aligning.stop()
+    await Promise.all([aligning.stop(), ending.stop()])
   }
 }

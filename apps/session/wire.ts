@@ -11,6 +11,7 @@ import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
 import { deriveKey } from '../shared/data/digest.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
+import { repeatUntilDone } from '../shared/process/repeat.ts'
 import { createRpcClient } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { createServiceSigner } from '../shared/service/tokens.ts'
@@ -24,6 +25,7 @@ import type { SessionConfig } from './config.ts'
 import { createCounts } from './counts.ts'
 import type { SessionDeps } from './deps.ts'
 import { createConnections } from './sso/connections.ts'
+import { endRemoved } from './sso/removed.ts'
 import { createAudit } from './store/audit.ts'
 import { createDeviceGrants } from './store/device-grants.ts'
 import { createFlows } from './store/flows.ts'
@@ -45,9 +47,6 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   })
   // A script in flight when the connection broke may have run; sent again, it would look like a replay.
   redis.options.autoResendUnfulfilledCommands = false
-  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db)], (err) =>
-    telemetry.log.warn({ err }, 'old rows cannot be removed'),
-  )
   const seconds = telemetry.histogram('signalbox_redis_script_seconds', 'Time of a Lua script.', ['script'])
   const place = {
     prefix: config.AUTH__REDIS__PREFIX,
@@ -56,8 +55,21 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
   const idle_s = config.SESSION__IDLE__LIMIT_S
   const store = createStore(redis, { ...place, wait_replicas: config.SESSION__REDIS__WAIT_REPLICAS, idle_s })
   const nameOf = createKeyNames(config.auth_secrets)
-  const providers = providersOf(config, telemetry)
   const audit = createAudit({ store, secrets: config.secrets, clock, log: telemetry.log })
+  const revocations = createRevocations({ db, redis, store, audit, telemetry })
+  const flows = createFlows(redis, config.AUTH__REDIS__PREFIX)
+  const stopping = new AbortController()
+  /** Also at each connection to Redis: it may be an older copy. */
+  const follow = () =>
+    void repeatUntilDone(endOrphaned, stopping.signal, (err) =>
+      telemetry.log.warn({ err }, 'the sessions of removed providers cannot be ended yet'),
+    )
+  const providers = providersOf(config, telemetry, follow)
+  const endOrphaned = () => endRemoved({ audit, flows, providers, revocations, store })
+  redis.on('ready', follow)
+  const stopPruning = startPruning([() => pruneKeys(db, idempotency), () => pruneRevocations(db), endOrphaned], (err) =>
+    telemetry.log.warn({ err }, 'old rows or sessions cannot be removed'),
+  )
 
   const signer = createServiceSigner({ name: 'session', key_file: config.SESSION__SERVICE__KEY_FILE })
   const rpc = (url: string, target: string) => ({ url, signer, audience: audienceOf(target), telemetry })
@@ -77,12 +89,12 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     db,
     redis,
     store,
-    flows: createFlows(redis, config.AUTH__REDIS__PREFIX),
+    flows,
     deviceGrants: createDeviceGrants(redis, { ...place, nameOf }),
     providers,
     connections: createConnections(telemetry.log),
     audit,
-    revocations: createRevocations({ db, redis, store, audit, telemetry }),
+    revocations,
     registry: registryOf(config, telemetry),
     identity,
     credential: createRpcClient(Credential, {
@@ -109,6 +121,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
     pages: createPages([deriveKey(config.secrets[0], 'page')]),
     counts: createCounts(telemetry),
     close: async () => {
+      stopping.abort()
       stopPruning()
       providers.stop()
       jwks.close()

@@ -1,6 +1,8 @@
 import { describeCategory, entryOf } from './contracts/categories.ts'
+import type { PasswordCode } from './contracts/client/password-rules.ts'
 import type { Category, Code, CodeOf } from './contracts/codes.ts'
 import type { RefusalCode } from './contracts/operations/graph.ts'
+import { pick } from './data/pick.ts'
 
 export type { Category, Code, CodeOf } from './contracts/codes.ts'
 
@@ -122,6 +124,13 @@ export const notFound: NotFound = (what: string, id: string, code?: CodeOf<'not_
   new AppError('not_found', code ?? (what as CodeOf<'not_found'>), `No ${what} "${id}", or you may not see it.`, {
     hint: 'Check the id, and that your roles cover this object.',
   })
+
+/** The rules that a new password fails: the code is the specification's name of the first. */
+export const weakPassword = (violations: readonly { code: string; message: string }[]) => {
+  const [{ code, message } = { code: 'PasswordTooWeakError', message: 'The password is too weak.' }] = violations
+  const all = violations.map((one) => ({ pointer: '/new_password', ...pick(one, 'code', 'message') }))
+  return new AppError('validation_error', code as PasswordCode, message, { violations: all })
+}
 
 /** The body of an answer of type application/problem+json (RFC 9457). */
 export type Problem = {

@@ -208,10 +208,19 @@ export const membersOf = (db: Queryable, group_key: string) =>
     .where(eq(group_members.group_key, group_key))
     .then((rows) => rows.map((row) => row.user_id))
 
+/** People whose factors in credential have yet to end, and since when. */
+export const lostFactors = async (db: Queryable) => {
+  const { rows } = await db.execute<{ id: string; since: string }>(
+    sql`select id, factors_ended_at::text as since from ${users} where factors_ended_at is not null`,
+  )
+  return rows
+}
+
 /** One event; all about a user's status or recovery, with the ends of credentials whose owner left; or one credential's end. */
 export type Cause = { event_id: string } | { user_id: string } | { credential_id: string }
-/** Whether the relay has yet to end the sessions, which it does before it publishes the event. */
+/** Whether the relay has yet to end the sessions, which it does before it publishes the event, or credential factors. */
 export const isUnapplied = async (db: Queryable, of: Cause): Promise<boolean> => {
+  if ('user_id' in of && (await getUser(db, of.user_id))?.factors_ended_at) return true
   const these =
     'event_id' in of
       ? eq(outbox.event_id, of.event_id)

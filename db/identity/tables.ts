@@ -56,10 +56,13 @@ export const users = identitySchema.table(
     recovering: boolean('recovering').notNull().default(false),
     /** The identity provider that created the account: it has no password and gets none. */
     provider: text('provider'),
+    /** When a recovery ended the factors that credential stores; null once credential has ended them. */
+    factors_ended_at: at('factors_ended_at'),
   },
   (t) => [
     uniqueIndex('users_folded').on(t.folded),
     index().on(t.username, t.id),
+    index().on(t.factors_ended_at).where(sql`factors_ended_at is not null`),
     check('users_status', sql`${t.status} in ('ACTIVE', 'DISABLED', 'DELETED')`),
     check('users_kind', sql`${t.kind} in ('person', 'machine')`),
   ],

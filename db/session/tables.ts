@@ -31,6 +31,9 @@ export const revocations = sessionSchema.table(
 )
 export type Revocation = Omit<typeof revocations.$inferSelect, 'expires_at'>
 
+/** A machine was refused a token: the words of the index, which a query must repeat. */
+export const IS_REFUSAL = sql`action = 'machine_token' and outcome = 'denied'`
+
 /** Logins, locks, replays, revocations (auth.md 9): the relay fills and seals it from the stream `auth:audit`. */
 export const auth_events = sessionSchema.table(
   'auth_events',
@@ -39,6 +42,7 @@ export const auth_events = sessionSchema.table(
     unique().on(t.seal_seq),
     index().on(t.id).where(sql`seal_seq is null`),
     index().on(t.object, t.id),
+    index('auth_events_refusals').on(t.object, t.id).where(IS_REFUSAL),
     index().on(t.at),
   ],
 )

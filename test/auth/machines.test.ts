@@ -1,10 +1,11 @@
 import { generateKeyPairSync, type KeyObject, randomUUID, sign as signBytes } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noteEnding, noteUnused } from '../../apps/identity/machines/ending.ts'
+import { listRefusals } from '../../apps/session/machines/refusals.ts'
 import document from '../../apps/shared/contracts/openapi/public.json' with { type: 'json' }
 import { ROTATED } from '../../db/identity/machines.ts'
 import { grants, machine_credentials, outbox, user_events } from '../../db/identity/tables.ts'
@@ -804,6 +805,20 @@ describe('the cause of a refusal', () => {
       status: 403,
       body: { code: 'person_required' },
     })
+  })
+
+  it('is found by an index among all tokens of the machine', async () => {
+    const { db } = auth.session.deps
+    const user_id = randomUUID()
+    await db.execute(sql`
+      insert into session.auth_events (event_id, at, actor, action, object, outcome, body)
+      select gen_random_uuid(), now(), 'x', 'machine_token', 'user:' || ${user_id}::text,
+        case when n = 1 then 'denied' else 'done' end, '{}' from generate_series(1, 5000) n`)
+    await db.execute(sql`analyze session.auth_events`)
+    const query = listRefusals(db, { user_id, before: undefined }, 51)
+    expect((await query).length).toBe(1)
+    const { rows } = await db.execute(sql`explain (analyze, format json) ${query}`)
+    expect(JSON.stringify(rows)).not.toMatch(/Seq Scan|"Rows Removed by Filter":[1-9]\d{2}/)
   })
 
   it('names the claim in which a CI token differs from the trust', async () => {

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApi } from '../../apps/cli/session/api.ts'
 import { createCredentials } from '../../apps/cli/session/credentials.ts'
@@ -126,5 +127,27 @@ describe('a refresh', () => {
     }
     const events = await auth.redis.xrange(`${auth.prefix}auth:revoked`, '-', '+')
     expect(events.filter(([, fields]) => fields.includes('replay'))).toEqual([])
+  })
+})
+
+describe('the lock of the credentials', () => {
+  it('is renewed while its process works, however long that takes, and no other one enters', async () => {
+    const lock = `${credentials.file}.lock`
+    let inside = 0
+    const entered = async () => {
+      inside += 1
+      expect(inside).toBe(1)
+    }
+    const first = credentials.alone(async () => {
+      await entered()
+      const past = new Date(Date.now() - 5000)
+      utimesSync(lock, past, past)
+      // Long enough for a lock that nobody renews to become stale.
+      await delay(6500)
+      inside -= 1
+    })
+    const second = createCredentials({ XDG_CONFIG_HOME: home }).alone(entered)
+    await Promise.all([first, second])
+    expect(existsSync(lock)).toBe(false)
   })
 })

@@ -8,6 +8,7 @@ import { spawn as spawnTerminal } from '@lydell/node-pty'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parseFilter } from '../../apps/catalog/document/filter.ts'
 import { find } from '../../apps/cli/commands/user.ts'
+import { EXIT, failure } from '../../apps/cli/errors.ts'
 import { parseLine } from '../../apps/cli/program.ts'
 import { COMMANDS as COMMAND_LIST } from '../../apps/cli/run.ts'
 import { urlOf } from '../../apps/cli/session/contexts.ts'
@@ -353,6 +354,22 @@ it('an account is found by its id, and by its name however that was typed', asyn
   }
   expect((await find({ api } as never, id)).username).toBe('eva')
   expect((await find({ api } as never, 'JÖRG'.normalize('NFD'))).id).toBe('2')
+})
+
+it('what open gates lose with an account is said to be unknown if it cannot be read', async () => {
+  const get = async (path: string) => {
+    if (path.includes('/gates/losing')) throw failure(EXIT.error, 'Who may decide cannot be read in full right now.')
+    return { id: path.split('/').at(-1), username: 'eva' }
+  }
+  const notes: string[] = []
+  const context = { api: { get }, out: { note: (line: string) => notes.push(line) }, yes: false }
+  const disable = COMMAND_LIST.find(({ name }) => name === 'user disable')
+  await expect(
+    disable?.run(context as never, ['0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'], { reason: 'left' }),
+  ).rejects.toThrow()
+  expect(notes).toEqual([
+    'The effect on open gates cannot be read now: Who may decide cannot be read in full right now.',
+  ])
 })
 
 describe('contexts', () => {

@@ -6,7 +6,8 @@ import { gated, must, type Platform, type Reply, startPlatform } from '../operat
 import { watchWire } from '../support/wire.ts'
 
 /** Wake-ups, polls (for outcomes, of queued people) and the read of the fence, cached by time: they may fall into any count. */
-const ASIDE = /pg_notify|^select [\s\S]*relay_state|scim_unaligned|select "command_id", "kind", "status", "outcome"/
+const ASIDE =
+  /pg_notify|^select [\s\S]*relay_state|scim_unaligned|factors_ended_at is not null|select "command_id", "kind", "status", "outcome"/
 
 /** Following the log, filling search and checking packs run alongside. */
 const ASIDE_CATALOG = /never/

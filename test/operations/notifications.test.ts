@@ -580,6 +580,12 @@ describe('quiet hours', () => {
     const night = { ...quiet, to: '02:30' }
     for (let now = Date.parse('2026-10-24T19:00:00Z'); now < Date.parse('2026-10-25T04:00:00Z'); now += 60_000)
       expect(quietUntil(night, now) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(now)
+    // In this night they fall into the hour that does not exist: they must not last until the next one.
+    for (const [from, to] of [
+      ['02:00', '03:00'],
+      ['02:15', '02:45'],
+    ] as const)
+      expect(quietUntil({ ...quiet, from, to }, Date.parse('2026-03-29T10:00:00Z'))).toBeUndefined()
   })
 
   it('begin on the chosen days only, and last into the next', () => {

@@ -258,6 +258,29 @@ describe('audit rows sent to a log system by syslog over TLS', () => {
   })
 })
 
+it.each(['https', 'syslog+tls'])(
+  'a receiver by %s that answers in drips for ever holds up no export',
+  async (scheme) => {
+    const drips: NodeJS.Timeout[] = []
+    const drip = (to: { write: (text: string) => unknown }) => void drips.push(setInterval(() => to.write('.'), 20))
+    const server =
+      scheme === 'https'
+        ? createHttps({ cert, key }, (_req, res) => drip(res))
+        : createTls({ cert, key }, (socket) => drip(socket.on('error', () => {})))
+    const siem = createSiem({
+      ...{ pool: opened.pool, url: `${scheme}://localhost:${await listening(server)}`, headers: () => ({}), log },
+      ...{ tls: { ca: authority.ca, cert: undefined, key: undefined }, longest_ms: 500 },
+    })
+    await say(1)
+    // By https it has answered 200 by then.
+    if (scheme === 'https') await siem.turn()
+    else await expect(siem.turn()).rejects.toThrow('too slow')
+    for (const one of drips) clearInterval(one)
+    await siem.close()
+    server.close()
+  },
+)
+
 describe('the files of a log system', () => {
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-siem-'))
   afterAll(() => rmSync(dir, { recursive: true }))

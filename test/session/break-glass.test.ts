@@ -186,6 +186,29 @@ describe('AUTH__LOCAL__LOGIN=break_glass', () => {
     }
   })
 
+  it('leaves a person who was never linked their passkey, by which they can link, and lists them', async () => {
+    const { id, byKey } = await linked('lon')
+    await sso.identity_deps.db.delete(external_identities).where(eq(external_identities.user_id, id))
+    if ((await signIn('adam', PASSWORD, sso.gateway.url)).status !== 200) await sso.addUser('adam', ['admin'])
+    const adam = bearer((await signIn('adam', PASSWORD, sso.gateway.url)).body.access_token)
+    const open = close()
+    try {
+      const { status, body } = await byKey()
+      expect(status).toBe(200)
+      const begun = await send(`${url}/v1/sso/corp/start`, {
+        body: { purpose: 'link' },
+        headers: keyed(body.access_token),
+      })
+      expect(begun).toMatchObject({ status: 200, body: { location: expect.stringContaining(sso.provider.issuer) } })
+      const { body: list } = await send(`${sso.gateway.url}/api/v1/admin/unlinked-users?page_size=500`, {
+        headers: adam,
+      })
+      expect(list.items).toContainEqual(expect.objectContaining({ id }))
+    } finally {
+      open()
+    }
+  })
+
   it('ends the passkeys of a linked account whose only identity an administrator removes', async () => {
     const { id, byKey } = await linked('lia')
     if ((await signIn('adam', PASSWORD, sso.gateway.url)).status !== 200) await sso.addUser('adam', ['admin'])

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
 import { lossOf } from '../../apps/operations/policies/footing.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
@@ -281,7 +281,8 @@ describe('a person who lost every passkey', () => {
 })
 
 describe('a person of a provider who lost every factor', () => {
-  it('signs in there as before and adds a new one: passkeys, app and sessions end, the identity and its rights stay', async () => {
+  /** Someone who signs in through the provider and has a passkey and an authenticator app. */
+  const ofProvider = async () => {
     const sub = `s-${randomUUID()}`
     auth.people.push({ sub, name: `mia-${sub.slice(2, 10)}`, groups: ['staff', 'noc'] })
     const browser = auth.browser()
@@ -300,6 +301,11 @@ describe('a person of a provider who lost every factor', () => {
     const body = { setup, code: codeAt(secret, new Date()) }
     const app = await send(`${url}/api/v1/users/me/totp`, { method: 'PUT', body, headers: keyedBy(session) })
     expect(app.status).toBe(200)
+    return { sub, browser, id, addKey, session }
+  }
+
+  it('signs in there as before and adds a new one: passkeys, app and sessions end, the identity and its rights stay', async () => {
+    const { sub, browser, id, addKey, session } = await ofProvider()
     expect((await post(`/admin/users/${id}/enrolment-token`, ada?.access)).body).toMatchObject({
       code: 'provider_account',
       hint: expect.stringContaining('/recovery'),
@@ -320,6 +326,32 @@ describe('a person of a provider who lost every factor', () => {
       .from(user_events)
       .where(sql`${user_events.object} = ${`user:${id}`} and ${user_events.action} = 'user.recovery_started'`)
     expect(notice).toMatchObject({ on_behalf_of: `user:${ada?.id}`, reason: 'passkeys ended: 1' })
+  })
+
+  it('loses the app after the change is made, not with one that fails, and as soon as credential answers', async () => {
+    const { sub, browser, id, addKey } = await ofProvider()
+    const appOf = async () =>
+      (
+        await auth.credential_deps.db.execute(sql`
+      select from credential.totp_factors where user_id = ${id}`)
+      ).rows.length
+    const change = await request(id)
+    // The last step of the transaction fails: none of it has happened.
+    await auth.identity_deps.db.execute(
+      sql`alter table identity.changes add constraint late check (status = 'pending') not valid`,
+    )
+    expect((await confirm(change)).status).toBe(500)
+    expect(await appOf()).toBe(1)
+    await auth.identity_deps.db.execute(sql`alter table identity.changes drop constraint late`)
+
+    const away = vi.spyOn(auth.identity_deps.credential, 'removeTotp').mockRejectedValue(new Error('away'))
+    expect(await confirm(change)).toMatchObject({ status: 200, body: { sessions: 'pending' } })
+    await until(async () => away.mock.calls.length > 1, { what: 'a second try' })
+    expect(await appOf()).toBe(1)
+    away.mockRestore()
+    await until(async () => (await appOf()) === 0, { what: 'the app to end' })
+    await browser.signIn(sub)
+    expect((await addKey()).status).toBe(201)
   })
 })
 

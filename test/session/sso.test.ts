@@ -67,6 +67,12 @@ const rightsOf = async (username: string) => {
   return { groups: memberships.map(({ group_key }) => group_key), roles: own.map(({ role }) => role) }
 }
 
+const signedIn = async (sub: string) => {
+  const browser = sso.browser()
+  await browser.signIn(sub)
+  return { browser, headers: { ...(await bearerOf(browser)), 'content-type': 'application/json' } }
+}
+
 describe('a sign-in through a provider', () => {
   it('sets the cookies of a renewable session, and no token in an address', async () => {
     const browser = sso.browser()
@@ -149,6 +155,31 @@ describe('a sign-in through a provider', () => {
     sso.configure({ enabled: false })
     expect((await sso.browser().go('/v1/providers')).body).toMatchObject({ items: [] })
     expect((await sso.browser().go('/v1/sso/corp/start')).body.code).toBe('not_found')
+  })
+
+  it('ends with its provider: sessions, and codes that an app still holds; no other session ends', async () => {
+    await sso.addUser('nik')
+    const local = await send(`${sso.gateway.url}/v1/token`, { body: { username: 'nik', password: PASSWORD } })
+    const statusOf = async (headers: Record<string, string>) =>
+      (await send(`${sso.gateway.url}/api/v1/users/me`, { headers })).status
+    const client = describeClient(undefined, undefined)
+    const request = { client, request_id: 'test', device_token: undefined }
+    for (const change of [{ enabled: false }, { id: 'other' }]) {
+      const mia = await signedIn('s-mia')
+      const { id = '' } = (await userNamed('mia')) ?? {}
+      const held = { ...{ user_id: id, username: 'mia', provider_id: 'corp' }, max_s: 60, auth_time: 1 }
+      const open = () => openFederated(sso.session.deps, { ...held, proved_at: 1, indexes: [] }, 'json', request)
+      expect(await open()).toMatchObject({ user_id: id })
+      expect(await statusOf(mia.headers)).toBe(200)
+      sso.configure(change)
+      await until(async () => (await statusOf(mia.headers)) === 401, { what: 'the session to end' })
+      expect(await open()).toBe(undefined)
+      expect(await statusOf(bearer(local.body.access_token))).toBe(200)
+      expect((await audited()).findLast(({ action }) => action === 'revoke_session')).toMatchObject({
+        ...{ actor: 'system:provider:corp', reason: 'admin', object: `user:${id}` },
+      })
+      sso.configure()
+    }
   })
 
   it('returns only to the console', async () => {
@@ -728,11 +759,6 @@ describe('a test sign-in', () => {
 })
 
 describe('unlinking an identity', () => {
-  const signedIn = async (sub: string) => {
-    const browser = sso.browser()
-    await browser.signIn(sub)
-    return { browser, headers: { ...(await bearerOf(browser)), 'content-type': 'application/json' } }
-  }
   const keyed = (headers: object) => ({ ...headers, 'idempotency-key': randomUUID() })
   type Person = Awaited<ReturnType<typeof signedIn>>
   const unlink = async ({ browser, headers }: Person) =>
@@ -1115,9 +1141,13 @@ describe('a logout at the provider', () => {
 
   it('of another provider ends no session of the same subject here', async () => {
     const mia = await signedIn('s-mia')
-    sso.configure({ id: 'other' })
+    const { providers } = sso.session.deps
+    const corp = providers.get('corp')
+    // A file names no issuer twice.
+    const both = vi.spyOn(providers, 'get').mockImplementation((id) => corp && { ...corp, id })
     const body = { logout_token: await token({ sub: 's-mia', sid: 'sid-s-mia' }) }
     expect((await send(`${sso.gateway.url}/v1/sso/other/backchannel-logout`, { body })).status).toBe(200)
+    both.mockRestore()
     expect(await mia.alive()).toBe(true)
   })
 

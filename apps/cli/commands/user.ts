@@ -211,11 +211,14 @@ function acting(verb: 'disable' | 'enable', about: string): Command {
   }
 }
 
-/** What open gates lose with the account; whoever may not read gates is not told. */
+/** What open gates lose with the account, or why that is not known: an outage must not keep a leaver in. */
 const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void> => {
   const { items } = await api
     .get<Losing>(withQuery('/api/v1/gates/losing', { user_id }))
-    .catch((): Losing => ({ items: [] }))
+    .catch((error: Error): Losing => {
+      out.note(`The effect on open gates cannot be read now: ${error.message}`)
+      return { items: [] }
+    })
   for (const { question, operation_title, blocked, voters_left, votes_lost } of items) {
     const vote = votes_lost > 0 ? ', and a vote no longer counts' : ''
     const left = blocked ? 'too few people would be left to approve' : `${voters_left} could still vote on`

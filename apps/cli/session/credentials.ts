@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, openSync, rmSync, statSync, utimes } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { CliError, EXIT } from '../errors.ts'
@@ -20,7 +20,9 @@ export type Entry = {
 type Devices = Record<string, Record<string, string>>
 
 const LOCK_WAIT_MS = 15_000
-const LOCK_STALE_MS = 30_000
+/** Whose process lives renews its lock: a refresh may take minutes, and a lock that a dead one left opens in seconds. */
+const LOCK_RENEW_MS = 2000
+const LOCK_STALE_MS = 10_000
 const AGAIN = 'signalbox login NAME'
 
 /**
@@ -72,15 +74,22 @@ export const createCredentials = (env: NodeJS.ProcessEnv) => {
       for (const end = Date.now() + LOCK_WAIT_MS; !tryLock(); await delay(50))
         if (Date.now() > end)
           throw new CliError(EXIT.error, `Another signalbox holds ${lock}. Remove the file if none is running.`)
+      const renewing = setInterval(() => renew(lock), LOCK_RENEW_MS)
       try {
         return await act()
       } finally {
+        clearInterval(renewing)
         rmSync(lock, { force: true })
       }
     },
   }
 }
 export type Credentials = ReturnType<typeof createCredentials>
+
+const renew = (file: string): void => {
+  const now = new Date()
+  utimes(file, now, now, () => {})
+}
 
 const ageOf = (file: string): number => {
   try {

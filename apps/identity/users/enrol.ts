@@ -7,8 +7,7 @@ import { keysIn, runAnswered } from '../../../db/command/run.ts'
 import { getUser, lockUser } from '../../../db/identity/queries.ts'
 import { idempotency, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import { wakeRelay } from '../../../db/outbox.ts'
-import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, weakPassword } from '../../shared/errors.ts'
 import { isUuid, uuidv5 } from '../../shared/ids.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
@@ -151,16 +150,3 @@ const tokenInvalid = (cause?: unknown) =>
   new AppError('validation_error', 'enrolment_token_invalid', 'This enrolment link is invalid, used or expired.', {
     cause,
   })
-
-/** 422 with the specification's name of the first rule that fails, and all of them as violations. */
-const weakPassword = (violations: { code: string; message: string }[]) =>
-  new AppError(
-    'validation_error',
-    (violations[0]?.code ?? 'PasswordTooWeakError') as PasswordCode,
-    violations[0]?.message ?? 'The password is too weak.',
-    {
-      status: 422,
-      hint: 'Choose a longer password with different kinds of characters.',
-      violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })),
-    },
-  )

@@ -1,10 +1,10 @@
+import { sql } from 'drizzle-orm'
 import { updateRows } from '../../../db/client.ts'
 import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
 import { users } from '../../../db/identity/tables.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
-import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
 import { handedOut, resetBy } from '../control/links.ts'
 import { endWaysIn, identitiesOf } from '../federation/unlink.ts'
@@ -104,13 +104,10 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
   }
 }
 
-const endFactors = async ({ deps, tx, req }: Cause, user_id: string, by: By) => {
-  await updateRows(tx, { id: user_id }, users, resetBy(by))
+const endFactors = async ({ tx, req }: Cause, user_id: string, by: By) => {
+  const ended = { factors_ended_at: sql`clock_timestamp()` as never }
+  await updateRows(tx, { id: user_id }, users, { ...resetBy(by), ...ended })
   await rolesChanged(tx, req, [user_id])
-  const context = withRequestId(req ? String(req.id) : '')
-  await deps.credential.removeTotp({ userId: user_id }, context).catch(throwFromRpc('credential'))
-  // Without the app it would sign in alone once passwords are open again.
-  await deps.credential.endPassword({ userId: user_id }, context).catch(throwFromRpc('credential'))
   return { status: 200, body: { user: await detailOf(tx, await findUser(tx, user_id)) }, object: `user:${user_id}` }
 }
 

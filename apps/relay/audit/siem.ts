@@ -20,7 +20,7 @@ export type Receiver = {
   /** PEM of its certificate authority (undefined: the system's authorities), and our own pair; both change in place. */
   tls: { ca: string | undefined; cert: string | undefined; key: string | undefined }
 }
-export type SiemDeps = Receiver & { pool: pg.Pool; log: Pick<Logger, 'error'> }
+export type SiemDeps = Receiver & { pool: pg.Pool; log: Pick<Logger, 'error'>; longest_ms?: number }
 
 type Settings = Pick<RelayConfig, Extract<keyof RelayConfig, `RELAY__SIEM__${string}`>>
 
@@ -61,7 +61,9 @@ class Refused extends Error {}
 const REFUSALS = [400, 413, 422]
 
 const BATCH = 200
+/** How long the receiver may be silent, and how long one batch may take in all: one that drips must not hold the export. */
 const TIMEOUT_MS = 10_000
+const LONGEST_MS = 60_000
 
 /**
  * Sends the rows of all audit logs to the company's own log system, from the first row on. Each log is sent in the
@@ -69,15 +71,15 @@ const TIMEOUT_MS = 10_000
  * again, and none is lost. A row that the receiver refuses is replaced by a stub that names it, and a log that fails
  * holds up no other. Runs one turn; returns true if there may be more.
  */
-export const createSiem = ({ pool, url, headers, tls, log }: SiemDeps) => {
+export const createSiem = ({ pool, url, headers, tls, log, longest_ms = LONGEST_MS }: SiemDeps) => {
   const { protocol, hostname: name, port } = new URL(url)
   const host = bareHost(name)
   const connect = connectorOf(tls, (texts) => buildConnector({ ...texts, timeout: TIMEOUT_MS }))
   const agent = new Agent({ connect, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
   const send =
     protocol === 'https:'
-      ? (lines: readonly Line[]) => post(agent, url, headers(), lines)
-      : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, ...tls }, lines)
+      ? (lines: readonly Line[]) => post(agent, { url, headers: headers(), longest_ms }, lines)
+      : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, longest_ms, ...tls }, lines)
   /** Sends these rows, and finds a refused one by halves. */
   const deliver = async (table: string, lines: readonly Line[]): Promise<void> => {
     try {
@@ -159,17 +161,15 @@ const moveOn = async (pool: pg.Pool, table: string, lines: readonly Line[]): Pro
   )
 }
 
-const post = async (
-  agent: Agent,
-  url: string,
-  headers: Record<string, string>,
-  lines: readonly Line[],
-): Promise<void> => {
+type Https = { url: string; headers: Record<string, string>; longest_ms: number }
+
+const post = async (agent: Agent, { url, headers, longest_ms }: Https, lines: readonly Line[]): Promise<void> => {
   const { statusCode, body } = await request(url, {
     dispatcher: agent,
     method: 'POST',
     headers: { 'content-type': 'application/x-ndjson', ...headers },
     body: lines.map(({ json }) => `${json}\n`).join(''),
+    signal: AbortSignal.timeout(longest_ms),
   })
   await body.dump()
   const fault = `the log system answered ${statusCode}`
@@ -177,12 +177,14 @@ const post = async (
   if (statusCode < 200 || statusCode > 299) throw new Error(fault)
 }
 
-type Syslog = Receiver['tls'] & { host: string; port: number }
+type Syslog = Receiver['tls'] & { host: string; port: number; longest_ms: number }
 
 /** Syslog has no receipt: the rows count as taken when the receiver has closed its end after ours. */
-const write = async ({ host, port, ...tls }: Syslog, lines: readonly Line[]): Promise<void> => {
+const write = async ({ host, port, longest_ms, ...tls }: Syslog, lines: readonly Line[]): Promise<void> => {
   const socket = connect({ host, port, ...tls, ...(isIP(host) === 0 && { servername: host }) })
   socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('the log system is silent')))
+  const late = setTimeout(() => socket.destroy(new Error('the log system is too slow')), longest_ms)
+  socket.once('close', () => clearTimeout(late))
   await once(socket, 'secureConnect')
   socket.end(lines.map(frameOf).join(''))
   socket.resume()

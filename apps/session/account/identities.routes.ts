@@ -5,11 +5,11 @@ import { allow } from '../../shared/auth/http.ts'
 import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { findUser } from '../sessions/admin.routes.ts'
-import { answerOnce, NO_CONTENT } from '../sessions/commands.ts'
+import { commandOf, removeOnce } from '../sessions/commands.ts'
 import { endUserSessions } from '../sessions/end.ts'
 import { byUser } from '../sessions/routes.ts'
 import { refuseStale } from '../token/password.ts'
@@ -91,29 +91,26 @@ const listOf = async (deps: SessionDeps, req: FastifyRequest, user_id: string): 
 }
 
 /** Sessions end after the identity is removed: a sign-in that found it earlier checks again before it gets tokens. */
-const unlink = (
+const unlink = async (
   deps: SessionDeps,
   req: FastifyRequest,
   reply: FastifyReply,
   kept: { user_id: string; keep_session_id?: string },
   provider: string,
-) =>
-  answerOnce(
-    deps,
-    req,
-    reply,
-    async () => {
-      const { user_id: userId } = kept
-      const by = req.caller.user_id
-      const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
-      const keepSessionId = kept.keep_session_id ?? ''
-      const request = { userId, providerId: provider, by, hasPassword: has, keepSessionId }
-      const trace = withRequestId(String(req.id))
-      const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
-      if (refused) throw lastWayIn()
-      if (!removed) throw notFound('identity', provider, 'not_found')
-      await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
-      return NO_CONTENT
-    },
-    { needs_row: true },
-  )
+) => {
+  const remove = async () => {
+    const { user_id: userId } = kept
+    const by = req.caller.user_id
+    const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
+    const keepSessionId = kept.keep_session_id ?? ''
+    const request = { userId, providerId: provider, by, hasPassword: has, keepSessionId }
+    const trace = withRequestId(String(req.id))
+    const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
+    if (refused) throw lastWayIn()
+    if (removed) await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
+    return removed
+  }
+  const there = async () => (await listOf(deps, req, kept.user_id)).items.some((one) => one.provider === provider)
+  const missing = () => notFound('identity', provider, 'not_found')
+  return sendStored(reply, await removeOnce(deps, commandOf(req), { there, remove, missing }, { needs_row: true }))
+}

@@ -1,14 +1,15 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
 import { LINE, text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { answerOnce, NO_CONTENT } from '../sessions/commands.ts'
+import { answerOnce, commandOf, removeOnce } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
@@ -42,16 +43,15 @@ export const passkeyRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => 
     summary: 'List your passkeys',
     description: 'The passkeys of the caller, oldest first; at most 10.',
     response: { 200: PasskeyList },
-    handler: async (req) => {
-      const request = { userId: req.caller.user_id }
-      const { passkeys } = await deps.identity
-        .listPasskeys(request, withRequestId(String(req.id)))
-        .catch(throwFromRpc('identity'))
-      return { items: passkeys.map(viewOf) }
-    },
+    handler: async (req) => ({ items: (await listOf(deps, req)).map(viewOf) }),
   })
   changeRoutes(app, deps)
 })
+
+const listOf = async (deps: SessionDeps, req: FastifyRequest): Promise<Passkey[]> => {
+  const listed = deps.identity.listPasskeys({ userId: req.caller.user_id }, withRequestId(String(req.id)))
+  return (await listed.catch(throwFromRpc('identity'))).passkeys
+}
 
 const changeRoutes = (app: Router, deps: SessionDeps) => {
   app.post('/v1/users/me/passkeys', {
@@ -101,16 +101,18 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const { user_id: userId } = req.caller
       const id = req.params.passkey_id
-      return answerOnce(deps, req, reply, async () => {
+      const remove = async () => {
         await refuseHalfProved(deps, req)
         const request = { userId, id, hasPassword: await hasPassword(deps, req.caller, String(req.id)) }
         const answer = await deps.identity
           .removePasskey(request, withRequestId(String(req.id)))
           .catch(throwFromRpc('identity'))
         if (answer.refused) throw lastWayIn()
-        if (!answer.removed) throw notFound('passkey', id, 'not_found')
-        return NO_CONTENT
-      })
+        return answer.removed
+      }
+      const there = async () => (await listOf(deps, req)).some((passkey) => passkey.id === id)
+      const missing = () => notFound('passkey', id, 'not_found')
+      return sendStored(reply, await removeOnce(deps, commandOf(req), { there, remove, missing }))
     },
   })
 }

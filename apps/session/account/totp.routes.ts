@@ -5,11 +5,11 @@ import { allow } from '../../shared/auth/http.ts'
 import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
 import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
 import { AppError } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { byPerson, clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { answerOnce, NO_CONTENT } from '../sessions/commands.ts'
+import { answerOnce, commandOf, removeOnce } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
 import { BY_CODE, totpInvalid } from '../token/totp.ts'
@@ -22,11 +22,7 @@ export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
     summary: 'Read whether you have an authenticator app',
     description: 'Returns whether the caller has an authenticator app, since when, and when it was last used.',
     response: { 200: TotpView },
-    handler: async (req) => {
-      const request = { userId: req.caller.user_id }
-      const found = deps.credential.getTotp(request, withRequestId(String(req.id)))
-      return viewOf((await found.catch(throwFromRpc('credential'))).totp)
-    },
+    handler: async (req) => viewOf(await appOf(deps, req)),
   })
 
   app.post('/v1/users/me/totp/setup', {
@@ -49,6 +45,11 @@ export const totpRoutes = routes<SessionDeps>('passkeys', (app, { deps }) => {
   })
   changeRoutes(app, deps)
 })
+
+const appOf = async (deps: SessionDeps, req: FastifyRequest) => {
+  const found = deps.credential.getTotp({ userId: req.caller.user_id }, withRequestId(String(req.id)))
+  return (await found.catch(throwFromRpc('credential'))).totp
+}
 
 const changeRoutes = (app: Router, deps: SessionDeps) => {
   app.put('/v1/users/me/totp', {
@@ -89,17 +90,18 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const request = { userId: req.caller.user_id }
-      const remove = async () => {
+      const remove = async (repeated: boolean) => {
         await refuseHalfProved(deps, req)
-        const gone = await deps.credential
+        const { removed } = await deps.credential
           .removeTotp(request, withRequestId(String(req.id)))
           .catch(throwFromRpc('credential'))
-        if (!gone.removed)
-          throw new AppError('not_found', 'not_found', 'You have no authenticator app.', { hint: 'Set one up first.' })
-        await note(deps, req, 'remove_totp')
-        return NO_CONTENT
+        if (removed || repeated) await note(deps, req, 'remove_totp')
+        return removed
       }
-      return answerOnce(deps, req, reply, remove, { needs_row: true })
+      const there = async () => (await appOf(deps, req)) !== undefined
+      const missing = () =>
+        new AppError('not_found', 'not_found', 'You have no authenticator app.', { hint: 'Set one up first.' })
+      return sendStored(reply, await removeOnce(deps, commandOf(req), { there, remove, missing }, { needs_row: true }))
     },
   })
 }

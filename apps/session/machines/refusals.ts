@@ -1,7 +1,8 @@
-import { and, desc, eq } from 'drizzle-orm'
+import { and, desc } from 'drizzle-orm'
 import Type, { type Static } from 'typebox'
-import { auditMatches } from '../../../db/audit.ts'
-import { auth_events } from '../../../db/session/tables.ts'
+import { type AuditFilter, auditMatches } from '../../../db/audit.ts'
+import type { Queryable } from '../../../db/client.ts'
+import { auth_events, IS_REFUSAL } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { type User, UserKind } from '../../shared/contracts/gen/auth_pb.ts'
 import { PageQuery } from '../../shared/contracts/identity/users.ts'
@@ -56,20 +57,19 @@ const refusalsOf = async (
   const list = { route: 'refusals', user_id }
   const [before] = deps.pages.after(page_token, list) ?? []
   if (user?.kind !== UserKind.MACHINE) throw notFound('machine', user_id, 'not_found')
-  const rows = await deps.db
-    .select()
-    .from(auth_events)
-    .where(
-      and(
-        auditMatches(auth_events, { user_id: user.id, type: 'machine_token', before }),
-        eq(auth_events.outcome, 'denied'),
-      ),
-    )
-    .orderBy(desc(auth_events.id))
-    .limit(page_size + 1)
+  const rows = await listRefusals(deps.db, { user_id: user.id, before }, page_size + 1)
   const { items, next_page_token } = deps.pages.cut(rows, page_size, list, ({ id }) => [String(id)])
   return { items: items.flatMap(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
 }
+
+/** Refused tokens of a machine, newest first: many of its others may lie between them. */
+export const listRefusals = (db: Queryable, machine: Pick<AuditFilter, 'user_id' | 'before'>, limit: number) =>
+  db
+    .select()
+    .from(auth_events)
+    .where(and(auditMatches(auth_events, machine), IS_REFUSAL))
+    .orderBy(desc(auth_events.id))
+    .limit(limit)
 
 type Noted = { ip_address?: string; details?: { credential_id?: string; claim?: string } }
 

@@ -5,12 +5,12 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { answerOnce, NO_CONTENT } from './commands.ts'
-import { actorOf, type By, endOwnSession, endUserSessions } from './end.ts'
+import { answerOnce, commandOf, NO_CONTENT, removeOnce } from './commands.ts'
+import { actorOf, type By, endingOf, endUserSessions } from './end.ts'
 import { byUser, listOf, SessionsQuery } from './routes.ts'
 
 const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
@@ -95,11 +95,8 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
     params: UserSessionParams,
     headers: CommandHeaders,
     response: none,
-    handler: (req, reply) =>
-      answerOnce(deps, req, reply, async () => {
-        await endOwnSession(deps, req.params, 'admin', byUser(req))
-        return NO_CONTENT
-      }),
+    handler: async (req, reply) =>
+      sendStored(reply, await removeOnce(deps, commandOf(req), endingOf(deps, req.params, 'admin', byUser(req)))),
   })
 }
 

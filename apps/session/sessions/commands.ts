@@ -61,3 +61,35 @@ export const answerOnce = async (
 ) => sendStored(reply, await runOnce(deps, commandOf(req), run, options))
 
 export const NO_CONTENT: Given = { status: 204, body: undefined }
+
+type Removal = {
+  there: () => Promise<boolean>
+  /** Returns whether it existed; `repeated`: for a request that has found it before. */
+  remove: (repeated: boolean) => Promise<boolean>
+  missing: () => AppError
+}
+
+/**
+ * Removes something that another store holds, once per key. That it existed is stored first, under a key of its own:
+ * the repeat of a request that died after the removal is answered 204, not 404.
+ */
+export const removeOnce = async (
+  deps: SessionDeps,
+  command: Command,
+  { there, remove, missing }: Removal,
+  options?: { needs_row: true },
+): Promise<Answer> => {
+  const unless = (gone: boolean): Given => {
+    if (!gone) throw missing()
+    return NO_CONTENT
+  }
+  const begun = { ...command, route: `${command.route} begun` }
+  const repeated = await runOnce(deps, begun, async () => unless(await there()), options).then(
+    ({ replayed }) => replayed,
+    (error: unknown) => {
+      if (error instanceof AppError && error.category === 'not_found') return false
+      throw error
+    },
+  )
+  return runOnce(deps, command, async () => unless((await remove(repeated)) || repeated), options)
+}

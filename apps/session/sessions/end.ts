@@ -1,8 +1,10 @@
 import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import { isUuid } from '../../shared/ids.ts'
-import type { SessionDeps } from '../deps.ts'
+import type { SessionDeps, Uses } from '../deps.ts'
 import type { Kept, RevokeReason, SessionRecord } from '../store/store.ts'
+
+export type EndDeps = Uses<'audit' | 'revocations' | 'store'>
 
 /** Who ends sessions, and in which request. */
 export type By = { actor_type: 'user' | 'service' | 'system'; actor_id?: string; request_id: string }
@@ -12,7 +14,7 @@ export const actorOf = ({ actor_type, actor_id }: By) =>
 
 /** Ends one session. A repeat has no effect and emits no event. Returns true if this call ended it. */
 export const endSession = async (
-  deps: SessionDeps,
+  deps: EndDeps,
   session: { session_id: string; user_id?: string },
   reason: RevokeReason,
   by: By,
@@ -61,16 +63,17 @@ export const endUserSessions = async (
   return rows.length
 }
 
-/** Ends a session of this user; someone else's or an ended one is not found. */
-export const endOwnSession = async (
+/** How to end a session of this user once; someone else's or an ended one is not found. */
+export const endingOf = (
   deps: SessionDeps,
-  session: { session_id: string; user_id: string },
+  { user_id, session_id }: { session_id: string; user_id: string },
   reason: RevokeReason,
   by: By,
-): Promise<void> => {
-  const ended = isUuid(session.session_id) && (await endSession(deps, session, reason, by))
-  if (!ended) throw notFound('session', session.session_id, 'not_found')
-}
+) => ({
+  there: async () => isUuid(session_id) && (await deps.store.get(user_id, session_id))?.state === 'active',
+  remove: async () => isUuid(session_id) && (await endSession(deps, { user_id, session_id }, reason, by)),
+  missing: () => notFound('session', session_id, 'not_found'),
+})
 
 /** Whether a session has ended by time: expired, or idle for too long. */
 export const isOver = ({ clock, config }: SessionDeps, { expires_at, last_used_at }: SessionRecord): boolean => {

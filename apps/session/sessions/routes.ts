@@ -11,8 +11,8 @@ import { rowsFrom } from '../../shared/http/pages.ts'
 import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { SessionRecord } from '../store/store.ts'
-import { answerOnce, commandOf, NO_CONTENT, runOnce } from './commands.ts'
-import { endOwnSession, endUserSessions, isOver, viewOf } from './end.ts'
+import { answerOnce, commandOf, removeOnce, runOnce } from './commands.ts'
+import { endingOf, endUserSessions, isOver, viewOf } from './end.ts'
 
 const SessionParams = Type.Object({ session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }) })
 const LINK_INVALID = 'This link is invalid, used or expired.'
@@ -87,13 +87,18 @@ export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) =>
     response: { 204: Type.Null() },
     handler: async (req, reply) => {
       const { user_id, session_id, mode } = req.caller
-      const own = req.params.session_id === session_id
-      const answer = await runOnce(deps, commandOf(req), async () => {
-        if (!own) refuseUnconfirmed(deps, req)
-        await endOwnSession(deps, { user_id, session_id: req.params.session_id }, 'logout', byUser(req))
-        return NO_CONTENT
-      })
-      if (own && mode === 'cookie') reply.header('set-cookie', deps.cookies.expired())
+      const { remove, ...ending } = endingOf(
+        deps,
+        { user_id, session_id: req.params.session_id },
+        'logout',
+        byUser(req),
+      )
+      const confirmed = async () => {
+        if (req.params.session_id !== session_id) refuseUnconfirmed(deps, req)
+        return remove()
+      }
+      const answer = await removeOnce(deps, commandOf(req), { ...ending, remove: confirmed })
+      if (req.params.session_id === session_id && mode === 'cookie') reply.header('set-cookie', deps.cookies.expired())
       return sendStored(reply, answer)
     },
   })

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import * as client from 'openid-client'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Provider } from '../../shared/auth/providers.ts'
@@ -43,7 +43,7 @@ export const startFlow = async (deps: StartDeps, start: Start): Promise<{ locati
   const known = deps.cookies.readFlow(start.cookie)
   const browser = known && SECRET.test(known) ? known : secret()
   const state = secret()
-  const verifier = client.randomPKCECodeVerifier()
+  const verifier = secret()
   const flow: Flow = {
     provider_id: provider.id,
     purpose: start.purpose,
@@ -62,7 +62,8 @@ export const startFlow = async (deps: StartDeps, start: Start): Promise<{ locati
     scope: provider.scopes.join(' '),
     state,
     nonce: flow.nonce,
-    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    // Half the cost of a start is saved by not asking WebCrypto, which answers in another turn.
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
     // Some providers state the time of a sign-in only if asked; others ignore the parameter.
     claims: JSON.stringify({ id_token: { auth_time: { essential: true } } }),

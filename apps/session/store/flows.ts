@@ -55,6 +55,7 @@ const SIGN_OUT_S = 86_400
 /** How long a sign-in through a provider may take. */
 export const FLOW_S = 600
 const CODE_S = 60
+const SCAN_COUNT = 1000
 
 /** Logout tokens may overtake each other: an earlier one must not lower the bound of a later one. */
 const RAISE = `local ended = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1]))
@@ -72,6 +73,13 @@ export const createFlows = (redis: Redis, prefix: string) => {
   const swap = async <T>(key: string, row: object): Promise<T | undefined> => {
     const before = await redis.set(key, JSON.stringify(row), 'EX', FLOW_S, 'XX', 'GET')
     return before === null ? undefined : (JSON.parse(before) as T)
+  }
+  const sessionsIn = async (index: string) => {
+    const members = await redis.smembers(`${prefix}osid:${index}`)
+    return members.map((member) => {
+      const [user_id = '', session_id = ''] = member.split(' ')
+      return { user_id, session_id }
+    })
   }
   return guarded({
     begin: (state: string, flow: Flow) => put(keyOf('oidc', state), flow, FLOW_S),
@@ -112,11 +120,13 @@ export const createFlows = (redis: Redis, prefix: string) => {
     /** Our sessions of this provider's session or person; none vouched for until `ended_at` (seconds) opens later. */
     sessionsOf: async (index: string, ended_at: number) => {
       await redis.eval(RAISE, 1, `${prefix}oend:${index}`, ended_at, FLOW_S)
-      const members = await redis.smembers(`${prefix}osid:${index}`)
-      return members.map((member) => {
-        const [user_id = '', session_id = ''] = member.split(' ')
-        return { user_id, session_id }
-      })
+      return sessionsIn(index)
+    },
+    sessionsIn,
+    /** Keys of `osid:` in parts; the last one leads to '0'. */
+    indexesFrom: async (cursor: string) => {
+      const [next, keys] = await redis.scan(cursor, 'MATCH', `${prefix}osid:*`, 'COUNT', SCAN_COUNT)
+      return { next, indexes: keys.map((key) => key.slice(`${prefix}osid:`.length)) }
     },
   })
 }
@@ -125,3 +135,4 @@ export type Flows = ReturnType<typeof createFlows>
 /** Keys of `osid:`. */
 export const indexOf = (provider_id: string, kind: 'sid' | 'sub', value: string): string =>
   `${provider_id}:${kind}:${sha256Hex(value)}`
+export const providerIn = (index: string): string => index.split(':')[0] ?? ''

@@ -21,6 +21,8 @@ export const openFederated = async (
   mode: 'json' | 'cookie',
   request: FromDevice,
 ): Promise<Login | undefined> => {
+  // An app may hold the code of a provider that the file has lost since.
+  if (!deps.providers.get(provider_id)) return undefined
   const metadata = JSON.stringify({ provider: provider_id })
   // A browser renews by its cookie before it asks for anything: an access token would be thrown away.
   const amr: Method[] = mfa ? ['fed', 'mfa'] : ['fed']

@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { type Caller, refuseStaleAuth } from '../../shared/auth/caller.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
-import type { PasswordCode } from '../../shared/contracts/client/password-rules.ts'
 import { UserStatus } from '../../shared/contracts/gen/auth_pb.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
-import { AppError } from '../../shared/errors.ts'
+import { AppError, weakPassword } from '../../shared/errors.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { rateLimited } from '../../shared/web/rates.ts'
 import { byPerson, type Client } from '../browser/client.ts'
@@ -83,14 +82,6 @@ export const changePassword = async (
   await note(deps, request, 'change_password', 'done')
   return { revoked_sessions, password_version }
 }
-
-const weakPassword = (violations: { code: string; message: string }[]) =>
-  new AppError(
-    'validation_error',
-    (violations[0]?.code ?? 'PasswordTooWeakError') as PasswordCode,
-    violations[0]?.message ?? '',
-    { status: 422, violations: violations.map(({ code, message }) => ({ pointer: '/new_password', code, message })) },
-  )
 
 /**
  * New tokens for the session that changed its password, unless it has them already. Then the same key again returns the

@@ -8,11 +8,10 @@ import { TokenRejected } from '../../shared/jwt/verifier.ts'
 import { clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { endSession, isOver } from '../sessions/end.ts'
-import { type CodeGrant, redeemCode, redeemDevice } from './code.ts'
+import { redeemCode, redeemDevice } from './code.ts'
 import {
   codeGrantOf,
   deviceCodeOf,
-  type FactorGrant,
   factorGrantOf,
   grantKind,
   LoginBody,
@@ -58,14 +57,21 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
     handler: async (req, reply) => {
       const mode = modeFrom(req.query.response_mode)
       if (mode === 'cookie') refuseForeign(deps, req)
+      const signIn = (open: (request: Opening) => Promise<Login>) => enter(deps, req, reply, mode, open)
       const code = codeGrantOf(req.body, mode)
-      if (code) return withCode(deps, req, reply, code)
+      if (code) return signIn((request) => redeemCode(deps, code, request))
       const device_code = deviceCodeOf(req.body, mode)
-      if (device_code !== undefined) return withDevice(deps, req, reply, device_code)
+      if (device_code !== undefined)
+        return signIn(({ device_token, ...request }) => redeemDevice(deps, { device_code, device_token }, request))
       const factor = factorGrantOf(req.body, mode)
-      if (factor) return byFactor(deps, req, reply, factor, mode)
+      if (factor)
+        return signIn((request) =>
+          'assertion' in factor
+            ? signInByPasskey(deps, factor.assertion, request)
+            : completeLogin(deps, factor.factor_token, factor.factor, request),
+        )
       return grantKind(req.body, mode) === 'password'
-        ? signIn(deps, req, reply, req.body, mode)
+        ? signIn(byPassword(deps, req.body))
         : renew(deps, req, reply, tokenFrom(deps, req, req.body, mode), mode)
     },
   })
@@ -78,7 +84,7 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
     'x-errors': [401],
     body: LoginBody,
     response: { 200: TokenReply },
-    handler: (req, reply) => signIn(deps, req, reply, req.body, 'json'),
+    handler: (req, reply) => enter(deps, req, reply, 'json', byPassword(deps, req.body)),
   })
 
   app.post('/auth/refresh', {
@@ -181,60 +187,33 @@ const sameOriginOnly = () =>
     hint: 'Send the request from a page of the console.',
   })
 
-const signIn = async (
-  deps: SessionDeps,
-  req: FastifyRequest,
-  reply: FastifyReply,
-  { username = '', password = '' }: { username?: string; password?: string },
-  mode: Mode,
-) => {
-  refuseLongPassword(password)
-  const device_token = deviceIn(deps, req, mode)
-  const done = await login(deps, { ...contextOf(req), username, password, mode, device_token })
-  return sendLogin(deps, req, reply, done, mode)
-}
-
-const byFactor = async (
-  deps: SessionDeps,
-  req: FastifyRequest,
-  reply: FastifyReply,
-  grant: FactorGrant,
-  mode: Mode,
-) => {
-  const request = { ...contextOf(req), mode, device_token: deviceIn(deps, req, mode) }
-  const done =
-    'assertion' in grant
-      ? await signInByPasskey(deps, grant.assertion, request)
-      : await completeLogin(deps, grant.factor_token, grant.factor, request)
-  return sendLogin(deps, req, reply, done, mode)
-}
-
-const withCode = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, code: CodeGrant) => {
-  const done = await redeemCode(deps, code, { ...contextOf(req), device_token: deviceIn(deps, req, 'json') })
-  return sendLogin(deps, req, reply, done, 'json')
-}
-
-const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
-  const done = await redeemDevice(deps, { device_code, device_token: deviceIn(deps, req, 'json') }, contextOf(req))
-  return sendLogin(deps, req, reply, done, 'json')
-}
-
+type Opening = ReturnType<typeof contextOf> & { device_token: string | undefined; mode: Mode }
 type Device = { device_token?: string; remember_device?: boolean }
 
-/** The token of the device: in the cookie of a browser, or in the body. */
-const deviceIn = ({ cookies }: SessionDeps, { headers, body }: FastifyRequest, mode: Mode): string | undefined =>
-  mode === 'cookie' ? cookies.readDevice(headers.cookie) : (body as Device).device_token
-
-const sendLogin = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, done: Login, mode: Mode) => {
-  const { user_id, folded_name, session_id, known_device } = done
-  const by_cookie = mode === 'cookie'
-  if (by_cookie) await endReplaced(deps, req, user_id)
-  const issued =
-    by_cookie || (req.body as Device).remember_device || known_device
-      ? deps.devices.issue(user_id, folded_name, deviceIn(deps, req, mode), by_cookie ? session_id : undefined)
-      : undefined
+/** Signs in by a grant; the request names its device by cookie, or in its body. */
+const enter = async (
+  deps: SessionDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  mode: Mode,
+  open: (request: Opening) => Promise<Login>,
+) => {
+  const { remember_device, ...body } = req.body as Device
+  const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
+  const done = await open({ ...contextOf(req), device_token, mode })
+  const device = mode === 'cookie' || remember_device || done.known_device
+  if (mode === 'cookie') await endReplaced(deps, req, done.user_id)
+  const session = mode === 'cookie' ? done.session_id : undefined
+  const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token, session) : undefined
   return sendTokens(deps, reply, done, mode, issued)
 }
+
+const byPassword =
+  (deps: SessionDeps, { username = '', password = '' }: { username?: string; password?: string }) =>
+  async (request: Opening): Promise<Login> => {
+    refuseLongPassword(password)
+    return login(deps, { ...request, username, password })
+  }
 
 /**
  * Ends the session whose cookie this sign-in replaces (ASVS 7.2.4). The refresh cookie does not come to the callback of

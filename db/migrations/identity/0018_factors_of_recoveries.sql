@@ -1,0 +1,2 @@
+ALTER TABLE "identity"."users" ADD COLUMN IF NOT EXISTS "factors_ended_at" timestamp with time zone;--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "users_factors_ended_at_index" ON "identity"."users" USING btree ("factors_ended_at") WHERE factors_ended_at is not null;

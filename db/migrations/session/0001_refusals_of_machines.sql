@@ -1,0 +1,1 @@
+CREATE INDEX IF NOT EXISTS "auth_events_refusals" ON "session"."auth_events" USING btree ("object","id") WHERE action = 'machine_token' and outcome = 'denied';
