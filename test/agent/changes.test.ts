@@ -16,12 +16,12 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { digitsOf, parseExact, writeExact } from '../../apps/cli/agent/exact.ts'
 import { outcomeOf } from '../../apps/cli/agent/jobs/ansible.ts'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { movedFrom } from '../../apps/cli/agent/kubernetes/check.ts'
-import { digitsOf, parseExact, writeExact } from '../../apps/cli/agent/kubernetes/exact.ts'
 import { differences, type KubeObject, leavesOf, partOf } from '../../apps/cli/agent/kubernetes/fields.ts'
-import { objectsOf, render } from '../../apps/cli/agent/kubernetes/render.ts'
+import { objectsOf } from '../../apps/cli/agent/kubernetes/render.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { pictureOf, sidesOf } from '../../apps/cli/agent/tools/picture.ts'
@@ -228,18 +228,6 @@ it('refuses an integer of a manifest that would reach the cluster rounded, and n
     )
   for (const value of ['9007199254740991', '1e30', '0644', '"9007199254740993"', '18446744073709551616.5'])
     expect(objectsOf(manifest(value), 'x.yaml')).toHaveLength(1)
-})
-
-it('refuses such an integer in the inputs of a step', async () => {
-  const object = { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' } }
-  const given = (more: object) => ({ work: { inputs: { namespace: 'a', set: 'b', ...more } } }) as never as Job
-  const n = JSON.parse('[9007199254740993]')
-  for (const more of [{ objects: [{ ...object, n }] }, { source: 'web', values: { n } }])
-    await expect(render(given(more), '1.37.2')).rejects.toMatchObject({
-      verdict: { class: 'render_failed', message: expect.stringContaining('too large to be passed on exactly') },
-    })
-  const { objects } = await render(given({ objects: [{ ...object, n: 9007199254740991 }] }), '1.37.2')
-  expect(objects).toHaveLength(1)
 })
 
 it('keeps an integer of the cluster exact: in a difference, in an approved field, and in what an undo writes', () => {

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf, maskIn } from '../../shared/data/mask.ts'
 import { isObject, tokensOf } from '../../shared/data/pointer.ts'
-import { faultsInJob } from '../../shared/expressions/job-inputs.ts'
+import { faultsInJob, inexactIn } from '../../shared/expressions/job-inputs.ts'
 import { endStrays } from '../../shared/run/process.ts'
 import { removeTree } from '../../shared/run/remove.ts'
 import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
@@ -198,7 +198,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const act = async (): Promise<Verdict> => {
     if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
     if (typeof given === 'string') return refusedBy(given)
-    const [wrong] = faultsInJob(work.job, work.inputs as Record<string, unknown>)
+    const inputs = work.inputs as Record<string, unknown>
+    const [wrong] = [...faultsInJob(work.job, inputs), ...inexactIn({ ...inputs, preview: undefined })]
     if (wrong)
       return refusedBy(`"${tokensOf(wrong.pointer).join('.')}" ${wrong.message.replace(/[.?]?$/, (end) => end || '.')}`)
     if (Object.keys(work.secrets ?? {}).length > 0)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
+import { parseDigits } from '../exact.ts'
 import { copiesIn, letIn } from '../tools/host.ts'
 import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
 
@@ -34,7 +35,8 @@ export const command: Tool = async (job) => {
 
 const collect = async (path: string) => {
   const written = await readPlain(path, MAX_OUTPUTS)
-  const outputs = written === undefined ? {} : written === 'unfit' ? undefined : objectIn(written.toString())
+  const outputs =
+    written === undefined ? {} : written === 'unfit' ? undefined : objectIn(written.toString(), parseDigits)
   if (outputs) return { status: 'succeeded' as const, outputs }
   return failed('outputs_invalid', `The outputs must be a JSON object of at most ${MAX_OUTPUTS} bytes.`)
 }

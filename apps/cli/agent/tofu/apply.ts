@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { parseDigits } from '../exact.ts'
 import { writeOwn } from '../tools/host.ts'
 import { fitting } from '../tools/picture.ts'
 import { noteVersion } from '../tools/program.ts'
@@ -49,7 +50,7 @@ type Said = { errors: string[]; begun: Set<string>; done: string[]; outputs: Rec
 /** Reads the output of `apply -json` line by line; its messages become the log. */
 const reader = (job: Job, said: Said): Job['log'] => {
   return (text, line) => {
-    const event = objectIn(text)
+    const event = objectIn(text, parseDigits)
     if (!event || !('@message' in event)) return job.log(text, line)
     const { type } = event
     if (type === 'version') noteVersion(job, event.tofu ?? event.terraform)
@@ -74,7 +75,7 @@ const reader = (job: Job, said: Said): Job['log'] => {
 const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict> => {
   const said: Said = { errors: [], begun: new Set(), done: [], outputs: {} }
   const { lock_wait_s = LOCK_WAIT_S } = job.work.inputs as { lock_wait_s?: number }
-  const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`]
+  const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`, ...module.parallel]
   const ended = await orEnded(module.tofu(['apply', ...options, plan], { log: reader(job, said) }))
   const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(', ')}` : ''}.`
   const unsaved = join(module.dir, UNSAVED)
