@@ -196,13 +196,19 @@ it('output of the tool that is no JSON ends the job with the reason', () => {
     )
 })
 
-it('an update whose difference is lost in rounding is still shown, and says why it has no fields', () => {
-  const text = (n: string) => `{"n": ${n}}`
-  const of = (n: string) => JSON.parse(text(n))
-  const before = of('12345678901234567890')
-  const [change] = changesOf(planOf({ before, after: of('12345678901234567891') }), plain).changes
-  expect(change).toMatchObject({ action: 'update', fields: [], note: expect.stringContaining('very large number') })
-  expect(changesOf(planOf({ before: { n: 1 }, after: { n: 2 } }), plain).changes[0]?.note).toBeUndefined()
+it('an update of the last digit is shown if it is one of an integer, and said to be lost otherwise', () => {
+  const shown = (before: string, after: string) =>
+    changesOf(
+      planIn(
+        `{"resource_changes": [{"address": "a.b", "change": {"actions": ["update"], "before": {"n": ${before}}, "after": {"n": ${after}}}}]}`,
+      ),
+      plain,
+    ).changes[0]
+  const [before, after] = ['12345678901234567890', '12345678901234567891']
+  expect(shown(before, after)).toMatchObject({ fields: [{ path: '/n', before, after }] })
+  const lost = shown(`${before}.5`, `${after}.5`)
+  expect(lost).toMatchObject({ action: 'update', fields: [], note: expect.stringContaining('very long number') })
+  expect(shown('1', '2')?.note).toBeUndefined()
 })
 
 it('a playbook of ten thousand hosts tells of the failed and the changed ones, and the sums of all', () => {
