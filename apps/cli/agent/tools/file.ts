@@ -203,31 +203,34 @@ export const readAgentFile = (path: string): AgentFile => {
   if (process.getuid?.() === 0 && file.uid === undefined)
     throw usageError(`${path} must name a uid, because this agent runs as root.`, 'Name the uid that jobs run as.')
   try {
-    const known = { known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
-    const uids = usersOf(file)
-    checkConditions(file.credentials)
-    checkBackends(file)
-    return { ...file, ...known, uids, uid: uids[0] }
+    return settle(file)
   } catch (error) {
     throw usageError(`${path}${(error as Error).message}`)
   }
 }
 
+/** Makes a document of the right form the agent's file. Throws "/member: reason" for a fault that no schema finds. */
+export const settle = (file: Given): AgentFile => {
+  const known = { known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
+  const uids = usersOf(file)
+  checkConditions(file.credentials)
+  checkBackends(file)
+  return { ...file, ...known, uids, uid: uids[0] }
+}
+
 const checkBackends = ({ tofu }: Given): void => {
   for (const [name, { state, backend }] of Object.entries(tofu?.sources ?? {}))
     if (state !== undefined && backend !== undefined)
-      throw new Error(
-        `/tofu/sources/${name} has both: "state" is for a module without the backend that "backend" sets.`,
-      )
+      throw new Error(`/tofu/sources/${name}: "state" is for a module without the backend that "backend" sets.`)
 }
 
 /** The users of the jobs. What one of them wrote outside of its attempt, the others could not change. */
 const usersOf = ({ uid, concurrency = 1, tofu }: Given): number[] => {
   if (!Array.isArray(uid)) return uid === undefined ? [] : [uid]
-  if (uid.length < concurrency) throw new Error(`/uid lists ${uid.length} users for ${concurrency} jobs at once.`)
+  if (uid.length < concurrency) throw new Error(`/uid: it lists ${uid.length} users for ${concurrency} jobs at once.`)
   const [name] = Object.entries(tofu?.sources ?? {}).find(([, { state }]) => state !== undefined) ?? []
   if (name !== undefined)
-    throw new Error(`/tofu/sources/${name}/state belongs to one user. Give the module a backend, or name one uid.`)
+    throw new Error(`/tofu/sources/${name}/state: it belongs to one user. Give the module a backend, or name one uid.`)
   return uid
 }
 
