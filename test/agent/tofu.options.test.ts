@@ -158,7 +158,9 @@ it('an apply that names another state than its preview is refused, and neither s
 }, 100_000)
 
 it('what the agent sets itself needs no word of the step', async () => {
-  const path = await lab.startGraph(change({ source: 'fixed', variables: { size: 1, name: 'fixed' } }))
+  // An input of null is none, as in the plan.
+  const none = { workspace: null, backend: null, var_files: null, parallelism: null, credentials: null }
+  const path = await lab.startGraph(change({ source: 'fixed', variables: { size: 1, name: 'fixed' }, ...none }))
   await lab.approve(path)
   await lab.reaches(path, 'succeeded', 'apply')
   expect(readdirSync(join(lab.folder, 'states'))).toContain('fixed.tfstate')

@@ -166,7 +166,8 @@ const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
  * Runs one piece of work: it begins after its "started" report is accepted, in its own folder and environment. If no
  * heartbeat is accepted for two heartbeat intervals, it interrupts itself, so a repeat elsewhere never overlaps it.
  */
-export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
+export const carryOut = async (file: AgentFile, handed: Work, told: AbortSignal, say: (line: string) => void) => {
+  const work = isObject(handed.inputs) ? { ...handed, inputs: stated(handed.inputs) } : handed
   const span = beginAttempt(work, file.traces)
   const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
   // Without it no work can begin, such as on a full disk.
@@ -248,6 +249,10 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     }
   }
 }
+
+/** An input of null counts as absent, as in the plan. */
+const stated = (inputs: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null))
 
 type Failed = Extract<Verdict, { status: 'failed' }>
 

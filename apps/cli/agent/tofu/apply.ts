@@ -15,16 +15,13 @@ import { MAX_LIST, recordOf } from './record.ts'
 import { keepUnsaved, UNSAVED } from './unsaved.ts'
 
 const LOCK_WAIT_S = 30
-const MAX_LOCK_WAIT_S = 3600
 const UNREAD = 'Every change is made, but the state could not be read afterwards. Retry the preview to record it.'
 const LOCKED = 'Retry when its holder has ended. Only if it has died: remove this lock (opentofu.unlock).'
 
 /** `opentofu.apply`: applies exactly the previewed plan file, and refuses if the state or the source has changed. */
 export const apply: Tool = async (job) => {
-  const { preview: given, lock_wait_s = 0 } = job.work.inputs as Record<string, unknown>
+  const { preview: given } = job.work.inputs as Record<string, unknown>
   if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is not a preview: pass the output of its node.')
-  if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
-    return refusedBy(`"lock_wait_s" must be a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
   const plan = await fetchSealed(job, 'plan', given)
   const module = await openModule(job, { preview: given })
   if (module.taken.source_digest !== given.source_digest)
