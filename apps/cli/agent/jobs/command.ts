@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
+import { parseDigits } from '../../../shared/run/exact.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
-import { parseDigits } from '../exact.ts'
 import { copiesIn, letIn } from '../tools/host.ts'
 import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
 

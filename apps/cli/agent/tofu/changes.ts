@@ -1,7 +1,7 @@
 import type { PreviewField } from '../../../shared/contracts/client/preview.ts'
 import { maskIn } from '../../../shared/data/mask.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
-import { parseDigits } from '../exact.ts'
+import { parseDigits } from '../../../shared/run/exact.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { Ended, failed } from '../tools/types.ts'
 

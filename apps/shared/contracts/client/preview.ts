@@ -51,7 +51,7 @@ export const SavedPlan = Type.Object({
   ...Preview.properties,
   /** The plan covers only these and their dependencies. */
   targets: Type.Optional(Type.Array(Type.String())),
-  /** Where its state is. Older agents say nothing of it. */
+  /** Where its state is. Older agents do not state it. */
   place: Type.Optional(
     Type.Object({
       source: Type.String(),
