@@ -19,9 +19,8 @@ import { expect, it } from 'vitest'
 import { outcomeOf } from '../../apps/cli/agent/jobs/ansible.ts'
 import { yamlOf } from '../../apps/cli/agent/jobs/inventory.ts'
 import { movedFrom } from '../../apps/cli/agent/kubernetes/check.ts'
-import { digitsOf, parseExact, writeExact } from '../../apps/cli/agent/kubernetes/exact.ts'
 import { differences, type KubeObject, leavesOf, partOf } from '../../apps/cli/agent/kubernetes/fields.ts'
-import { objectsOf, render } from '../../apps/cli/agent/kubernetes/render.ts'
+import { objectsOf } from '../../apps/cli/agent/kubernetes/render.ts'
 import { changesOf, planIn } from '../../apps/cli/agent/tofu/changes.ts'
 import { createDiff } from '../../apps/cli/agent/tools/diff.ts'
 import { pictureOf, sidesOf } from '../../apps/cli/agent/tools/picture.ts'
@@ -31,6 +30,7 @@ import { Ended, type Job, runTool } from '../../apps/cli/agent/tools/types.ts'
 import { seal as sealBy } from '../../apps/shared/codec/seal.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { lineMaskerOf, maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
+import { digitsOf, parseExact, writeExact } from '../../apps/shared/run/exact.ts'
 import { removeTree } from '../../apps/shared/run/remove.ts'
 
 const SECRET = 'hunter2-is-one'
@@ -196,13 +196,19 @@ it('output of the tool that is no JSON ends the job with the reason', () => {
     )
 })
 
-it('an update whose difference is lost in rounding is still shown, and says why it has no fields', () => {
-  const text = (n: string) => `{"n": ${n}}`
-  const of = (n: string) => JSON.parse(text(n))
-  const before = of('12345678901234567890')
-  const [change] = changesOf(planOf({ before, after: of('12345678901234567891') }), plain).changes
-  expect(change).toMatchObject({ action: 'update', fields: [], note: expect.stringContaining('very large number') })
-  expect(changesOf(planOf({ before: { n: 1 }, after: { n: 2 } }), plain).changes[0]?.note).toBeUndefined()
+it('an update of the last digit is shown if it is one of an integer, and said to be lost otherwise', () => {
+  const shown = (before: string, after: string) =>
+    changesOf(
+      planIn(
+        `{"resource_changes": [{"address": "a.b", "change": {"actions": ["update"], "before": {"n": ${before}}, "after": {"n": ${after}}}}]}`,
+      ),
+      plain,
+    ).changes[0]
+  const [before, after] = ['12345678901234567890', '12345678901234567891']
+  expect(shown(before, after)).toMatchObject({ fields: [{ path: '/n', before, after }] })
+  const lost = shown(`${before}.5`, `${after}.5`)
+  expect(lost).toMatchObject({ action: 'update', fields: [], note: expect.stringContaining('very long number') })
+  expect(shown('1', '2')?.note).toBeUndefined()
 })
 
 it('a playbook of ten thousand hosts tells of the failed and the changed ones, and the sums of all', () => {
@@ -228,18 +234,6 @@ it('refuses an integer of a manifest that would reach the cluster rounded, and n
     )
   for (const value of ['9007199254740991', '1e30', '0644', '"9007199254740993"', '18446744073709551616.5'])
     expect(objectsOf(manifest(value), 'x.yaml')).toHaveLength(1)
-})
-
-it('refuses such an integer in the inputs of a step', async () => {
-  const object = { apiVersion: 'v1', kind: 'X', metadata: { name: 'x' } }
-  const given = (more: object) => ({ work: { inputs: { namespace: 'a', set: 'b', ...more } } }) as never as Job
-  const n = JSON.parse('[9007199254740993]')
-  for (const more of [{ objects: [{ ...object, n }] }, { source: 'web', values: { n } }])
-    await expect(render(given(more), '1.37.2')).rejects.toMatchObject({
-      verdict: { class: 'render_failed', message: expect.stringContaining('too large to be passed on exactly') },
-    })
-  const { objects } = await render(given({ objects: [{ ...object, n: 9007199254740991 }] }), '1.37.2')
-  expect(objects).toHaveLength(1)
 })
 
 it('keeps an integer of the cluster exact: in a difference, in an approved field, and in what an undo writes', () => {

@@ -162,6 +162,9 @@ it('drift is compared and corrected at the commit in force, by the credentials o
     // A member of no known value is left out: an agent refuses an empty one.
     expect(inputsOf(key, {}, {}, kind)[0]).toEqual(bare)
   }
+  const listed = { var_files: ['env/eu1.tfvars'] }
+  expect(inputsOf('detect_drift', {}, listed)[0]).toEqual({ ...bare, ...listed })
+  expect(inputsOf('apply', {}, listed)).toMatchObject([listed, listed])
   expect(inputsOf('correct_drift', {}, known, 'runbook')[1]).toMatchObject({ credentials: 'cloud' })
   // Who reads the lock of a state, and removes it, needs the credentials of its backend.
   for (const inputs of inputsOf('force_unlock', { lock_id: 'a-lock' }, known))

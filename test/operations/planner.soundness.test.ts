@@ -57,6 +57,16 @@ describe('a graph is refused with the code of its fault', () => {
       ['inputs_invalid /nodes/a/with/colour'],
     ],
     [
+      'inputs_invalid: an integer that may have lost digits on its way',
+      'schema_violation',
+      [
+        call('a', { request: { method: 'POST', url: 'http://h/', body: { id: [2 ** 53] } } }),
+        { node_id: 'b', executor: 'external', pool: 'infra', with: { job: 'own', inputs: { n: -(2 ** 60) } } },
+        { ...noop('c'), with: { outputs: { largest: 2 ** 53 - 1, measured: 1e21, text: '9007199254740993' } } },
+      ],
+      ['inputs_invalid /nodes/a/with/request/body/id/0', 'inputs_invalid /nodes/b/with/inputs/n'],
+    ],
+    [
       'inputs_invalid: a watch that outlasts its node',
       'schema_violation',
       [

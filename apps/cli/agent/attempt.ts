@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import type { Work } from '../../shared/contracts/engine/executions.ts'
 import { maskerOf, maskIn } from '../../shared/data/mask.ts'
 import { isObject, tokensOf } from '../../shared/data/pointer.ts'
-import { faultsInJob } from '../../shared/expressions/job-inputs.ts'
+import { faultsInJob, inexactIn } from '../../shared/expressions/job-inputs.ts'
 import { endStrays } from '../../shared/run/process.ts'
 import { removeTree } from '../../shared/run/remove.ts'
 import { previewPlaybook, runPlaybook } from './jobs/ansible.ts'
@@ -166,7 +166,8 @@ const startBeating = ({ work, report, first, log, stop, say }: Beating) => {
  * Runs one piece of work: it begins after its "started" report is accepted, in its own folder and environment. If no
  * heartbeat is accepted for two heartbeat intervals, it interrupts itself, so a repeat elsewhere never overlaps it.
  */
-export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, say: (line: string) => void) => {
+export const carryOut = async (file: AgentFile, handed: Work, told: AbortSignal, say: (line: string) => void) => {
+  const work = isObject(handed.inputs) ? { ...handed, inputs: stated(handed.inputs) } : handed
   const span = beginAttempt(work, file.traces)
   const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
   // Without it no work can begin, such as on a full disk.
@@ -198,7 +199,8 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
   const act = async (): Promise<Verdict> => {
     if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
     if (typeof given === 'string') return refusedBy(given)
-    const [wrong] = faultsInJob(work.job, work.inputs as Record<string, unknown>)
+    const inputs = work.inputs as Record<string, unknown>
+    const [wrong] = [...faultsInJob(work.job, inputs), ...inexactIn({ ...inputs, preview: undefined })]
     if (wrong)
       return refusedBy(`"${tokensOf(wrong.pointer).join('.')}" ${wrong.message.replace(/[.?]?$/, (end) => end || '.')}`)
     if (Object.keys(work.secrets ?? {}).length > 0)
@@ -247,6 +249,10 @@ export const carryOut = async (file: AgentFile, work: Work, told: AbortSignal, s
     }
   }
 }
+
+/** An input of null counts as absent, as in the plan. */
+const stated = (inputs: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null))
 
 type Failed = Extract<Verdict, { status: 'failed' }>
 

@@ -3,7 +3,7 @@ import { join, relative, resolve } from 'node:path'
 import type { TypeModel } from '../../catalog/packs/format.ts'
 import { checkPacks } from '../../catalog/packs/library.ts'
 import { JOBS } from '../../cli/agent/attempt.ts'
-import { AgentFile } from '../../cli/agent/tools/file.ts'
+import { AgentFile, settle } from '../../cli/agent/tools/file.ts'
 import type { Library, Pack } from '../../operations/graph/types.ts'
 import { loadLibrary } from '../../operations/packs/library.ts'
 import { MEMBER } from '../../operations/packs/schema.ts'
@@ -55,7 +55,17 @@ export const openFolder = (given: string): PackFolder & { faults: string[] } => 
       reason: 'there is no pack in this folder: a file *.yaml with format signalbox/pack@1',
     })
   refuseTypes(dir, model, found)
-  const agents = yamlOf(join(dir, 'agent')).flatMap((file) => readShape<AgentFile>(file, shape.agent, found) ?? [])
+  const agents = yamlOf(join(dir, 'agent')).flatMap(
+    (file) => readShape<Parameters<typeof settle>[0]>(file, shape.agent, found) ?? [],
+  )
+  for (const { value, report } of agents) {
+    try {
+      settle(value)
+    } catch (error) {
+      const [, pointer = '', reason = ''] = /^(\/\S+): (.*)$/s.exec((error as Error).message) ?? []
+      report(pointer, 'format', reason)
+    }
+  }
   const tests = yamlOf(join(dir, 'tests')).flatMap((file) => readShape<PackTestFile>(file, shape.test, found) ?? [])
   const warnings = [...unknownJobs(packs, new Set(agents.flatMap(({ value }) => value.pools))), ...oddNames(packs)]
   return { dir, packs, library, model, tests, warnings, faults: [...new Set([...typeFaults, ...found.map(lineOf)])] }

@@ -128,6 +128,7 @@ const messageOf = ({ keyword, params, propertyName, message = 'is not valid' }: 
   if (keyword === 'format' && params.format === 'date-time') return 'must be a time such as 2026-01-31T12:00:00Z'
   if (keyword === 'additionalProperties') return 'is not a known member'
   if (keyword === 'enum') return `${message}: ${(params.allowedValues as unknown[]).join(', ')}`
+  if (keyword === 'const') return `must be ${JSON.stringify(params.allowedValue)}`
   return (keyword === 'pattern' && SENTENCES[params.pattern]) || message
 }
 

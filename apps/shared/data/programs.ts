@@ -1,4 +1,3 @@
-import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { Closed } from '../contracts/shapes.ts'
 import { compileSchema } from './json-schema.ts'
@@ -31,7 +30,6 @@ export type Program = Static<typeof Programs>[string] & {
 export const programsOf = (given: Static<typeof Programs>): ReadonlyMap<string, Program> =>
   new Map(
     Object.entries(given).map(([name, program]) => {
-      if (!isAbsolute(program.path)) throw new Error(`/programs/${name}/path: must be absolute`)
       try {
         const check = compileSchema(program.args)
         return [name, { ...program, refuse: (args) => refuseArgs(program, check(args), args) }]

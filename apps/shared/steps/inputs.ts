@@ -1,4 +1,5 @@
 import { isObject, pointerOf } from '../data/pointer.ts'
+import { inexactIn } from '../expressions/job-inputs.ts'
 import { connectionHeader, isConnectionHeader } from '../web/headers.ts'
 import { checkShape, type Fault, type IsOpen, REQUEST, type Shape } from './shape.ts'
 import { checkWatch } from './watch.ts'
@@ -65,8 +66,10 @@ const RULES: ReadonlyMap<string, (values: Values, isOpen: IsOpen) => Fault[]> = 
  * Returns why an executor does not take these values. The planner asks with the values that it knows, the worker with
  * all of them just before the work: an output of another node may be anything.
  */
-export const faultsInStep = (executor: string, values: Values, isOpen: IsOpen = () => false): Fault[] =>
-  RULES.get(executor)?.(values, isOpen) ?? []
+export const faultsInStep = (executor: string, values: Values, isOpen: IsOpen = () => false): Fault[] => [
+  ...(RULES.get(executor)?.(values, isOpen) ?? []),
+  ...[...inexactIn(values)].map((fault) => ({ ...fault, taken: true as const })),
+]
 
 const MAX_ITEMS = 100
 const MAX_NAME = 100

@@ -10,6 +10,7 @@ import { named } from '../tools/file.ts'
 import { sshOptions, writeOwn } from '../tools/host.ts'
 import { fitting, pictureOf } from '../tools/picture.ts'
 import { noteVersion } from '../tools/program.ts'
+import { pathTo } from '../tools/source.ts'
 import {
   failed,
   inForce,
@@ -24,7 +25,7 @@ import {
 import { CALLBACK } from './callback.ts'
 import { inventoryOf, varsOf, yamlOf } from './inventory.ts'
 
-const PLAYBOOK = /^(?!-|.*(^|\/)\.{0,2}(\/|$))[A-Za-z0-9._/-]{1,200}\.ya?ml$/
+const PLAYBOOK = pathTo('\\.ya?ml')
 const SKIPPED = /^\.git$/
 const GRACE_S = 15
 const MAX_LINE = 64 * 1024 * 1024

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { objectIn } from '../../../shared/data/pointer.ts'
+import { parseDigits } from '../../../shared/run/exact.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { copiesIn, letIn } from '../tools/host.ts'
 import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.ts'
@@ -7,13 +8,13 @@ import { failed, refusedBy, runTool, stopped, type Tool } from '../tools/types.t
 const MAX_OUTPUTS = 64 * 1024
 const GRACE_S = 10
 
+type Asked = { program?: string; args?: unknown[]; stdin?: string; timeout_s?: number }
+
 /** `command`: runs a program of the agent's file, never a shell. Outputs: JSON in the file $SIGNALBOX_OUTPUTS. */
 export const command: Tool = async (job) => {
-  const { program: name, args = [], stdin = '', timeout_s } = job.work.inputs as Record<string, unknown>
+  const { program: name, args = [], stdin = '', timeout_s } = job.work.inputs as Asked
   const program = job.file.known.get(String(name))
   if (!program) return refusedBy(`The agent's file names no program "${name}".`)
-  if (!Array.isArray(args) || typeof stdin !== 'string')
-    return refusedBy('"args" must be a list, and "stdin" a string.')
   const texts = args.map(String)
   const wrong = program.refuse(texts)
   if (wrong !== undefined) return refusedBy(`${name}: ${wrong}.`)
@@ -34,7 +35,8 @@ export const command: Tool = async (job) => {
 
 const collect = async (path: string) => {
   const written = await readPlain(path, MAX_OUTPUTS)
-  const outputs = written === undefined ? {} : written === 'unfit' ? undefined : objectIn(written.toString())
+  const outputs =
+    written === undefined ? {} : written === 'unfit' ? undefined : objectIn(written.toString(), parseDigits)
   if (outputs) return { status: 'succeeded' as const, outputs }
   return failed('outputs_invalid', `The outputs must be a JSON object of at most ${MAX_OUTPUTS} bytes.`)
 }

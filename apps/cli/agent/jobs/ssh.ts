@@ -73,10 +73,16 @@ export const ssh: Tool = async (job) => {
   return { status: 'succeeded', outputs: { exit_code: code, stdout: out } }
 }
 
+type Given = Partial<Pick<Asked, 'stdin' | 'timeout_s'>> & {
+  program?: string
+  args?: unknown[]
+  exit_codes?: unknown[]
+  host?: Record<string, unknown>
+}
 const askedOf = (job: Job): Asked | Verdict => {
   const { ssh: rules, remote } = job.file
   if (!rules) return refusedBy('The agent\'s file has no "ssh".')
-  const inputs = job.work.inputs as Record<string, unknown>
+  const inputs = job.work.inputs as Given
   const { program: called, args = [], stdin = '', exit_codes = [0], timeout_s } = inputs
   const { address, port = 22, user, host_keys } = (inputs.host ?? {}) as Record<string, unknown>
   if (typeof address !== 'string' || !ADDRESS.test(address) || !namesHost(rules.hosts, address))
@@ -96,8 +102,6 @@ const askedOf = (job: Job): Asked | Verdict => {
     return failed('host_key', `No host key of ${address} is pinned. Add it to "host.host_keys".`, false)
   const program = remote.get(String(called))
   if (!program) return refusedBy(`The agent's file does not name the program "${called}" for hosts.`)
-  if (!Array.isArray(args) || !Array.isArray(exit_codes)) return refusedBy('"args" and "exit_codes" are lists.')
-  if (typeof stdin !== 'string') return refusedBy('"stdin" must be a string.')
   const texts = args.map(String)
   const wrong = program.refuse(texts)
   if (wrong !== undefined) return refusedBy(`${called}: ${wrong}.`)

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { matcherOf } from '../../../shared/data/pattern.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { parseExact, writeExact } from '../../../shared/run/exact.ts'
 import { named } from '../tools/file.ts'
 import { writeOwn } from '../tools/host.ts'
 import { Ended, failed, type Job, refusal, runTool, type Verdict } from '../tools/types.ts'
-import { parseExact, writeExact } from './exact.ts'
 
 export type Answer = { code: number; body: Record<string, unknown> }
 export type Call = { body?: object; patch?: boolean; query?: Record<string, string> }

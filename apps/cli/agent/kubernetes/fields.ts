@@ -1,5 +1,5 @@
 import { equalJson, isObject, pointerOf } from '../../../shared/data/pointer.ts'
-import { parseExact } from './exact.ts'
+import { parseExact } from '../../../shared/run/exact.ts'
 
 /** One place in which an object differs. Items of a list are identified by name if they have one. */
 export type Difference = { path: string; before?: unknown; after?: unknown }

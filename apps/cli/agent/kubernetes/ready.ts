@@ -1,7 +1,7 @@
 import { isObject } from '../../../shared/data/pointer.ts'
 import { type CelProgram, compileCel } from '../../../shared/expressions/cel.ts'
+import { writeExact } from '../../../shared/run/exact.ts'
 import { refusal } from '../tools/types.ts'
-import { writeExact } from './exact.ts'
 import type { KubeObject } from './fields.ts'
 
 /** `failed`: waiting will not make it ready. */

@@ -31,7 +31,6 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
   const { source, path = '.', render: how = 'none', namespace, set, values = {}, objects } = inputs
   for (const [member, value] of Object.entries({ namespace, set }))
     if (typeof value !== 'string' || !NAME.test(value)) throw refusal(`"${member}" must be a Kubernetes name.`)
-  refuseInexact({ objects, values })
   const names = { namespace: String(namespace), set: String(set) }
   if (objects !== undefined) {
     if (source !== undefined || !Array.isArray(objects))
@@ -133,13 +132,6 @@ const refuseRounded = ({ value, source = '', format }: Scalar, place: string): v
     throw broken(
       `${place}: the integer ${source} is too large to be passed on exactly. Write it as a string, or a bound of a schema as ${source}.0.`,
     )
-}
-
-/** The inputs of a step come parsed: an integer of this size may have lost its last digits already. */
-const refuseInexact = (value: unknown): void => {
-  if (Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw broken(`The inputs: the integer ${value} is too large to be passed on exactly. Write it as a string.`)
-  if (Array.isArray(value) || isObject(value)) for (const part of Object.values(value)) refuseInexact(part)
 }
 
 const toValue = (document: { toJS: () => unknown }, place: string): unknown => {

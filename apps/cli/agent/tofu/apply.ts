@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { SavedPlan } from '../../../shared/contracts/client/preview.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { parseDigits } from '../../../shared/run/exact.ts'
 import { writeOwn } from '../tools/host.ts'
 import { fitting } from '../tools/picture.ts'
 import { noteVersion } from '../tools/program.ts'
@@ -14,16 +15,13 @@ import { MAX_LIST, recordOf } from './record.ts'
 import { keepUnsaved, UNSAVED } from './unsaved.ts'
 
 const LOCK_WAIT_S = 30
-const MAX_LOCK_WAIT_S = 3600
 const UNREAD = 'Every change is made, but the state could not be read afterwards. Retry the preview to record it.'
 const LOCKED = 'Retry when its holder has ended. Only if it has died: remove this lock (opentofu.unlock).'
 
 /** `opentofu.apply`: applies exactly the previewed plan file, and refuses if the state or the source has changed. */
 export const apply: Tool = async (job) => {
-  const { preview: given, lock_wait_s = 0 } = job.work.inputs as Record<string, unknown>
+  const { preview: given } = job.work.inputs as Record<string, unknown>
   if (!Value.Check(SavedPlan, given)) return refusedBy('"preview" is not a preview: pass the output of its node.')
-  if (!Number.isInteger(lock_wait_s) || Number(lock_wait_s) < 0 || Number(lock_wait_s) > MAX_LOCK_WAIT_S)
-    return refusedBy(`"lock_wait_s" must be a number of seconds from 0 to ${MAX_LOCK_WAIT_S}.`)
   const plan = await fetchSealed(job, 'plan', given)
   const module = await openModule(job, { preview: given })
   if (module.taken.source_digest !== given.source_digest)
@@ -49,7 +47,7 @@ type Said = { errors: string[]; begun: Set<string>; done: string[]; outputs: Rec
 /** Reads the output of `apply -json` line by line; its messages become the log. */
 const reader = (job: Job, said: Said): Job['log'] => {
   return (text, line) => {
-    const event = objectIn(text)
+    const event = objectIn(text, parseDigits)
     if (!event || !('@message' in event)) return job.log(text, line)
     const { type } = event
     if (type === 'version') noteVersion(job, event.tofu ?? event.terraform)
@@ -74,7 +72,7 @@ const reader = (job: Job, said: Said): Job['log'] => {
 const carryOut = async (job: Job, module: Module, plan: string): Promise<Verdict> => {
   const said: Said = { errors: [], begun: new Set(), done: [], outputs: {} }
   const { lock_wait_s = LOCK_WAIT_S } = job.work.inputs as { lock_wait_s?: number }
-  const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`]
+  const options = ['-json', '-input=false', `-lock-timeout=${lock_wait_s}s`, ...module.parallel]
   const ended = await orEnded(module.tofu(['apply', ...options, plan], { log: reader(job, said) }))
   const progress = `${said.done.length} of ${said.begun.size} begun changes are done${said.done.length > 0 ? `: ${said.done.slice(0, 20).join(', ')}` : ''}.`
   const unsaved = join(module.dir, UNSAVED)

@@ -1,13 +1,14 @@
 import type { PreviewField } from '../../../shared/contracts/client/preview.ts'
 import { maskIn } from '../../../shared/data/mask.ts'
 import { isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { parseDigits } from '../../../shared/run/exact.ts'
 import { pictureOf } from '../tools/picture.ts'
 import { Ended, failed } from '../tools/types.ts'
 
 const NO_JSON = 'The tool did not answer with one JSON object of at most 64 MiB'
 
-/** Integers beyond 2^53 are read rounded, so two of them may look the same. */
-const UNSHOWN = 'the difference cannot be shown, as with the last digits of a very large number'
+/** Numbers with more digits than double precision has are read rounded, so two of them may look the same. */
+const UNSHOWN = 'the difference cannot be shown, as with the last digits of a very long number'
 
 /** The changes of a saved plan without its secrets: only listed members, and no values marked as sensitive. */
 type ToolChange = {
@@ -29,7 +30,7 @@ type ToolPlan = {
 
 /** Reads the JSON of a plan. A wrapper around the tool may print other lines, and a plan may be longer than is read. */
 export const planIn = (shown: string): ToolPlan => {
-  const plan = objectIn(shown)
+  const plan = objectIn(shown, parseDigits)
   if (plan) return plan as ToolPlan
   const message = `${NO_JSON} (${Buffer.byteLength(shown)} bytes). No change was made.`
   throw new Ended(failed('tool_failed', message, false))

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import { isObject } from '../../../shared/data/pointer.ts'
-import { failed, refusedBy, type Tool } from '../tools/types.ts'
+import { failed, type Tool } from '../tools/types.ts'
 import { changesOf, driftIn, planIn } from './changes.ts'
 import { openModule } from './module.ts'
 import { recordOf } from './record.ts'
@@ -12,12 +11,11 @@ const MAX_NAMED = 100
  * lock. Its outputs are the record for the catalog and the resulting health.
  */
 export const drift: Tool = async (job) => {
-  const { variables = {} } = job.work.inputs as Record<string, unknown>
-  if (!isObject(variables)) return refusedBy('"variables" must be an object.')
-  const module = await openModule(job, { variables })
+  const module = await openModule(job, { plans: true })
   const path = join(job.home, 'drift.bin')
   const options = ['-refresh-only', '-no-color', '-input=false', '-lock=false', `-out=${path}`]
-  const { code } = await module.tofu(['plan', ...options], { quiet: true })
+  const more = [...module.vars, ...module.parallel]
+  const { code } = await module.tofu(['plan', ...options, ...more], { quiet: true })
   if (code !== 0) return failed('tool_failed', 'The refresh failed: see the log. No change was made.')
   const shown = await module.tofu(['show', '-json', path], { quiet: true })
   if (shown.code !== 0) return failed('tool_failed', 'The refresh cannot be read. No change was made.')

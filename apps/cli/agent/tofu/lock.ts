@@ -47,7 +47,7 @@ export const lock: Tool = async (job) => {
   const { terraform_version } = planIn(out)
   const preview = {
     ...{ format: 'signalbox/preview@1', binding: 'checked', tool: String(terraform_version) },
-    ...{ ...module.taken, ...drawn(await lockOf(module, job.mask), job.mask), drift: 0 },
+    ...{ ...module.taken, place: module.place, ...drawn(await lockOf(module, job.mask), job.mask), drift: 0 },
   }
   return { status: 'succeeded', outputs: { preview } }
 }

@@ -1,9 +1,12 @@
 import { chownSync, existsSync, lchownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { objectIn } from '../../../shared/data/pointer.ts'
+import { matcherOf } from '../../../shared/data/pattern.ts'
+import { equalJson, isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { parseDigits } from '../../../shared/run/exact.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { type Approved, type Taken, takeSource } from '../tools/checkout.ts'
 import { named } from '../tools/file.ts'
+import { pathTo } from '../tools/source.ts'
 import { Ended, failed, isDone, type Job, refusal, runTool, stopped } from '../tools/types.ts'
 import { cacheOf, keepProviders, offerProviders } from './providers.ts'
 import { MODULE } from './unsaved.ts'
@@ -14,11 +17,20 @@ export type Module = {
   tofu: (args: string[], options?: { quiet?: boolean; log?: Job['log'] }) => Promise<{ code: number; out: string }>
   dir: string
   taken: Taken
+  /** Which state it has: the approved one, or none. */
+  place: Place
+  /** Options that the inputs ask for: of a plan and of an apply, and of a plan alone. */
+  parallel: string[]
+  vars: string[]
   /** Where the agent's file keeps the state, if it sets a place. */
   state_file: string | undefined
 }
 
 const GRACE_S = 120
+export type Place = { source: string; workspace: string; backend: Record<string, string> }
+
+const VARIABLES = 'zz_signalbox.auto.tfvars.json'
+const VAR_FILE = pathTo('\\.tfvars(\\.json)?')
 const WORKSPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,89}$/
 const SKIPPED = /^(\.terraform|\.git|.*\.tfstate(\..*)?)$/
 /** `show -json` is one line, and so are the outputs of `apply -json`. */
@@ -49,14 +61,17 @@ const mirrorOnly = (path: string): string =>
  */
 export const openModule = async (
   job: Job,
-  { variables, preview }: { variables?: object; preview?: Approved | undefined } = {},
+  { plans = false, preview }: { plans?: boolean; preview?: (Approved & { place?: Place }) | undefined } = {},
 ): Promise<Module> => {
   const { tofu: rules, uid } = job.file
-  const { source, workspace = 'default' } = job.work.inputs as Record<string, unknown>
+  const { source, workspace = 'default', parallelism, ...asked } = job.work.inputs as Record<string, unknown>
   const found = named(rules?.sources, source)
   if (!rules || !found) throw refusal(`The agent's file names no source "${source}".`)
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
+  const place = { source: String(source), workspace, backend: backendOf(found.backend, asked.backend, source) }
+  if (preview?.place && !equalJson(preview.place, place))
+    throw refusal('The preview was made for another source, workspace or backend. Give both steps the same.')
   const dir = join(job.folder, MODULE)
   const taken = await takeSource(job, { name: String(source), found, skipped: SKIPPED }, dir, preview)
   const state_file = found.state === undefined ? undefined : join(found.state, `${workspace}.tfstate`)
@@ -66,7 +81,7 @@ export const openModule = async (
     const backend = { terraform: { backend: { local: { path: state_file } } } }
     writeNew(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
   }
-  if (variables) writeNew(join(dir, 'zz_signalbox.auto.tfvars.json'), JSON.stringify(variables))
+  const vars = plans ? varsOf(dir, asked) : []
   const cache = offerProviders(job)
   const rc = join(job.folder, 'tofurc')
   writeFileSync(rc, rules.providers === undefined ? '' : mirrorOnly(rules.providers))
@@ -105,7 +120,8 @@ export const openModule = async (
   const proven = existsSync(lock_file) ? readFileSync(lock_file, 'utf8') : ''
   const lock = proven === '' ? [] : ['-lockfile=readonly']
   let said = ''
-  const init = await tofu(['init', '-no-color', '-input=false', ...lock], {
+  const backend = Object.entries(place.backend).map(([name, value]) => `-backend-config=${name}=${value}`)
+  const init = await tofu(['init', '-no-color', '-input=false', ...lock, ...backend], {
     log: (text, line) => {
       said = `${said} ${text}`.slice(-MAX_SAID)
       job.log(text, line)
@@ -119,7 +135,31 @@ export const openModule = async (
     const { code } = await tofu(['workspace', 'select', '-no-color', '-or-create', workspace])
     if (code !== 0) throw new Ended(failed('tool_failed', 'workspace failed: see the log. No change was made.'))
   }
-  return { tofu, dir, taken, state_file }
+  const parallel = parallelism === undefined ? [] : [`-parallelism=${parallelism}`]
+  return { tofu, dir, taken, place, parallel, vars, state_file }
+}
+
+/** The backend's settings: all of the agent's file, where those with `*` are the step's to choose. */
+const backendOf = (allowed: Record<string, string> = {}, given: unknown, source: unknown): Place['backend'] => {
+  const fixed = Object.entries(allowed).filter(([, pattern]) => !pattern.includes('*'))
+  const chosen = Object.entries(isObject(given) ? given : {}).map(([name, value]): [string, string] => {
+    const pattern = Object.hasOwn(allowed, name) ? allowed[name] : undefined
+    const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+    if (pattern === undefined || !matcherOf(pattern)(text) || text.split('/').includes('..'))
+      throw refusal(`The agent's file allows no "${name}" = "${text}" for the backend of "${source}".`)
+    return [name, text]
+  })
+  return Object.fromEntries([...fixed, ...chosen])
+}
+
+/** Writes the variables of the step. They count above those of `var_files`, of which the last one counts. */
+const varsOf = (dir: string, { variables = {}, var_files = [] }: Record<string, unknown>): string[] => {
+  for (const path of var_files as unknown[])
+    if (typeof path !== 'string' || !VAR_FILE.test(path) || !existsSync(join(dir, path)))
+      throw refusal(`The source has no file "${path}" of variables: "var_files" are its .tfvars and .tfvars.json.`)
+  writeNew(join(dir, VARIABLES), JSON.stringify(variables))
+  const files = var_files as string[]
+  return files.length === 0 ? [] : [...files, VARIABLES].map((path) => `-var-file=${path}`)
 }
 
 /** The current state; `undefined` if there is none. Reads a state file directly, because starting the tool is slow. */
@@ -140,7 +180,7 @@ export const stateOf = async ({ tofu, state_file }: Module): Promise<Record<stri
 
 /** Only the tool can read a state that is encrypted or being written at this moment. */
 const stateIn = (text: string): Record<string, unknown> | undefined => {
-  const state = objectIn(text)
+  const state = objectIn(text, parseDigits)
   return typeof state?.serial === 'number' ? state : undefined
 }
 

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { SavedPlan } from '../../../shared/contracts/client/preview.ts'
-import { isObject } from '../../../shared/data/pointer.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { noteVersion } from '../tools/program.ts'
 import { sealedWith } from '../tools/seal.ts'
@@ -18,15 +17,19 @@ const isAddresses = (given: unknown): given is string[] =>
 
 /** `opentofu.preview`: reads without a lock, keeps the sealed plan file by digest, returns changes without secrets. */
 export const preview: Tool = async (job) => {
-  const { variables = {}, destroy = false, targets = [], replace = [] } = job.work.inputs as Record<string, unknown>
-  if (!isObject(variables)) return refusedBy('"variables" must be an object.')
+  const { destroy = false, targets = [], replace = [] } = job.work.inputs as Record<string, unknown>
   if (!isAddresses(targets) || !isAddresses(replace))
     return refusedBy(`"targets" and "replace" must be lists of at most ${MAX_ADDRESSES} addresses of resources.`)
-  const module = await openModule(job, { variables })
+  const module = await openModule(job, { plans: true })
   const base = await baseOf(module)
   const path = join(job.home, 'plan.bin')
   const options = ['-no-color', '-input=false', '-lock=false', '-detailed-exitcode', `-out=${path}`]
-  options.push(...targets.map((one) => `-target=${one}`), ...replace.map((one) => `-replace=${one}`))
+  options.push(
+    ...module.vars,
+    ...module.parallel,
+    ...targets.map((one) => `-target=${one}`),
+    ...replace.map((one) => `-replace=${one}`),
+  )
   // Its text output may show values that its JSON marks as sensitive, so only the JSON is read.
   const { code } = await module.tofu(['plan', ...options, ...(destroy === true ? ['-destroy'] : [])], { quiet: true })
   if (code !== 0 && code !== 2) return failed('tool_failed', 'plan failed: see the log. No change was made.')
@@ -42,7 +45,7 @@ export const preview: Tool = async (job) => {
   noteVersion(job, told.terraform_version)
   const made: Omit<SavedPlan, 'plan'> = {
     ...{ format: 'signalbox/preview@1', binding: 'exact', tool: String(told.terraform_version), base },
-    ...{ ...module.taken, ...changes, no_change: changes.no_change && code === 0 },
+    ...{ ...module.taken, place: module.place, ...changes, no_change: changes.no_change && code === 0 },
     ...(targets.length > 0 && { targets }),
   }
   return { status: 'succeeded', outputs: { preview: await sealedWith(job, 'plan', made, saved) } }

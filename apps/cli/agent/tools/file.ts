@@ -1,6 +1,5 @@
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
-import { isAbsolute } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { Closed } from '../../../shared/contracts/shapes.ts'
 import { compileSchema } from '../../../shared/data/json-schema.ts'
@@ -29,7 +28,14 @@ const Checkout = Closed({
 })
 export type Folder = Static<typeof Folder>
 export type Checkout = Static<typeof Checkout>
-const State = Type.Optional(Path)
+const Of = {
+  /** Where a module without its own backend keeps the state of each workspace. */
+  state: Type.Optional(Path),
+  /** Settings of the module's backend. Of those with *, steps choose the value; it stands for any text. */
+  backend: Type.Optional(
+    Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.String({ minLength: 1, maxLength: 1000 })),
+  ),
+}
 const Vars = Type.Optional(Type.Record(Type.String(), Type.Unknown()))
 
 /** Addresses that steps may name; * matches any text. */
@@ -63,10 +69,10 @@ export const AgentFile = Closed({
     Closed({
       /** tofu or terraform. */
       program: Path,
-      /** Root modules by name. `state`: where a module without its own backend keeps the state of each workspace. */
+      /** Root modules by name. */
       sources: Type.Record(
         Name,
-        Type.Union([Closed({ ...Folder.properties, state: State }), Closed({ ...Checkout.properties, state: State })]),
+        Type.Union([Closed({ ...Folder.properties, ...Of }), Closed({ ...Checkout.properties, ...Of })]),
       ),
       /** A mirror of providers, as `providers mirror` writes it; no registry is contacted. */
       providers: Type.Optional(Path),
@@ -194,26 +200,37 @@ export const readAgentFile = (path: string): AgentFile => {
   const faults = faultsIn(path, document)
   if (faults.length > 0) throw usageError(faults.join('\n'))
   const file = document as Given
-  if (!isAbsolute(file.state_dir)) throw usageError(`${path}/state_dir must be absolute.`)
   if (process.getuid?.() === 0 && file.uid === undefined)
     throw usageError(`${path} must name a uid, because this agent runs as root.`, 'Name the uid that jobs run as.')
   try {
-    const known = { known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
-    const uids = usersOf(file)
-    checkConditions(file.credentials)
-    return { ...file, ...known, uids, uid: uids[0] }
+    return settle(file)
   } catch (error) {
     throw usageError(`${path}${(error as Error).message}`)
   }
 }
 
+/** Makes a document of the right form the agent's file. Throws "/member: reason" for a fault that no schema finds. */
+export const settle = (file: Given): AgentFile => {
+  const known = { known: programsOf(file.programs ?? {}), remote: programsOf(file.ssh?.programs ?? {}) }
+  const uids = usersOf(file)
+  checkConditions(file.credentials)
+  checkBackends(file)
+  return { ...file, ...known, uids, uid: uids[0] }
+}
+
+const checkBackends = ({ tofu }: Given): void => {
+  for (const [name, { state, backend }] of Object.entries(tofu?.sources ?? {}))
+    if (state !== undefined && backend !== undefined)
+      throw new Error(`/tofu/sources/${name}: "state" is for a module without the backend that "backend" sets.`)
+}
+
 /** The users of the jobs. What one of them wrote outside of its attempt, the others could not change. */
 const usersOf = ({ uid, concurrency = 1, tofu }: Given): number[] => {
   if (!Array.isArray(uid)) return uid === undefined ? [] : [uid]
-  if (uid.length < concurrency) throw new Error(`/uid lists ${uid.length} users for ${concurrency} jobs at once.`)
+  if (uid.length < concurrency) throw new Error(`/uid: it lists ${uid.length} users for ${concurrency} jobs at once.`)
   const [name] = Object.entries(tofu?.sources ?? {}).find(([, { state }]) => state !== undefined) ?? []
   if (name !== undefined)
-    throw new Error(`/tofu/sources/${name}/state belongs to one user. Give the module a backend, or name one uid.`)
+    throw new Error(`/tofu/sources/${name}/state: it belongs to one user. Give the module a backend, or name one uid.`)
   return uid
 }
 

@@ -14,6 +14,10 @@ import { type Job, refusal } from './types.ts'
 
 const real = realpathSync.native
 
+/** Matches the path of a file in a source whose name ends like this. */
+export const pathTo = (ending: string): RegExp =>
+  new RegExp(`^(?!-|.*(^|/)\\.{0,2}(/|$))[A-Za-z0-9._/-]{1,200}${ending}$`)
+
 /** Copies a folder of the agent's file into the attempt; returns the digest of its files and links. */
 export const copySource = (job: Job, name: string, from: string, dir: string, skipped: RegExp): string => {
   try {

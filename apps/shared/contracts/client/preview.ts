@@ -51,6 +51,14 @@ export const SavedPlan = Type.Object({
   ...Preview.properties,
   /** The plan covers only these and their dependencies. */
   targets: Type.Optional(Type.Array(Type.String())),
+  /** Where its state is. Older agents do not state it. */
+  place: Type.Optional(
+    Type.Object({
+      source: Type.String(),
+      workspace: Type.String(),
+      backend: Type.Record(Type.String(), Type.String()),
+    }),
+  ),
   base: Type.Object({ lineage: Type.Union([Type.String(), Type.Null()]), serial: Type.Integer() }),
   /** `key`: the key that sealed it, as agents name theirs by the label seal_key. */
   plan: Type.Object({

@@ -22,7 +22,11 @@ const group = (members: Record<string, TSchema>, description = 'an object') =>
 
 const REACHED = { address: Text, port: Amount, user: Text, host_keys: Texts }
 const COMMAND = { program: Text, args: Args, stdin: Text, timeout_s: Amount }
-const MODULE = { source: Text, ref: Text, workspace: Text, variables: Values, destroy: Flag }
+const Parallel = Type.Integer({ minimum: 1, maximum: 256, description: 'a number from 1 to 256' })
+const MODULE = {
+  ...{ source: Text, ref: Text, workspace: Text, backend: Values, variables: Values, var_files: Texts },
+  ...{ parallelism: Parallel, destroy: Flag },
+}
 const PLAN = { ...MODULE, targets: Texts, replace: Texts }
 const COMMIT = { repo: Text, base: Text, branch: Text, files: Values, message: Text }
 const PLAY = {

@@ -7,10 +7,20 @@ const MARKED = /"\\u0000integer:(-?\d+)"/g
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 const WIDE = /^-?\d{16,}$/
 
-const keep = (token: string): string =>
-  WIDE.test(token) && !Number.isSafeInteger(Number(token)) ? JSON.stringify(MARK + token) : token
+const parsing =
+  (mark: string) =>
+  (text: string): unknown =>
+    JSON.parse(
+      /\d{16}/.test(text)
+        ? text.replace(TOKEN, (token) => (isWide(token) ? JSON.stringify(mark + token) : token))
+        : text,
+    )
+const isWide = (token: string): boolean => WIDE.test(token) && !Number.isSafeInteger(Number(token))
 
-export const parseExact = (text: string): unknown => JSON.parse(/\d{16}/.test(text) ? text.replace(TOKEN, keep) : text)
+export const parseExact = parsing(MARK)
+
+/** Such an integer becomes the text of its digits, for readers that write no JSON from it. */
+export const parseDigits = parsing('')
 
 export const writeExact = (value: unknown): string => JSON.stringify(value).replace(MARKED, '$1')
 
