@@ -2,6 +2,7 @@ import { useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { nextPath } from '../../shared/contracts/client/next-path.ts'
 import { usePhase } from '../api/hooks.ts'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { SecondStepForm } from '../forms/second-step.tsx'
@@ -144,9 +145,7 @@ const PasswordForm = (fields: Fields) => {
         </p>
       ) : null}
       {emergency ? null : <Submit busy={busy} />}
-      <button type="button" className="button" aria-disabled={busy} onClick={byPasskey}>
-        {tLogin.passkey}
-      </button>
+      <Button aria-disabled={busy} onClick={byPasskey} word={tLogin.passkey} />
       {emergency ? (
         <details className="fold">
           <summary>{tLogin.emergency}</summary>
@@ -166,9 +165,7 @@ const PasswordForm = (fields: Fields) => {
 }
 
 const Submit = ({ busy }: { busy: boolean }) => (
-  <button type="submit" className="button main" aria-disabled={busy}>
-    {busy ? tLogin.sending : tLogin.submit}
-  </button>
+  <Button type="submit" look="main" aria-disabled={busy} word={busy ? tLogin.sending : tLogin.submit} />
 )
 
 const Inputs = ({ username, setUsername, nameField, password, setPassword, passwordField, errors }: Fields) => (

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { JsonField, objectIn } from '../forms/json.tsx'
 import { SelectField } from '../forms/select.tsx'
@@ -112,9 +113,9 @@ const PeopleChoice = ({ field, value, change }: OneProps) => {
 const Chosen = ({ id, remove }: { id: string; remove: () => void }) => {
   const name = useQuery(userQuery(id)).data?.username ?? id
   return (
-    <button type="button" className="button" aria-label={tAdmin.remove_one(name)} onClick={remove}>
+    <Button aria-label={tAdmin.remove_one(name)} onClick={remove}>
       {name} <span aria-hidden="true">×</span>
-    </button>
+    </Button>
   )
 }
 

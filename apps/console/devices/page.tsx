@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { PasswordAgain } from '../command/fields.tsx'
+import { Button } from '../forms/button.tsx'
 import { Field } from '../forms/field.tsx'
 import { currentUser } from '../session/token.ts'
 import { ProblemText, Refused } from '../ui/failure.tsx'
@@ -58,9 +59,7 @@ const CodeForm = ({ code }: { code: string }) => {
           aria-describedby="user-code-error"
         />
       </Field>
-      <button type="submit" className="button">
-        {words.look}
-      </button>
+      <Button type="submit" word={words.look} />
     </form>
   )
 }
@@ -102,17 +101,10 @@ const Asked = ({ code }: { code: string }) => {
       {stale ? <PasswordAgain confirmed={() => setProblem(null)} /> : null}
       <div role="alert">{problem && !stale ? <ProblemText problem={problem} /> : null}</div>
       <div className="flex gap-2">
-        <button
-          type="button"
-          className="button main"
-          aria-disabled={busy || stale}
-          onClick={() => (stale ? undefined : void decide('approve'))}
-        >
+        <Button look="main" aria-disabled={busy || stale} onClick={() => (stale ? undefined : void decide('approve'))}>
           {words.approve}
-        </button>
-        <button type="button" className="button" aria-disabled={busy} onClick={() => void decide('deny')}>
-          {words.deny}
-        </button>
+        </Button>
+        <Button aria-disabled={busy} onClick={() => void decide('deny')} word={words.deny} />
       </div>
     </section>
   )

@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import type { Resource } from '../api/types.ts'
 import { Leaving } from '../command/leaving.tsx'
+import { Button } from '../forms/button.tsx'
 import { Field } from '../forms/field.tsx'
 import { SchemaForm } from '../forms/schema.tsx'
 import { TicketField } from '../forms/ticket.tsx'
@@ -189,7 +190,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
             </Part>
           </fieldset>
           <p>
-            <button type="submit" className="button main" aria-disabled={busy}>
+            <Button type="submit" look="main" aria-disabled={busy}>
               {busy
                 ? tPlan.intent.sending
                 : frozen
@@ -197,7 +198,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
                   : timing.kind !== 'now'
                     ? tPlan.intent.timing.submit
                     : tPlan.intent.submit}
-            </button>
+            </Button>
           </p>
         </form>
         <Ahead ahead={ahead} unready={unready} type={what?.type ?? ''} picked={typed.picked} before={again?.before} />

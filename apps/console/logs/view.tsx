@@ -5,6 +5,7 @@ import { VList } from 'virtua'
 import type { LogLine } from '../../shared/contracts/client/frames.ts'
 import { ProblemError, problemOf } from '../api/client.ts'
 import { fetchBytes, saveAs } from '../api/download.ts'
+import { Button } from '../forms/button.tsx'
 import { Failure, ProblemText } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { t } from '../words/index.ts'
@@ -232,10 +233,10 @@ const Lines = ({ ended, folds, scroll, wrap, press, ...shown }: LinesProps) => (
       </VList>
     </div>
     {!scroll.following && scroll.news > 0 ? (
-      <button type="button" className="button main log-pill" onClick={scroll.follow}>
+      <Button look="main log-pill" onClick={scroll.follow}>
         <ArrowDown size={14} aria-hidden="true" />
         {tOperation.logs.new_lines(scroll.news)}
-      </button>
+      </Button>
     ) : null}
   </div>
 )
@@ -258,10 +259,10 @@ const RawLog = ({ operation_id, node_id, attempt }: { operation_id: string; node
           {failed}
         </span>
       ) : null}
-      <button type="button" className="button" onClick={() => void save()}>
+      <Button onClick={() => void save()}>
         <Download size={14} aria-hidden="true" />
         {tOperation.logs.download}
-      </button>
+      </Button>
     </>
   )
 }

@@ -9,6 +9,7 @@ import {
 } from '../../shared/contracts/notifications/notifications.ts'
 import { send, Told, useChanges } from '../account/changes.tsx'
 import { Leaving } from '../command/leaving.tsx'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { Select, SelectField } from '../forms/select.tsx'
 import { coarse, format, HERE } from '../kit/format.ts'
@@ -82,19 +83,14 @@ const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: Form
         ))}
         <Told said={said} />
         <div className="flex flex-wrap gap-2">
-          <button type="submit" className="button main" aria-disabled={busy}>
-            {words.save}
-          </button>
-          <button
-            type="button"
-            className="button"
+          <Button type="submit" look="main" aria-disabled={busy} word={words.save} />
+          <Button
             aria-disabled={busy}
             onClick={() =>
               void act(() => send('DELETE', path), words.reset_done).then((done) => done && setDraft(saved))
             }
-          >
-            {words.reset}
-          </button>
+            word={words.reset}
+          />
         </div>
       </form>
       <Leaving isLost={() => !busy && JSON.stringify(rulesOf(draft)) !== JSON.stringify(rulesOf(saved))} />

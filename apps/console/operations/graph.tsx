@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { deepEqual, useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { memo, Suspense, useCallback, useContext, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { isNarrow, type View, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
 import { GatePanel } from '../graph/gate-panel.tsx'
@@ -235,10 +236,9 @@ type LegendProps = {
 const Legend = memo(({ counts, only, show }: LegendProps) => (
   <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
     {counts.map(({ look, count }) => (
-      <button
+      <Button
         key={look.word}
-        type="button"
-        className="button quiet legend"
+        look="quiet legend"
         aria-pressed={only === look.word}
         onClick={() =>
           show(({ only: before, ...rest }) => ({ ...rest, ...(before !== look.word && { only: look.word }) }))
@@ -246,7 +246,7 @@ const Legend = memo(({ counts, only, show }: LegendProps) => (
       >
         <ShapeIcon shape={look.shape} tone={look.tone} />
         {tOperation.graph.only(t.status[look.word], count)}
-      </button>
+      </Button>
     ))}
   </fieldset>
 ))

@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { X } from 'lucide-react'
 import { Suspense, useMemo } from 'react'
 import type { Graph, Plan } from '../api/types.ts'
 import { isNarrow, type View as Shown, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
-import { GatePanel } from '../graph/gate-panel.tsx'
+import { GatePanel, SidePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
 import { GraphStates, StatesContext } from '../graph/states.ts'
@@ -87,13 +86,7 @@ const Facts = ({ node, graph, close }: { node: Graph['nodes'][number]; graph: Gr
   const names = new Map(graph.nodes.map(({ node_id, name }) => [node_id, name]))
   const gates = graph.gates.filter(({ gate_id }) => node.gates.includes(gate_id)).map(({ question }) => question)
   return (
-    <aside className="card side-panel" aria-label={tOperation.graph.selected}>
-      <div className="card-head">
-        <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{node.name}</h2>
-        <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
-          <X size={18} aria-hidden="true" />
-        </button>
-      </div>
+    <SidePanel label={tOperation.graph.selected} title={node.name} close={close}>
       <dl className="facts p-4">
         <TargetRow target_id={node.target_id} />
         {node.executor === '' ? null : (
@@ -117,6 +110,6 @@ const Facts = ({ node, graph, close }: { node: Graph['nodes'][number]; graph: Gr
         <dt>{tPlan.plan.time}</dt>
         <dd>{duration(node.estimate_s * 1000)}</dd>
       </dl>
-    </aside>
+    </SidePanel>
   )
 }

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { usePreview } from '../api/preview.ts'
 import type { Plan } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { Button } from '../forms/button.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
@@ -57,14 +58,9 @@ const Ask = ({ plan, nodes, done }: AskProps) => {
           value={failing}
           change={setFailing}
         />
-        <button
-          type="button"
-          className="button"
-          aria-disabled={busy || !mayPress(action)}
-          onClick={() => mayPress(action) && press()}
-        >
+        <Button aria-disabled={busy || !mayPress(action)} onClick={() => mayPress(action) && press()}>
           {busy ? words.running : plan.rehearsal === null ? words.run : words.again}
-        </button>
+        </Button>
         <WhyNot actions={[action]} />
       </div>
       <Refused problem={problem} />

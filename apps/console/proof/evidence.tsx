@@ -7,6 +7,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { fetchBytes, saveAs } from '../api/download.ts'
 import type { EvidenceRecord } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { shortId } from '../kit/format.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { evidenceQuery } from '../queries/proof.ts'
@@ -99,15 +100,9 @@ const Check = ({ operation_id, print }: { operation_id: string; print: () => voi
   return (
     <>
       <div className="flex flex-wrap gap-2">
-        <button type="button" className="button main" aria-disabled={busy !== null} onClick={() => void verify()}>
-          {tProof.evidence.verify}
-        </button>
-        <button type="button" className="button" aria-disabled={busy !== null} onClick={() => void download()}>
-          {tProof.evidence.export}
-        </button>
-        <button type="button" className="button" onClick={() => void verify().then(print)}>
-          {tProof.evidence.print}
-        </button>
+        <Button look="main" aria-disabled={busy !== null} onClick={() => void verify()} word={tProof.evidence.verify} />
+        <Button aria-disabled={busy !== null} onClick={() => void download()} word={tProof.evidence.export} />
+        <Button onClick={() => void verify().then(print)} word={tProof.evidence.print} />
       </div>
       <div role="status" className="flex flex-col gap-2">
         {busy === 'verify' ? <p className="text-muted">{tProof.evidence.verifying}</p> : null}

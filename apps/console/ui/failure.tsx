@@ -1,6 +1,7 @@
 import { Link, linkOptions } from '@tanstack/react-router'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
+import { Button } from '../forms/button.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { useRefusal } from '../words/frame/refusal.ts'
 import { t } from '../words/index.ts'
@@ -98,9 +99,7 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
             {t.problem.all[isListed(noun) ? noun : 'operation']}
           </Link>
         ) : retry && problem.status !== 403 ? (
-          <button type="button" className="button" onClick={retry}>
-            {t.retry}
-          </button>
+          <Button onClick={retry} word={t.retry} />
         ) : null}
       </div>
     </div>

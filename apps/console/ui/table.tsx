@@ -1,3 +1,4 @@
+import { Button } from '../forms/button.tsx'
 import { type Rows, rowsOf } from '../queries/pages.ts'
 import { LANGUAGE } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
@@ -109,14 +110,9 @@ export const Listing = ({ list, empty, next, cards = false, children }: ListingP
     )}
     {list.hasNextPage ? (
       <p className="text-center">
-        <button
-          type="button"
-          className="button"
-          onClick={() => void list.fetchNextPage?.()}
-          aria-disabled={list.isFetchingNextPage}
-        >
+        <Button onClick={() => void list.fetchNextPage?.()} aria-disabled={list.isFetchingNextPage}>
           {list.isFetchingNextPage ? t.loading : t.more}
-        </button>
+        </Button>
       </p>
     ) : null}
   </>
