@@ -9,6 +9,7 @@ import { Field } from '../forms/field.tsx'
 import { currentUser } from '../session/token.ts'
 import { ProblemText, Refused } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
+import { Facts } from '../values/facts.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
@@ -88,7 +89,7 @@ const Asked = ({ code }: { code: string }) => {
       <h2 id="device-request" className="font-medium">
         {words.request(host)}
       </h2>
-      <Facts {...found.data} />
+      <DeviceFacts {...found.data} />
       <p className="flex gap-2">
         <span className="mt-0.5">
           <ShapeIcon shape="diamond" tone="wait" />
@@ -112,21 +113,16 @@ const Asked = ({ code }: { code: string }) => {
 
 type FactsProps = { user_code: string; client_id: string; ip_address: string | null; asked_at: string; host: string }
 
-const Facts = ({ user_code, client_id, ip_address, asked_at, host }: FactsProps) => (
-  <dl className="facts">
-    <dt>{words.code}</dt>
-    <dd className="mono">{user_code}</dd>
-    <dt>{words.machine}</dt>
-    <dd className="mono">{host}</dd>
-    <dt>{words.client}</dt>
-    <dd>{words.clients[client_id as keyof typeof words.clients] ?? client_id}</dd>
-    <dt>{words.address}</dt>
-    <dd className="mono">{ip_address ?? '–'}</dd>
-    <dt>{words.asked}</dt>
-    <dd>
-      <TimeText at={asked_at} form="both" />
-    </dd>
-  </dl>
+const DeviceFacts = ({ user_code, client_id, ip_address, asked_at, host }: FactsProps) => (
+  <Facts
+    facts={[
+      [words.code, user_code, 'mono'],
+      [words.machine, host, 'mono'],
+      [words.client, words.clients[client_id as keyof typeof words.clients] ?? client_id],
+      [words.address, ip_address ?? '–', 'mono'],
+      [words.asked, <TimeText key="asked" at={asked_at} form="both" />],
+    ]}
+  />
 )
 
 const Decided = ({ approved, host }: { approved: boolean; host: string }) => (

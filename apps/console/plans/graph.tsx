@@ -13,7 +13,8 @@ import { planGraphQuery } from '../queries/changes.ts'
 import { Failure } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
-import { TargetRow } from '../values/target.tsx'
+import { Facts } from '../values/facts.tsx'
+import { ResourceLink } from '../values/links.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
@@ -71,7 +72,7 @@ const View = ({ graph, plan }: { graph: Graph; plan: Plan }) => {
                 openGate={(gate_id) => show({ gate: gate_id })}
               />
             </Suspense>
-            {node ? <Facts node={node} graph={graph} close={() => show({})} /> : null}
+            {node ? <NodeFacts node={node} graph={graph} close={() => show({})} /> : null}
             {gate ? (
               <GatePanel gate={gate} graph={graph} operation_id={plan.operation_id} close={() => show({})} />
             ) : null}
@@ -82,34 +83,21 @@ const View = ({ graph, plan }: { graph: Graph; plan: Plan }) => {
   )
 }
 
-const Facts = ({ node, graph, close }: { node: Graph['nodes'][number]; graph: Graph; close: () => void }) => {
+const NodeFacts = ({ node, graph, close }: { node: Graph['nodes'][number]; graph: Graph; close: () => void }) => {
   const names = new Map(graph.nodes.map(({ node_id, name }) => [node_id, name]))
   const gates = graph.gates.filter(({ gate_id }) => node.gates.includes(gate_id)).map(({ question }) => question)
   return (
     <SidePanel label={tOperation.graph.selected} title={node.name} close={close}>
-      <dl className="facts p-4">
-        <TargetRow target_id={node.target_id} />
-        {node.executor === '' ? null : (
-          <>
-            <dt>{tOperation.node.executor}</dt>
-            <dd>{node.executor}</dd>
-          </>
-        )}
-        {node.depends_on.length === 0 ? null : (
-          <>
-            <dt>{tOperation.graph.after}</dt>
-            <dd>{t.and(node.depends_on.map((id) => names.get(id) ?? id))}</dd>
-          </>
-        )}
-        {gates.length === 0 ? null : (
-          <>
-            <dt>{tPlan.plan.gate_before}</dt>
-            <dd>{gates.join(' ')}</dd>
-          </>
-        )}
-        <dt>{tPlan.plan.time}</dt>
-        <dd>{duration(node.estimate_s * 1000)}</dd>
-      </dl>
+      <Facts
+        className="p-4"
+        facts={[
+          [tOperation.node.target, node.target_id && <ResourceLink key="target" id={node.target_id} />],
+          [tOperation.node.executor, node.executor],
+          [tOperation.graph.after, t.and(node.depends_on.map((id) => names.get(id) ?? id))],
+          [tPlan.plan.gate_before, gates.join(' ')],
+          [tPlan.plan.time, duration(node.estimate_s * 1000)],
+        ]}
+      />
     </SidePanel>
   )
 }

@@ -14,6 +14,7 @@ import { evidenceQuery } from '../queries/proof.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { Facts } from '../values/facts.tsx'
 import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -36,20 +37,13 @@ export const OperationEvidencePage = () => {
             {tProof.evidence.title}
           </h2>
           <p>{tProof.evidence.sentence(head.seq)}</p>
-          <dl className="facts text-table">
-            {operation ? (
-              <>
-                <dt>{tProof.evidence.begins}</dt>
-                <dd>
-                  <Digest value={operation.plan_hash} />
-                </dd>
-              </>
-            ) : null}
-            <dt>{tProof.evidence.head}</dt>
-            <dd>
-              <Digest value={head.hash} />
-            </dd>
-          </dl>
+          <Facts
+            className="text-table"
+            facts={[
+              [tProof.evidence.begins, operation && <Digest key="plan" value={operation.plan_hash} />],
+              [tProof.evidence.head, <Digest key="head" value={head.hash} />],
+            ]}
+          />
           {rows.length < head.seq ? (
             <p className="hidden print:block">{tProof.evidence.partly(rows.length, head.seq)}</p>
           ) : null}
@@ -136,16 +130,13 @@ const Result = ({ result }: { result: ChainResult }) => {
       {fault ? (
         <>
           <p>{tProof.evidence.why[fault.code]}</p>
-          <dl className="facts text-table">
-            {fault.expected === '' ? null : (
-              <>
-                <dt>{tProof.evidence.expected}</dt>
-                <dd className="mono">{fault.expected}</dd>
-              </>
-            )}
-            <dt>{tProof.evidence.found}</dt>
-            <dd className="mono">{fault.found}</dd>
-          </dl>
+          <Facts
+            className="text-table"
+            facts={[
+              [tProof.evidence.expected, fault.expected, 'mono'],
+              [tProof.evidence.found, fault.found, 'mono'],
+            ]}
+          />
         </>
       ) : null}
       {'fault' in result ? null : (
