@@ -6,6 +6,7 @@ import { Leaving } from '../command/leaving.tsx'
 import { Button } from '../forms/button.tsx'
 import { Field } from '../forms/field.tsx'
 import { SchemaForm } from '../forms/schema.tsx'
+import { Check } from '../forms/select.tsx'
 import { TicketField } from '../forms/ticket.tsx'
 import { shortId } from '../kit/format.ts'
 import { proceduresQuery } from '../queries/changes.ts'
@@ -290,14 +291,9 @@ const Values = ({ what, typed, change, fields, now, mixed, managers, unread }: V
       change={(field, text) => change({ values: { ...typed.values, [field]: text } })}
     />
     {managers.length > 0 ? (
-      <label className="flex items-start gap-2">
-        <input
-          type="checkbox"
-          checked={typed.take_over}
-          onChange={(event) => change({ take_over: event.target.checked })}
-        />
+      <Check on={typed.take_over} change={(take_over) => change({ take_over })} className="items-start">
         {tPlan.intent.take_over(managers)}
-      </label>
+      </Check>
     ) : null}
     <details>
       <summary>{tPlan.intent.more}</summary>

@@ -3,13 +3,14 @@ import { useState } from 'react'
 import { VList } from 'virtua'
 import { ProblemError } from '../api/client.ts'
 import { fetchBytes } from '../api/download.ts'
+import { Check } from '../forms/select.tsx'
 import { inWorker } from '../kit/in-worker.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import type { Pair } from './compare.ts'
 import { LogText } from './line.tsx'
-import { FEW, rawLogPath, Tick } from './view.tsx'
+import { FEW, rawLogPath } from './view.tsx'
 
 type CompareProps = { operation_id: string; node_id: string; before: number; after: number }
 
@@ -47,7 +48,9 @@ export const CompareView = (props: CompareProps) => {
         <span role="status">{tOperation.compare.differ(count, query.data.length)}</span>
         <span className="text-muted">{tOperation.compare.masked}</span>
         <span className="flex-1" />
-        <Tick word={tOperation.compare.only} on={different} set={setDifferent} />
+        <Check on={different} change={setDifferent}>
+          {tOperation.compare.only}
+        </Check>
       </div>
       <div className="log-pair border-b border-line py-1 text-table font-medium">
         <span>{tOperation.compare.attempt(before)}</span>

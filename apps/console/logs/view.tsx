@@ -6,6 +6,7 @@ import type { LogLine } from '../../shared/contracts/client/frames.ts'
 import { ProblemError, problemOf } from '../api/client.ts'
 import { fetchBytes, saveAs } from '../api/download.ts'
 import { Button } from '../forms/button.tsx'
+import { Check } from '../forms/select.tsx'
 import { Failure, ProblemText } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { t } from '../words/index.ts'
@@ -142,8 +143,12 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
         <Total {...{ log, scroll, open }} />
         <span className="flex-1" />
         <LogSearch search={search} />
-        <Tick word={tOperation.logs.wrap} on={wrap} set={setWrap} />
-        <Tick word={tOperation.logs.times} on={times} set={setTimes} />
+        <Check on={wrap} change={setWrap}>
+          {tOperation.logs.wrap}
+        </Check>
+        <Check on={times} change={setTimes}>
+          {tOperation.logs.times}
+        </Check>
         <RawLog operation_id={operation_id} node_id={node_id} attempt={attempt} />
       </div>
       {log.problem ? (
@@ -167,13 +172,6 @@ const Total = ({ log, scroll, open }: { log: Log; scroll: Scroll; open: boolean 
     {tOperation.logs.total(Math.max(log.total, scroll.last))}
     {open ? (scroll.following ? `, ${tOperation.logs.live}` : '') : log.complete ? `, ${tOperation.logs.complete}` : ''}
   </span>
-)
-
-export const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: boolean) => void }) => (
-  <label className="flex items-center gap-1.5">
-    <input type="checkbox" checked={on} onChange={(event) => set(event.target.checked)} />
-    {word}
-  </label>
 )
 
 type LinesProps = {
