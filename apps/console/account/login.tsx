@@ -129,18 +129,14 @@ const PasswordForm = (fields: Fields) => {
       <Heading title={tLogin.title}>{tLogin.title}</Heading>
       {notice ? (
         <p className="flex gap-2 text-muted" role="status">
-          <span className="mt-0.5">
-            <ShapeIcon shape="dot" tone="idle" />
-          </span>
+          <ShapeIcon shape="dot" tone="idle" beside />
           {notice}
         </p>
       ) : null}
       {emergency ? <ProviderButtons providers={providers} /> : <Inputs {...fields} />}
       {errors.form ? (
         <p className="flex gap-2" role="alert">
-          <span className="mt-0.5">
-            <ShapeIcon shape="octagon" tone="bad" />
-          </span>
+          <ShapeIcon shape="octagon" tone="bad" beside />
           {errors.form}
         </p>
       ) : null}

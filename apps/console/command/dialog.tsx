@@ -169,9 +169,7 @@ type AcceptedProps = {
 const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
   <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
     <p className="flex items-start gap-2" role="status">
-      <span className="mt-0.5">
-        <ShapeIcon shape="clock" tone="idle" />
-      </span>
+      <ShapeIcon shape="clock" tone="idle" beside />
       <span>
         {tCommand.accepted_start} <TimeText at={at} form="clock" />. {words ?? tCommand.accepted_end}
       </span>

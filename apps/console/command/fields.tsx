@@ -64,9 +64,7 @@ export const ConfirmField = ({ word, missing, ...typed }: ConfirmFieldProps) => 
 
 export const Refusal = ({ title, problem }: { title: string; problem: Problem }) => (
   <div className="flex gap-2">
-    <span className="mt-0.5">
-      <ShapeIcon shape="octagon" tone="bad" />
-    </span>
+    <ShapeIcon shape="octagon" tone="bad" beside />
     <div className="min-w-0">
       <p className="font-medium">{title}</p>
       {problem.category === 'invalid_state_transition' ? (

@@ -91,9 +91,7 @@ const Asked = ({ code }: { code: string }) => {
       </h2>
       <DeviceFacts {...found.data} />
       <p className="flex gap-2">
-        <span className="mt-0.5">
-          <ShapeIcon shape="diamond" tone="wait" />
-        </span>
+        <ShapeIcon shape="diamond" tone="wait" beside />
         <span>
           <strong>{words.only_yours(host)}</strong> {words.phishing}
           {found.data.same_address ? null : ` ${words.elsewhere}`}

@@ -46,9 +46,7 @@ export const BrokenPage = ({ error, reset }: { error: unknown; reset: () => void
     <Page>
       <Heading title={title}>{title}</Heading>
       <p className="flex max-w-text items-start gap-2" role="alert">
-        <span className="mt-0.5">
-          <ShapeIcon shape="octagon" tone="bad" />
-        </span>
+        <ShapeIcon shape="octagon" tone="bad" beside />
         {text}
       </p>
       <p className="flex gap-2">

@@ -234,9 +234,7 @@ type VerdictProps = { shape: 'check' | 'octagon'; tone: 'ok' | 'bad'; children: 
 
 const Verdict = ({ shape, tone, children }: VerdictProps) => (
   <p className="flex gap-2 font-medium">
-    <span className="mt-0.5">
-      <ShapeIcon shape={shape} tone={tone} />
-    </span>
+    <ShapeIcon shape={shape} tone={tone} beside />
     <span>{children}</span>
   </p>
 )

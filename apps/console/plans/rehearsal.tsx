@@ -87,12 +87,11 @@ const Result = ({ rehearsal, names }: { rehearsal: Rehearsal; names: ReadonlyMap
     <>
       <div className="flex flex-col gap-1" role="status">
         <p className="flex gap-2 font-medium">
-          <span className="mt-0.5">
-            <ShapeIcon
-              shape={good ? 'check' : stands ? 'diamond' : 'octagon'}
-              tone={good ? 'ok' : stands ? 'wait' : 'bad'}
-            />
-          </span>
+          <ShapeIcon
+            shape={good ? 'check' : stands ? 'diamond' : 'octagon'}
+            tone={good ? 'ok' : stands ? 'wait' : 'bad'}
+            beside
+          />
           {(stands ? words.stands : words.ends)(how, duration(duration_s * 1000))}
         </p>
         <p className="text-muted">{words.assumed(delay, failed)}</p>

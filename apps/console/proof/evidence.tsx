@@ -120,9 +120,7 @@ const Result = ({ result }: { result: ChainResult }) => {
   return (
     <>
       <p className="flex gap-2 font-medium">
-        <span className="mt-0.5">
-          <ShapeIcon shape={fault ? 'octagon' : 'check'} tone={fault ? 'bad' : 'ok'} />
-        </span>
+        <ShapeIcon shape={fault ? 'octagon' : 'check'} tone={fault ? 'bad' : 'ok'} beside />
         {'fault' in result
           ? tProof.evidence.broken(result.fault.seq)
           : tProof.evidence.holds(result.records, shortDigest(result.hash))}

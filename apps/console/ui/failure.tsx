@@ -88,9 +88,7 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
         : t.problem.failed
   return (
     <div className="card flex gap-3 p-4" role="alert">
-      <span className="mt-0.5">
-        <ShapeIcon shape="octagon" tone="bad" />
-      </span>
+      <ShapeIcon shape="octagon" tone="bad" beside />
       <div className="flex min-w-0 flex-col items-start gap-2">
         <p className="font-semibold">{title}</p>
         <ProblemText problem={problem} detail={missing && noun ? t.problem.not_found(t.noun[noun]) : undefined} />
