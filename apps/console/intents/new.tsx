@@ -13,8 +13,8 @@ import { proceduresQuery } from '../queries/changes.ts'
 import { meQuery } from '../queries/me.ts'
 import { resourceQuery } from '../queries/resources.ts'
 import { useTyped } from '../session/typed.ts'
-import { Failure, UnreadPage } from '../ui/failure.tsx'
-import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Unread, UnreadPage } from '../ui/failure.tsx'
+import { Empty, Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { tCommand } from '../words/operations/command.ts'
 import { tPlan } from '../words/plan.ts'
@@ -279,8 +279,7 @@ type ValuesProps = {
 } & ReturnType<typeof useFields>
 const Values = ({ what, typed, change, fields, now, mixed, managers, unread }: ValuesProps) => (
   <Part title={tPlan.intent.should}>
-    {unread?.isError ? <Failure error={unread.error} retry={() => void unread.refetch()} /> : null}
-    {unread?.isPending ? <Loading rows={2} /> : null}
+    {unread ? <Unread query={unread} rows={2} /> : null}
     {fields.length === 0 && !unread ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
     <SchemaForm
       fields={fields.map((field) =>

@@ -5,8 +5,8 @@ import { ProblemError } from '../api/client.ts'
 import { fetchBytes } from '../api/download.ts'
 import { Check } from '../forms/select.tsx'
 import { inWorker } from '../kit/in-worker.ts'
-import { Failure } from '../ui/failure.tsx'
-import { Empty, Loading } from '../ui/page.tsx'
+import { Unread } from '../ui/failure.tsx'
+import { Empty } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import type { Pair } from './compare.ts'
 import { LogText } from './line.tsx'
@@ -38,8 +38,7 @@ export const CompareView = (props: CompareProps) => {
   const { before, after } = props
   const [different, setDifferent] = useState(true)
   const query = useQuery(compareQuery(props))
-  if (query.data === undefined)
-    return query.error ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading rows={1} />
+  if (query.data === undefined) return <Unread query={query} rows={1} />
   const count = query.data.filter(({ same }) => !same).length
   const shown = different ? query.data.filter(({ same }) => !same) : query.data
   return (

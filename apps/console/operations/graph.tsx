@@ -15,7 +15,7 @@ import { searchOf } from '../matrix/why.ts'
 import { WhyWaiting } from '../matrix/why-panel.tsx'
 import { NodePanel } from '../nodes/panel.tsx'
 import { graphQuery } from '../queries/operations.ts'
-import { Failure } from '../ui/failure.tsx'
+import { Unread } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
@@ -28,14 +28,14 @@ const GraphMatrix = lazyPart(() => import('../matrix/matrix.tsx').then((part) =>
 /** The plan as a graph with live states; a press shows the same as a list. */
 export const OperationGraphPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
-  const { data: graph, error, isPending, refetch } = useQuery(graphQuery(operation_id))
+  const read = useQuery(graphQuery(operation_id))
+  const graph = read.data
   const view = useView(useSearch({ from: '/shell/operations/$operation_id/graph' }).view)
   // The code of the view loads in parallel with its data.
   useEffect(() => {
     if (view !== 'list') void (view === 'matrix' ? GraphMatrix : GraphCanvas).preload?.()
   }, [view])
-  if (isPending) return <Loading />
-  if (graph === undefined) return <Failure error={error} retry={() => void refetch()} />
+  if (graph === undefined) return <Unread query={read} />
   return <GraphView key={operation_id} graph={graph} operation_id={operation_id} />
 }
 

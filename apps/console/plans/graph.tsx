@@ -10,7 +10,7 @@ import { GraphList } from '../graph/list.tsx'
 import { GraphStates, StatesContext } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
-import { Failure } from '../ui/failure.tsx'
+import { Unread } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
 import { Facts } from '../values/facts.tsx'
@@ -23,9 +23,9 @@ const GraphCanvas = lazyPart(() => import('../graph/canvas.tsx').then((part) => 
 
 /** The graph of a plan before it runs; a press shows the same as a list. */
 export const PlanGraph = ({ plan }: { plan: Plan }) => {
-  const { data: graph, error, isPending, refetch } = useQuery(planGraphQuery(plan.plan_id))
-  if (isPending) return <Loading />
-  if (graph === undefined) return <Failure error={error} retry={() => void refetch()} />
+  const read = useQuery(planGraphQuery(plan.plan_id))
+  const graph = read.data
+  if (graph === undefined) return <Unread query={read} />
   if (graph.nodes.length === 0) return <p className="text-muted">{tPlan.plan.no_nodes}</p>
   return <View graph={graph} plan={plan} />
 }

@@ -117,17 +117,22 @@ type Read<T> = { data: T | undefined; error: unknown }
 /** The object as last read; none once it is gone. */
 export const readOf = <T,>({ data, error }: Read<T>): T | undefined => (isGone(error) ? undefined : data)
 
-type UnreadPageProps = {
-  title: string
-  heading?: string
-  query: { isError: boolean; error: unknown; refetch: () => unknown }
-  noun: Noun
-}
+type Query = { isError: boolean; isPending: boolean; error: unknown; refetch: () => unknown }
+
+/** What a query stands for until it has an answer: gray blocks, or the fault. */
+export const Unread = ({ query, noun, rows }: { query: Query; noun?: Noun; rows?: number }) =>
+  query.isError ? (
+    <Failure error={query.error} retry={() => void query.refetch()} {...(noun && { noun })} />
+  ) : query.isPending ? (
+    <Loading {...(rows && { rows })} />
+  ) : null
+
+type UnreadPageProps = { title: string; heading?: string; query: Query; noun: Noun }
 
 /** A page whose object is not available: it is being read, or could not be read. */
 export const UnreadPage = ({ title, heading = title, query, noun }: UnreadPageProps) => (
   <Page>
     <Heading title={title}>{heading}</Heading>
-    {query.isError ? <Failure error={query.error} retry={() => void query.refetch()} noun={noun} /> : <Loading />}
+    <Unread query={query} noun={noun} />
   </Page>
 )
