@@ -9,7 +9,7 @@ import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
 import { countLooks, type GraphStates, isBroken, StatesContext, useLiveStates } from '../graph/states.ts'
-import { useMatrix } from '../matrix/cells.ts'
+import { isMatrixFirst, type Matrix, useMatrix } from '../matrix/cells.ts'
 import { FindNode } from '../matrix/find.tsx'
 import { searchOf } from '../matrix/why.ts'
 import { WhyWaiting } from '../matrix/why-panel.tsx'
@@ -30,19 +30,24 @@ export const OperationGraphPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   const read = useQuery(graphQuery(operation_id))
   const graph = read.data
-  const view = useView(useSearch({ from: '/shell/operations/$operation_id/graph' }).view)
-  // The code of the view loads in parallel with its data.
+  const { view } = useSearch({ from: '/shell/operations/$operation_id/graph' })
+  const narrow = useMemo(isNarrow, [])
+  // The code of the view loads in parallel with its data, which decide between two unless the address does.
   useEffect(() => {
-    if (view !== 'list') void (view === 'matrix' ? GraphMatrix : GraphCanvas).preload?.()
-  }, [view])
+    if (view === 'list' || (narrow && view === undefined)) return
+    for (const part of [GraphMatrix, GraphCanvas])
+      if (view === undefined || (view === 'matrix') === (part === GraphMatrix)) void part.preload?.()
+  }, [view, narrow])
   if (graph === undefined) return <Unread query={read} />
   return <GraphView key={operation_id} graph={graph} operation_id={operation_id} />
 }
 
-/** A phone begins with the list. */
-const useView = (chosen: View | undefined): View => {
-  const narrow = useMemo(isNarrow, [])
-  return chosen ?? (narrow ? 'list' : 'drawing')
+/** A phone begins with the list, the same steps on many targets with the matrix; a patch does not change the view. */
+const useView = (chosen: View | undefined, graph: Graph, matrix: Matrix | null): View => {
+  const [first] = useState(() =>
+    isNarrow() ? 'list' : matrix !== null && isMatrixFirst(graph, matrix) ? 'matrix' : 'drawing',
+  )
+  return chosen ?? first
 }
 
 /**
@@ -137,7 +142,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     setSeek(node_id)
     open(node_id)
   }
-  const view = useView(search.view)
+  const view = useView(search.view, graph, matrix)
   const gate = graph.gates.find(({ gate_id }) => gate_id === search.gate)
   return (
     <StatesContext value={looks}>
