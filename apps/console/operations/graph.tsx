@@ -44,7 +44,7 @@ export const OperationGraphPage = () => {
 
 /** A phone begins with the list, the same steps on many targets with the matrix; a patch does not change the view. */
 const useView = (chosen: View | undefined, graph: Graph, matrix: Matrix | null): View => {
-  const [first] = useState(() =>
+  const [first] = useState<View>(() =>
     isNarrow() ? 'list' : matrix !== null && isMatrixFirst(graph, matrix) ? 'matrix' : 'drawing',
   )
   return chosen ?? first
