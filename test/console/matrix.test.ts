@@ -18,7 +18,7 @@ const statesOf = (drawn: Graph) => {
 }
 
 describe('targets by steps', () => {
-  it('come first if at least six targets share two steps, few cells are empty, and no node is left out', () => {
+  it('come first if at least six targets share two steps, few cells are empty, and no work is left out', () => {
     const steps = (hosts: number, left_out = 0, ...more: GraphNode[]) => {
       const names = Array.from({ length: hosts }, (_, at) => `w${at}`)
       const nodes = names.flatMap((host) => ['drain', 'move'].map((step) => node(`${step} ${host}`, host)))
@@ -29,6 +29,7 @@ describe('targets by steps', () => {
     expect([5, 6, 40].map((hosts) => steps(hosts))).toEqual([false, true, true])
     expect([steps(10, 4), steps(10, 5)]).toEqual([true, false])
     expect(steps(6, 0, node('compare all', null))).toBe(false)
+    expect(steps(6, 0, node('all moved', null, { kind: 'barrier' }))).toBe(true)
   })
 
   it('hold every node with a target exactly once, in its row and step, for any plan', () => {
