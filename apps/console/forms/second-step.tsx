@@ -4,7 +4,7 @@ import type { SecondStep } from '../session/answer.ts'
 import { type SignIn, signInByCode, signInByPasskey } from '../session/sign-in.ts'
 import { tLogin } from '../words/frame/login.ts'
 import { Button } from './button.tsx'
-import { CodeField, digitsOf, isCode } from './code.tsx'
+import { CodeField, digitsOf, isCode } from './field.tsx'
 import { signInError } from './sign-in-error.ts'
 
 /** After the password, asks for a code or a passkey. `over` receives the outcome, unless a code may be typed again. */

@@ -1,5 +1,5 @@
 import { tOperation } from '../words/operation.ts'
-import { Choices } from './button.tsx'
+import { Choices } from './choices.tsx'
 
 export type View = 'drawing' | 'list' | 'matrix'
 

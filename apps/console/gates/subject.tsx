@@ -4,7 +4,6 @@ import type { GateSubject } from '../api/types.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
 import { ChangeList, isPreview, valueText } from '../values/diff.tsx'
-import { Facts } from '../values/facts.tsx'
 import { inOrder, stepOf } from '../votes/releases.ts'
 import { tDecide } from '../words/decide.ts'
 import { t } from '../words/index.ts'
@@ -60,7 +59,14 @@ export const GateSubjectView = ({ subject, names: known, order }: Named) => {
       </Fold>
       {outputs.length > 0 ? (
         <Fold title={tDecide.gate.outputs}>
-          <Facts className="mono" facts={outputs.map(({ pointer, value }) => [pointer, valueText(value)])} />
+          <dl className="facts">
+            {outputs.map(({ pointer, value }) => (
+              <div key={pointer} className="contents">
+                <dt className="mono">{pointer}</dt>
+                <dd className="mono">{valueText(value)}</dd>
+              </div>
+            ))}
+          </dl>
         </Fold>
       ) : null}
     </>
@@ -123,27 +129,28 @@ const ReleaseGroups = ({ groups, names }: { groups: Release[][]; names: Named['n
 )
 
 const ReleaseFacts = ({ release }: { release: Release }) => (
-  <Facts
-    className="border-t border-line py-2 pl-4"
-    facts={[
-      [
-        tDecide.gate.node,
-        <span key="node">
-          {release.name} <code className="text-muted">{release.node_id}</code>
-        </span>,
-      ],
-      [tDecide.gate.executor, release.executor, 'mono'],
-      [tDecide.gate.on_failure, tDecide.gate.failure[release.on_failure] ?? release.on_failure],
-      [
-        tDecide.gate.inputs,
-        release.inputs === null || release.inputs === undefined ? null : (
-          <pre key="inputs" className="code">
-            {valueText(release.inputs)}
-          </pre>
-        ),
-      ],
-    ]}
-  />
+  <dl className="facts border-t border-line py-2 pl-4">
+    <dt>{tDecide.gate.node}</dt>
+    <dd>
+      {release.name} <code className="text-muted">{release.node_id}</code>
+    </dd>
+    {release.executor ? (
+      <>
+        <dt>{tDecide.gate.executor}</dt>
+        <dd className="mono">{release.executor}</dd>
+      </>
+    ) : null}
+    <dt>{tDecide.gate.on_failure}</dt>
+    <dd>{tDecide.gate.failure[release.on_failure] ?? release.on_failure}</dd>
+    {release.inputs === null || release.inputs === undefined ? null : (
+      <>
+        <dt>{tDecide.gate.inputs}</dt>
+        <dd>
+          <pre className="code">{valueText(release.inputs)}</pre>
+        </dd>
+      </>
+    )}
+  </dl>
 )
 
 function byTarget(releases: Release[]): Release[][] {

@@ -1,4 +1,4 @@
-import { IconButton } from '../forms/button.tsx'
+import { IconButton } from '../forms/choices.tsx'
 import '@xyflow/react/dist/base.css'
 import '../styles/graph.css'
 import {

@@ -1,6 +1,6 @@
 import { X } from 'lucide-react'
 import type { Graph } from '../api/types.ts'
-import { IconButton } from '../forms/button.tsx'
+import { IconButton } from '../forms/choices.tsx'
 import { GateLink } from '../values/links.tsx'
 import { Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'

@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import type { Graph, TimelineEvent } from '../api/types.ts'
-import { Choices } from '../forms/button.tsx'
+import { Choices } from '../forms/choices.tsx'
 import { Card } from '../ui/card.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Loading } from '../ui/page.tsx'

@@ -1,4 +1,4 @@
-import { IconButton } from '../forms/button.tsx'
+import { IconButton } from '../forms/choices.tsx'
 import '../styles/timeline.css'
 import { ChevronLeft, ChevronRight, type LucideIcon, Maximize, Minus, Plus } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'

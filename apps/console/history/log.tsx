@@ -1,5 +1,5 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import { Choices } from '../forms/button.tsx'
+import { Choices } from '../forms/choices.tsx'
 import { Card } from '../ui/card.tsx'
 import { Unread } from '../ui/failure.tsx'
 import { Empty } from '../ui/page.tsx'

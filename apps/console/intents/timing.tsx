@@ -1,5 +1,5 @@
 import type { When } from '../../shared/contracts/operations/schedules.ts'
-import { Choices } from '../forms/button.tsx'
+import { Choices } from '../forms/choices.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { HERE, timeOf } from '../kit/format.ts'
 import { tPlan } from '../words/plan.ts'

@@ -1,4 +1,4 @@
-import { Choices } from '../forms/button.tsx'
+import { Choices } from '../forms/choices.tsx'
 import { TextField } from '../forms/field.tsx'
 import { Conditions } from '../values/conditions.tsx'
 import { tPlan } from '../words/plan.ts'

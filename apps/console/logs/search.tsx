@@ -1,7 +1,7 @@
 import { ChevronDown, ChevronUp } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { problemOf } from '../api/client.ts'
-import { IconButton } from '../forms/button.tsx'
+import { IconButton } from '../forms/choices.tsx'
 import { tOperation } from '../words/operation.ts'
 
 /** A line number greater than any other. */

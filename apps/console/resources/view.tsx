@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { Choices } from '../forms/button.tsx'
+import { Choices } from '../forms/choices.tsx'
 import { isNarrow } from '../forms/view.tsx'
 import { tCatalog } from '../words/catalog.ts'
 

@@ -72,7 +72,7 @@ const OPERATIONS = linkOptions({ to: '/operations', search: { tab: 'all', q: '' 
 const isListed = (noun: Noun | undefined): noun is keyof typeof LISTS => noun !== undefined && noun in LISTS
 
 /** A part of a page that could not be read: the fault, its reason and the next step. Other parts keep working. */
-export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: Noun }) => {
+export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: Noun | undefined }) => {
   const problem = problemOf(error)
   // No object has an id that is malformed or invalid in a path.
   const missing =
@@ -120,11 +120,11 @@ export const readOf = <T,>({ data, error }: Read<T>): T | undefined => (isGone(e
 type Query = { isError: boolean; isPending: boolean; error: unknown; refetch: () => unknown }
 
 /** What a query stands for until it has an answer: gray blocks, or the fault. */
-export const Unread = ({ query, noun, rows }: { query: Query; noun?: Noun; rows?: number }) =>
+export const Unread = ({ query, noun }: { query: Query; noun?: Noun }) =>
   query.isError ? (
-    <Failure error={query.error} retry={() => void query.refetch()} {...(noun && { noun })} />
+    <Failure error={query.error} retry={() => void query.refetch()} noun={noun} />
   ) : query.isPending ? (
-    <Loading {...(rows && { rows })} />
+    <Loading />
   ) : null
 
 type UnreadPageProps = { title: string; heading?: string; query: Query; noun: Noun }

@@ -4,7 +4,7 @@ import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
 import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { useRef } from 'react'
-import { IconButton } from '../forms/button.tsx'
+import { IconButton } from '../forms/choices.tsx'
 import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
 
