@@ -130,6 +130,7 @@ const QuietHours = ({ draft: { quiet }, set }: PartProps) => {
             change={(timezone) => change({ timezone })}
           />
           <Checks
+            className="basis-full"
             label={words.days}
             choices={DAYS.map((day, index) => [day, dayWord(index)])}
             chosen={quiet.days}
