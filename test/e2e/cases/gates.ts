@@ -464,7 +464,7 @@ describe('deciding a gate', () => {
     'shows an expiry without a decision, without a reload',
     async () => {
       const page = await tabOf('eva')
-      await page.goto((await start('late', { deadline_s: 4 })).gate)
+      await page.goto((await start('late', { deadline_s: 15 })).gate)
       await page.getByText(/: rejected, its nodes fail$/).waitFor()
       await page
         .getByText(/^Expired .* without a decision\./)
