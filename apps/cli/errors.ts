@@ -63,7 +63,6 @@ export const refused = (problem: Problem, remedy: string | undefined): CliError 
   return error
 }
 
-/** Remedies that use this client. */
 const HINTS: Record<string, string> = {
   reauth_required: 'Sign in again: signalbox login NAME. Then repeat the command.',
   factor_required: 'Run: signalbox totp set, or add a passkey in the console. Then sign in with it.',

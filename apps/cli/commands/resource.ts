@@ -18,7 +18,6 @@ const FILE = {
 type Version = Static<typeof VersionItem>
 type Relation = Static<typeof RelationshipItem>
 
-/** Resources: their state, versions and relationships. */
 export const resourceCommands: Command[] = [
   {
     name: 'resource list',

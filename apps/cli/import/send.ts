@@ -25,7 +25,6 @@ export type Plan = {
   onBatch: (batch: BatchDone) => void
   /** Called with the number of items that have a result. */
   onProgress?: (done: number) => void
-  /** Called for each job that the catalog has accepted. */
   onJob?: (job_id: string) => void
 }
 /** One finished job or request: how many items are done so far, out of how many, and the results of its items. */

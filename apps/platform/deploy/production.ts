@@ -25,7 +25,6 @@ export type Production = {
   at: string
   /** Where apps keep their own files, on a volume. */
   data: string
-  /** The address that people open in the browser. */
   origin: string
   /** The host name of an app for the others; `{app}` is its name. */
   hosts: string
@@ -106,7 +105,6 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   return kept
 }
 
-/** The settings of an app as they are in its files. */
 const presentOf = (app: string, { out }: Production): NodeJS.Dict<string> =>
   parseEnv(['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n'))
 
