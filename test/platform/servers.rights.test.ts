@@ -8,7 +8,7 @@ import { createPorts } from '../../apps/platform/base/ports.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { locateNats, writeNatsConfig } from '../../apps/platform/servers/nats.ts'
 import { agentInbox, agentRights, natsRights } from '../../apps/platform/servers/rights.ts'
-import { ensureStreams } from '../../apps/shared/events/events.ts'
+import { consume, ensureStreams } from '../../apps/shared/events/events.ts'
 import { ensureExecution } from '../../apps/shared/events/execution-stream.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createNats } from '../../apps/worker/nats.ts'
@@ -126,6 +126,23 @@ it("lets the worker hand out work, only the pool's agent take it, and no one els
   await worker.close()
 }, 60_000)
 
+it('has a consumer of an app wait for the stream that the relay makes', async () => {
+  const [{ nc }, relay] = await Promise.all([as('operations'), as('relay')])
+  await relay.nc.jetstreamManager().then((jsm) => jsm.streams.delete('CATALOG').catch(() => false))
+  const [told, faults] = [[] as string[], [] as string[]]
+  const consumer = consume({
+    ...{ nc, prefix: '', stream: 'CATALOG' as const, durable: 'waits' },
+    handle: async ({ type }) => void told.push(type),
+    onError: ({ message }) => faults.push(message),
+  })
+  await until(() => faults.length > 0, { what: 'a refusal' })
+  expect(faults[0]).toBe('the stream CATALOG does not exist yet: the relay makes it')
+  await ensureStreams(relay.nc, '', ['CATALOG'])
+  await relay.nc.jetstream().publish('catalog.x', JSON.stringify({ type: 'seen', event_id: 'e' }))
+  await until(() => told.includes('seen'), { what: 'the event' })
+  await consumer.stop()
+}, 60_000)
+
 it('lets only the relay change a stream of events, and only the worker that of work', async () => {
   const users = await Promise.all(['relay', 'worker', 'gateway', 'operations'].map((user) => as(user)))
   const [relay, worker] = users.map(({ nc }) => nc)
@@ -146,6 +163,14 @@ it('lets only the relay change a stream of events, and only the worker that of w
       if (await changes((users[i] as { nc: NatsConnection }).nc, stream)) may.push(`${user} ${stream}`)
   const own = ['AUTH', 'CATALOG', 'OPERATIONS', 'AUDIT'].map((stream) => `relay ${stream}`)
   expect(may).toEqual([...own, 'worker EXECUTION'])
+  // A stream of its own would publish in the name of the server.
+  const makes = async (nc: NatsConnection) =>
+    (await nc.jetstreamManager()).streams
+      .add({ name: 'OWN', subjects: ['own.>'], republish: { src: 'own.>', dest: 'execution.lab' } } as StreamConfig)
+      .then(() => true)
+      .catch((error: Error) => error.message)
+  const refused = expect.stringMatching(/permissions violation/i)
+  expect(await Promise.all(users.slice(2).map(({ nc }) => makes(nc)))).toEqual([refused, refused])
   const deletes = async (nc: NatsConnection) =>
     (await nc.jetstreamManager()).streams.deleteMessage('AUDIT', seq).catch(() => false)
   const { seq } = await relay.jetstream().publish('audit.anchor', '{}')

@@ -132,7 +132,9 @@ const writeEnv = (file: string, lines: readonly Line[]): string[] => {
   )
   const text = [...kept, ...added.flatMap(({ name, means }) => [`# ${means}`, given.get(name)])]
   writeWhole(file, `${text.join('\n')}\n`)
-  return [...given].flatMap(([name, line]) => (text.includes(line) || ROTATED.test(name) ? [] : [name]))
+  // A rotation changes these lines, but no file.
+  const isRotated = (name: string) => ROTATED.test(name) && text.some((line) => line?.startsWith(`${name}=`))
+  return [...given].flatMap(([name, line]) => (text.includes(line) || isRotated(name) ? [] : [name]))
 }
 
 /** A Postgres URL that trusts only a server with its name and our authority's certificate, unless it says otherwise. */

@@ -47,7 +47,8 @@ const TAKER = [
 
 /**
  * The rights of an app: only the relay publishes outboxes and changes their streams, by which it could remove messages;
- * only the worker hands out work to agents, and changes that stream.
+ * only the worker hands out work to agents, and changes that stream. Others make no stream: one of their own could
+ * publish again, in the name of the server, to subjects that they may not use.
  */
 export const natsRights = (app: string): NatsRights => {
   const outboxes = [
@@ -58,7 +59,9 @@ export const natsRights = (app: string): NatsRights => {
     '$JS.API.STREAM.DELETE.>',
     '$JS.API.STREAM.PURGE.>',
     '$JS.API.STREAM.MSG.DELETE.>',
-    ...Object.keys(STREAMS).map((name) => `$JS.API.STREAM.UPDATE.${name}`),
+    ...(app === 'worker'
+      ? Object.keys(STREAMS).map((name) => `$JS.API.STREAM.UPDATE.${name}`)
+      : ['CREATE', 'UPDATE', 'RESTORE'].map((verb) => `$JS.API.STREAM.${verb}.>`)),
   ]
   const refused = app === 'worker' ? [] : app === 'operations' ? TAKER : EXECUTION.publish
   const publish = [...(app === 'relay' ? [] : outboxes), ...refused, 'agents.>']

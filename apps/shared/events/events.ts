@@ -6,6 +6,7 @@ import {
   connect,
   DeliverPolicy,
   DiscardPolicy,
+  ErrorCode,
   type JetStreamManager,
   type JsMsg,
   type NatsConnection,
@@ -94,8 +95,8 @@ export const streamName = (prefix: string, stream: StreamName): string => `${pre
 export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
 
 /**
- * Creates missing streams. Existing ones keep their settings, but the relay, which alone may change them, gives them
- * more replicas if configured.
+ * Creates missing streams. Existing ones keep their settings, but the relay, which alone may make and change them on a
+ * server with accounts, gives them more replicas if configured.
  */
 export const ensureStreams = async (
   nc: NatsConnection,
@@ -110,17 +111,22 @@ export const ensureStreams = async (
       await raiseReplicas(jsm, streamName(prefix, name), raise ? num_replicas : 0)
     } catch (error) {
       if ((error as { api_error?: { err_code?: number } }).api_error?.err_code !== 10_059) throw error
-      await jsm.streams.add({
-        name: streamName(prefix, name),
-        subjects: [prefixed(prefix, STREAMS[name])],
-        storage: StorageType.File,
-        retention: RetentionPolicy.Limits,
-        discard: DiscardPolicy.New,
-        max_age: nanos((name === 'AUDIT' ? 400 : KEPT_DAYS) * DAY),
-        duplicate_window: nanos(10 * MINUTE),
-        max_bytes: 1024 ** 3,
-        num_replicas,
-      })
+      await jsm.streams
+        .add({
+          name: streamName(prefix, name),
+          subjects: [prefixed(prefix, STREAMS[name])],
+          storage: StorageType.File,
+          retention: RetentionPolicy.Limits,
+          discard: DiscardPolicy.New,
+          max_age: nanos((name === 'AUDIT' ? 400 : KEPT_DAYS) * DAY),
+          duplicate_window: nanos(10 * MINUTE),
+          max_bytes: 1024 ** 3,
+          num_replicas,
+        })
+        .catch((refusal: Error & { code?: string }) => {
+          if (refusal.code !== ErrorCode.PermissionsViolation) throw refusal
+          throw new Error(`the stream ${streamName(prefix, name)} does not exist yet: the relay makes it`)
+        })
     }
   }
   return jsm
