@@ -69,8 +69,8 @@ const ROOMS = {
   'apps/console': [
     ['words/frame'],
     ['kit', 'session', 'words-de/frame'],
-    ['words/catalog', 'words/operations'],
-    ['words', 'api', 'words-de/catalog', 'words-de/operations'],
+    ['words/admin', 'words/catalog', 'words/operations'],
+    ['words', 'api', 'words-de/admin', 'words-de/catalog', 'words-de/operations'],
     ['words-de'],
     ['queries', 'forms'],
     ['values'],

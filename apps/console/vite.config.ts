@@ -34,7 +34,7 @@ export default defineConfig({
             { name: 'entry', tags: ['$initial'] },
             {
               name: 'decide',
-              test: /console\/(words\/decide|votes\/(votes|releases)|values\/(links|person)|ui\/(failure|copy)|kit\/wish|command\/allowed)\.|client\/digest/,
+              test: /console\/(words\/decide|votes\/(votes|releases)|values\/(links|person)|ui\/(failure|copy)|kit\/wish|command\/allowed)\.|contracts\/(client\/digest|watch)\./,
             },
             { name: 'list', test: /console\/(ui\/table|queries\/pages)\.|\/(useI|i)nfiniteQuery\w*\./ },
             { name: 'brief', test: /console\/votes\/brief\./ },

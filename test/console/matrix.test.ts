@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Graph, GraphNode } from '../../apps/console/api/types.ts'
 import { GraphStates } from '../../apps/console/graph/states.ts'
-import { linesOf, matrixOf, placeAfter, placeOf } from '../../apps/console/matrix/cells.ts'
+import { isMatrixFirst, linesOf, matrixOf, placeAfter, placeOf } from '../../apps/console/matrix/cells.ts'
 import { median, placeGates } from '../../apps/console/matrix/gates.ts'
 import { pathsOf } from '../../apps/console/matrix/rail.tsx'
 import { searchOf, whyOf } from '../../apps/console/matrix/why.ts'
@@ -18,6 +18,20 @@ const statesOf = (drawn: Graph) => {
 }
 
 describe('targets by steps', () => {
+  it('come first if at least six targets share two steps, few cells are empty, and no work is left out', () => {
+    const steps = (hosts: number, left_out = 0, ...more: GraphNode[]) => {
+      const names = Array.from({ length: hosts }, (_, at) => `w${at}`)
+      const moves = names.slice(left_out).map((host) => node(`move ${host}`, host))
+      const drawn = graph([...names.map((host) => node(`drain ${host}`, host)), ...moves, ...more])
+      const matrix = matrixOf(drawn)
+      return matrix !== null && isMatrixFirst(drawn, matrix)
+    }
+    expect([5, 6, 40].map((hosts) => steps(hosts))).toEqual([false, true, true])
+    expect([steps(10, 4), steps(10, 5)]).toEqual([true, false])
+    expect(steps(6, 0, node('compare all', null))).toBe(false)
+    expect(steps(6, 0, node('all moved', null, { kind: 'barrier' }))).toBe(true)
+  })
+
   it('hold every node with a target exactly once, in its row and step, for any plan', () => {
     const step = fc.constantFrom('drain', 'put back', 'check the health of')
     const plan = fc.array(fc.tuple(step, fc.nat({ max: 5 })), { minLength: 1, maxLength: 30 })

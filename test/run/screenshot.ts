@@ -43,7 +43,7 @@ try {
   await page.getByRole('region', { name: 'Decision brief' }).waitFor()
   await take('gate')
   await page.goto(`${gateway}${new URL(page.url()).pathname.replace(/\/gates\/.*/, '/graph')}`)
-  await page.locator('.react-flow__node').first().waitFor()
+  await page.getByRole('grid').or(page.locator('.react-flow__node').first()).waitFor()
   await take('operation')
 } finally {
   await browser.close()

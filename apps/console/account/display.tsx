@@ -1,7 +1,7 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
-import { Filter } from '../forms/select.tsx'
+import { Check, Filter, Radios } from '../forms/select.tsx'
 import type { Zone } from '../kit/format.ts'
-import { type Display, setDisplay, useDisplay } from '../kit/prefs.ts'
+import { setDisplay, useDisplay } from '../kit/prefs.ts'
 import { isUnkept, onKept, setLanguage, takeKept } from '../queries/kept.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
@@ -25,44 +25,36 @@ export const DisplayPage = () => {
       <PageHead title={words.title} note={words.note} />
       <p role="status">{unkept ? words.not_kept : ''}</p>
       <div className="card flex max-w-wide flex-col gap-6 p-6">
-        <Choice
-          name="language"
+        <Radios
+          className=""
           label={words.language}
-          words={words.languages}
-          value={language}
-          choose={(choice) => {
+          choices={entriesOf(words.languages)}
+          value={language as keyof typeof words.languages}
+          change={(choice) => {
             setChosen(choice)
             void setLanguage(choice)
           }}
         />
         {(Object.keys(choices) as (keyof typeof choices)[]).map((name) => (
-          <Choice
+          <Radios
             key={name}
-            name={name}
+            className=""
             label={choices[name][0]}
-            words={choices[name][1]}
+            choices={entriesOf<string>(choices[name][1])}
             value={display[name]}
-            choose={setLook(name)}
+            change={(choice) => setDisplay({ [name]: choice })}
           />
         ))}
         <OtherZone zone={display.zone} />
-        <label className="flex items-center gap-2">
-          <input
-            type="checkbox"
-            checked={display.shortcuts}
-            onChange={(event) => setDisplay({ shortcuts: event.target.checked })}
-          />
+        <Check on={display.shortcuts} change={(shortcuts) => setDisplay({ shortcuts })}>
           {words.shortcuts}
-        </label>
+        </Check>
       </div>
     </Page>
   )
 }
 
-const setLook =
-  (name: keyof Display) =>
-  (choice: string): void =>
-    setDisplay({ [name]: choice })
+const entriesOf = <Key extends string>(words: Partial<Record<Key, string>>) => Object.entries(words) as [Key, string][]
 
 const ZONES = Intl.supportedValuesOf('timeZone')
 const isListed = (zone: Zone) => zone !== 'utc' && zone !== 'local'
@@ -75,30 +67,4 @@ const OtherZone = ({ zone }: { zone: Zone }) => (
     value={isListed(zone) ? zone : ''}
     change={(name) => setDisplay({ zone: name || 'utc' })}
   />
-)
-
-const Choice = <Key extends string>({
-  name,
-  label,
-  words,
-  value,
-  choose,
-}: {
-  name: string
-  label: string
-  words: Record<Key, string>
-  value: string
-  choose: (choice: Key) => void
-}) => (
-  <fieldset>
-    <legend className="label">{label}</legend>
-    <div className="flex flex-wrap gap-x-6 gap-y-2">
-      {(Object.keys(words) as Key[]).map((choice) => (
-        <label key={choice} className="flex min-h-6 items-center gap-2">
-          <input type="radio" name={name} checked={choice === value} onChange={() => choose(choice)} />
-          {words[choice]}
-        </label>
-      ))}
-    </div>
-  </fieldset>
 )

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { Button } from '../forms/button.tsx'
 import { identitiesQuery } from '../queries/me.ts'
 import { listProviders, type Provider, proveAt } from '../session/providers.ts'
 import { Failure } from '../ui/failure.tsx'
@@ -30,19 +31,11 @@ export const LinkProvider = () => {
       {identities.isError ? <Failure error={identities.error} retry={() => void identities.refetch()} /> : null}
       {(linked ? providers : []).map((provider) =>
         linked?.includes(provider.id) ? (
-          <button
-            key={provider.id}
-            type="button"
-            className="button"
-            aria-disabled={busy}
-            onClick={() => void unlink(provider)}
-          >
+          <Button key={provider.id} aria-disabled={busy} onClick={() => void unlink(provider)}>
             {words.unlink(provider.title)}
-          </button>
+          </Button>
         ) : (
-          <button key={provider.id} type="button" className="button" onClick={() => void link(provider)}>
-            {tSession.link(provider.title)}
-          </button>
+          <Button key={provider.id} onClick={() => void link(provider)} word={tSession.link(provider.title)} />
         ),
       )}
       <Told said={said} />

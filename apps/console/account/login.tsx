@@ -2,6 +2,7 @@ import { useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { nextPath } from '../../shared/contracts/client/next-path.ts'
 import { usePhase } from '../api/hooks.ts'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { SecondStepForm } from '../forms/second-step.tsx'
@@ -128,25 +129,19 @@ const PasswordForm = (fields: Fields) => {
       <Heading title={tLogin.title}>{tLogin.title}</Heading>
       {notice ? (
         <p className="flex gap-2 text-muted" role="status">
-          <span className="mt-0.5">
-            <ShapeIcon shape="dot" tone="idle" />
-          </span>
+          <ShapeIcon shape="dot" tone="idle" beside />
           {notice}
         </p>
       ) : null}
       {emergency ? <ProviderButtons providers={providers} /> : <Inputs {...fields} />}
       {errors.form ? (
         <p className="flex gap-2" role="alert">
-          <span className="mt-0.5">
-            <ShapeIcon shape="octagon" tone="bad" />
-          </span>
+          <ShapeIcon shape="octagon" tone="bad" beside />
           {errors.form}
         </p>
       ) : null}
       {emergency ? null : <Submit busy={busy} />}
-      <button type="button" className="button" aria-disabled={busy} onClick={byPasskey}>
-        {tLogin.passkey}
-      </button>
+      <Button aria-disabled={busy} onClick={byPasskey} word={tLogin.passkey} />
       {emergency ? (
         <details className="fold">
           <summary>{tLogin.emergency}</summary>
@@ -166,9 +161,7 @@ const PasswordForm = (fields: Fields) => {
 }
 
 const Submit = ({ busy }: { busy: boolean }) => (
-  <button type="submit" className="button main" aria-disabled={busy}>
-    {busy ? tLogin.sending : tLogin.submit}
-  </button>
+  <Button type="submit" look="main" aria-disabled={busy} word={busy ? tLogin.sending : tLogin.submit} />
 )
 
 const Inputs = ({ username, setUsername, nameField, password, setPassword, passwordField, errors }: Fields) => (

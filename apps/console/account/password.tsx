@@ -1,3 +1,4 @@
+import { Button } from '../forms/button.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { Page, PageHead } from '../ui/page.tsx'
 import { tAccount } from '../words/account.ts'
@@ -33,9 +34,9 @@ export const PasswordPage = () => {
           errors={wrong ? [] : newPasswordErrors(problem)}
         />
         <PasswordRules password={fields.next} />
-        <button type="submit" className="button main" aria-disabled={busy}>
+        <Button type="submit" look="main" aria-disabled={busy}>
           {busy ? tAccount.password.sending : tAccount.password.submit}
-        </button>
+        </Button>
         <p role="status">{done ? tAccount.password.done : null}</p>
       </form>
       <LinkProvider />

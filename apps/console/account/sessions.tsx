@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { SessionRow } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { sessionsQuery } from '../queries/me.ts'
 import { Page, PageHead } from '../ui/page.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
@@ -24,15 +25,12 @@ export const SessionsPage = () => {
       name: tAccount.sessions.end,
       cell: (row) =>
         row.current ? null : (
-          <button
-            type="button"
-            className="button"
+          <Button
             aria-disabled={busy}
             aria-label={tAccount.sessions.end_one(deviceOf(row))}
             onClick={() => void act(() => send('DELETE', `${PATH}/${row.id}`), tAccount.sessions.ended)}
-          >
-            {tAccount.sessions.end}
-          </button>
+            word={tAccount.sessions.end}
+          />
         ),
     },
   ]
@@ -46,14 +44,11 @@ export const SessionsPage = () => {
       </Listing>
       {rows.length > 1 ? (
         <p>
-          <button
-            type="button"
-            className="button"
+          <Button
             aria-disabled={busy}
             onClick={() => void act(() => send('POST', `${PATH}/revoke-others`), tAccount.sessions.ended_others)}
-          >
-            {tAccount.sessions.end_others}
-          </button>
+            word={tAccount.sessions.end_others}
+          />
         </p>
       ) : null}
     </Page>

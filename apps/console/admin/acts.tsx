@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { CommandDialog } from '../command/dialog.tsx'
 import { ShownOnce } from '../command/shown-once.tsx'
+import { Button } from '../forms/button.tsx'
 import { losingQuery } from '../queries/admin.ts'
 import { meQuery } from '../queries/me.ts'
 import { useTyped } from '../session/typed.ts'
@@ -48,16 +49,9 @@ export const useActs = () => {
     may,
     button: (one: Act, permission = 'identity:admin') =>
       may(permission) ? (
-        <button
-          key={one.title}
-          type="button"
-          className="button"
-          aria-label={one.title}
-          disabled={!hasChoices(one)}
-          onClick={() => setAct(one)}
-        >
+        <Button key={one.title} aria-label={one.title} disabled={!hasChoices(one)} onClick={() => setAct(one)}>
           {one.button}
-        </button>
+        </Button>
       ) : null,
     dialog: act ? <ActDialog act={act} close={() => setAct(undefined)} /> : null,
   }

@@ -1,9 +1,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { Fragment } from 'react'
 import { factsOf } from '../../shared/contracts/identity/change-facts.ts'
 import type { ChangeRow } from '../api/types.ts'
 import { changesQuery } from '../queries/admin.ts'
 import { currentUser } from '../session/token.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { Facts } from '../values/facts.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
@@ -54,18 +56,16 @@ const For = ({ subject: { name, gives } }: ChangeRow) => (
 const labels: Record<string, string> = { ...words.fact, ...tAdmin.scope }
 
 /** What the change would do: whoever decides must see all of it. */
-const Facts = (change: ChangeRow) => (
-  <dl className="facts">
-    {factsOf(change).map(({ name, part = '', value }, at) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the facts of a change keep their order, and two grants may be equal
-      <div key={at} className="contents">
-        <dt>
-          {labels[name] ?? name} <bdi>{part}</bdi>
-        </dt>
-        <dd className="break-all">{inWords(name, value)}</dd>
-      </div>
-    ))}
-  </dl>
+const ChangeFacts = (change: ChangeRow) => (
+  <Facts
+    facts={factsOf(change).map(({ name, part = '', value }) => [
+      <Fragment key={name}>
+        {labels[name] ?? name} <bdi>{part}</bdi>
+      </Fragment>,
+      inWords(name, value),
+      'break-all',
+    ])}
+  />
 )
 
 const inWords = (name: string, value: string) =>
@@ -81,7 +81,7 @@ const decision = (change: ChangeRow, verb: Verb): Act => ({
   title: `${words[verb]}: ${words.kind[change.kind] ?? change.kind}, ${change.subject.name}`,
   button: words[verb],
   effect: words.effect[verb],
-  about: <Facts {...change} />,
+  about: <ChangeFacts {...change} />,
   danger: verb === 'reject',
   path: `/v1/admin/changes/${change.id}/${verb}`,
   body: () => (verb === 'confirm' ? { digest: change.digest } : {}),

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { JsonField, objectIn } from '../forms/json.tsx'
-import { SelectField } from '../forms/select.tsx'
+import { Checks, SelectField } from '../forms/select.tsx'
 import { useRested } from '../kit/rested.ts'
 import { peopleQuery, userQuery } from '../queries/admin.ts'
 import { tAdmin } from '../words/admin.ts'
@@ -112,9 +113,9 @@ const PeopleChoice = ({ field, value, change }: OneProps) => {
 const Chosen = ({ id, remove }: { id: string; remove: () => void }) => {
   const name = useQuery(userQuery(id)).data?.username ?? id
   return (
-    <button type="button" className="button" aria-label={tAdmin.remove_one(name)} onClick={remove}>
+    <Button aria-label={tAdmin.remove_one(name)} onClick={remove}>
       {name} <span aria-hidden="true">×</span>
-    </button>
+    </Button>
   )
 }
 
@@ -124,24 +125,14 @@ const ObjectText = ({ field: { label }, value, change }: OneProps) => (
   </div>
 )
 
-const Boxes = ({ field: { label, choices = [] }, value, change }: OneProps) => {
-  const chosen = partsOf(value)
-  const flip = (choice: string) =>
-    change((chosen.includes(choice) ? chosen.filter((one) => one !== choice) : [...chosen, choice]).join(' '))
-  return (
-    <fieldset className="sm:col-span-2">
-      <legend className="label">{label}</legend>
-      <div className="grid gap-x-4 sm:grid-cols-2">
-        {choices.map(([choice, word]) => (
-          <label key={choice} className="flex min-h-8 items-center gap-2">
-            <input type="checkbox" checked={chosen.includes(choice)} onChange={() => flip(choice)} />
-            <span>{word}</span>
-          </label>
-        ))}
-      </div>
-    </fieldset>
-  )
-}
+const Boxes = ({ field: { label, choices = [] }, value, change }: OneProps) => (
+  <Checks
+    className="sm:col-span-2"
+    {...{ label, choices }}
+    chosen={partsOf(value)}
+    change={(chosen) => change(chosen.join(' '))}
+  />
+)
 
 const CONTROLS: Partial<Record<FormField['kind'], typeof One>> = {
   many: Boxes,

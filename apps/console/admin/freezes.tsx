@@ -4,6 +4,7 @@ import type { FreezeItem } from '../../shared/contracts/operations/calendar.ts'
 import { serverNow } from '../api/live.ts'
 import { ActionButton, actionOf, mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
+import { Button } from '../forms/button.tsx'
 import { HERE, timeOf } from '../kit/format.ts'
 import { useRested } from '../kit/rested.ts'
 import { meQuery } from '../queries/me.ts'
@@ -30,9 +31,7 @@ export const FreezesPage = () => {
       title={words.title}
       actions={
         me?.permissions.includes('operation:control') ? (
-          <button type="button" className="button" onClick={() => setOpen('create')}>
-            {words.create}
-          </button>
+          <Button onClick={() => setOpen('create')} word={words.create} />
         ) : null
       }
     >

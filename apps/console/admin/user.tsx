@@ -6,8 +6,7 @@ import type { SessionRow, UserGrant, UserRow } from '../api/types.ts'
 import { groupsQuery, userIdentitiesQuery, userQuery, userSessionsQuery } from '../queries/admin.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Unread } from '../ui/failure.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
@@ -26,7 +25,7 @@ export const UserPage = () => {
   if (query.data) return <Account user={query.data} />
   return (
     <AdminPage title={tAdmin.user.title}>
-      {query.isError ? <Failure error={query.error} retry={() => void query.refetch()} noun="user" /> : <Loading />}
+      <Unread query={query} noun="user" />
     </AdminPage>
   )
 }
@@ -133,8 +132,7 @@ const Identities = ({ user, button }: Part) => {
     { name: words.linked, cell: ({ linked_at }) => <TimeText at={linked_at} /> },
     { name: words.unlink, cell: ({ provider }) => button(unlinkOf(provider)) },
   ]
-  if (!query.data)
-    return query.isError ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading />
+  if (!query.data) return <Unread query={query} />
   const rows = query.data.items.map((one) => ({ ...one, id: one.provider }))
   return (
     <Card title={words.title}>
@@ -167,8 +165,7 @@ const Sessions = ({ user, button }: Part) => {
     { name: tAccount.sessions.last_used, cell: ({ last_used_at }) => <TimeText at={last_used_at} /> },
     { name: tAdmin.session.end, cell: (row) => button(endOf(row), 'session:admin') },
   ]
-  if (!query.data)
-    return query.isError ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading />
+  if (!query.data) return <Unread query={query} />
   const rows = query.data.items
   return (
     <Card title={tAdmin.session.title} aside={rows.length > 0 ? button(endAll, 'session:admin') : null}>

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
+import { Fragment } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Attempt, NodeDetail } from '../api/types.ts'
 import { progressOf } from '../graph/progress.ts'
 import { nodeQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
-import { GateLink } from '../values/links.tsx'
+import { type Fact, Facts } from '../values/facts.tsx'
+import { GateLink, ResourceLink } from '../values/links.tsx'
 import { Status } from '../values/status.tsx'
-import { TargetRow } from '../values/target.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tOperation } from '../words/operation.ts'
@@ -17,66 +18,35 @@ type NodeFactsProps = { node: NodeDetail; attempt?: Attempt | undefined }
 export const NodeFacts = ({ node, attempt = newestAttempt(node) }: NodeFactsProps) => (
   <>
     {attempt?.error ? <ErrorCard error={attempt.error} /> : null}
-    <dl className="facts">
-      <TargetRow target_id={node.target_id} />
-      {node.executor ? (
-        <>
-          <dt>{tOperation.node.executor}</dt>
-          <dd className="mono">{node.executor}</dd>
-        </>
-      ) : null}
-      {node.group_id ? (
-        <>
-          <dt>{tOperation.node.group}</dt>
-          <dd>{node.group_id}</dd>
-        </>
-      ) : null}
-      {attempt ? (
-        <>
-          <dt>{tOperation.nodes.attempt}</dt>
-          <dd>{attempt.attempt}</dd>
-          <dt>{tOperation.node.started}</dt>
-          <dd>
-            <TimeText at={attempt.started_at} form="both" />
-          </dd>
-          <dt>{tOperation.node.duration}</dt>
-          <dd>
-            <DurationText from={attempt.started_at} to={attempt.ended_at} />
-          </dd>
-          <Progress attempt={attempt} />
-        </>
-      ) : (
-        <>
-          <dt>{tOperation.nodes.attempt}</dt>
-          <dd>{tOperation.node.no_attempt}</dd>
-        </>
-      )}
-      {node.gates.map((gate) => (
-        <div key={gate.gate_id} className="contents">
-          <dt>{tDecide.gate.page}</dt>
-          <dd className="flex flex-wrap items-center gap-2">
-            <GateLink operation_id={node.operation_id} gate_id={gate.gate_id}>
-              {gate.question}
-            </GateLink>
-            <Status state={gate.status} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <Facts facts={factsOf(node, attempt)} />
   </>
 )
 
-/** An attempt that has ended says how by its state and error. */
-const Progress = ({ attempt: { ended_at, progress } }: { attempt: Attempt }) => {
-  const message = ended_at === null ? progressOf(progress) : undefined
-  return message === undefined ? null : (
-    <>
-      <dt>{tOperation.node.progress}</dt>
-      <dd className="wrap-anywhere" aria-live="polite">
-        <bdi>{message}</bdi>
-      </dd>
-    </>
-  )
+const factsOf = (node: NodeDetail, attempt: Attempt | undefined): Fact[] => {
+  const words = tOperation.node
+  // An attempt that has ended says how by its state and error.
+  const message = attempt?.ended_at === null ? progressOf(attempt.progress) : undefined
+  return [
+    [words.target, node.target_id && <ResourceLink id={node.target_id} />],
+    [words.executor, node.executor, 'mono'],
+    [words.group, node.group_id],
+    [tOperation.nodes.attempt, attempt?.attempt ?? words.no_attempt],
+    [words.started, attempt && <TimeText at={attempt.started_at} form="both" />],
+    [words.duration, attempt && <DurationText from={attempt.started_at} to={attempt.ended_at} />],
+    [words.progress, message && <bdi aria-live="polite">{message}</bdi>, 'wrap-anywhere'],
+    ...node.gates.map(
+      ({ gate_id, question, status }): Fact => [
+        tDecide.gate.page,
+        <Fragment key={gate_id}>
+          <GateLink operation_id={node.operation_id} gate_id={gate_id}>
+            {question}
+          </GateLink>
+          <Status state={status} />
+        </Fragment>,
+        'flex flex-wrap items-center gap-2',
+      ],
+    ),
+  ]
 }
 
 /** The same of a node that is not read yet. */

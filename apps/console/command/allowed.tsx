@@ -1,5 +1,6 @@
 import { useId } from 'react'
 import type { AllowedAction } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { useRefusal } from '../words/frame/refusal.ts'
 import { t } from '../words/index.ts'
 
@@ -40,16 +41,15 @@ export const ActionButton = ({ action, press, main = false, danger = false, chil
   if (isNever(action)) return null
   return (
     <>
-      <button
-        type="button"
-        className={`button ${main ? 'main' : ''} ${danger ? 'danger' : ''}`}
+      <Button
+        look={`${main ? 'main' : ''} ${danger ? 'danger' : ''}`}
         aria-disabled={!allowed}
         aria-describedby={refused && id}
         title={refused?.reason ?? undefined}
         onClick={() => allowed && press()}
       >
         {children}
-      </button>
+      </Button>
       {refused ? (
         <span id={id} className="sr-only">
           <Reason action={refused} />

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'react'
 import { useConnection } from '../api/hooks.ts'
+import { Button } from '../forms/button.tsx'
 import { useTyped } from '../session/typed.ts'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { t } from '../words/index.ts'
@@ -57,18 +58,11 @@ export const BulkFrame = (props: BulkFrameProps) => {
       wide
       footer={
         <>
-          <button type="button" className="button" aria-disabled={sending} onClick={leave}>
-            {t.close}
-          </button>
+          <Button aria-disabled={sending} onClick={leave} word={t.close} />
           {over || count === 0 ? null : (
-            <button
-              type="button"
-              className={`button main ${props.danger ? 'danger' : ''}`}
-              aria-disabled={disabled}
-              onClick={press}
-            >
+            <Button look={`main ${props.danger ? 'danger' : ''}`} aria-disabled={disabled} onClick={press}>
               {sending ? tCommand.sending : begun ? words.rest(left) : props.button}
-            </button>
+            </Button>
           )}
         </>
       }

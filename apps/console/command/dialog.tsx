@@ -3,6 +3,7 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { Command } from '../api/commands.ts'
 import { useConnection } from '../api/hooks.ts'
 import type { Recorded } from '../api/recorded.ts'
+import { Button } from '../forms/button.tsx'
 import { useTyped } from '../session/typed.ts'
 import { LateOutcome } from '../ui/late.tsx'
 import { DialogFrame } from '../ui/overlays.tsx'
@@ -85,14 +86,12 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
       footer={
         <>
           <CloseButton close={close} />
-          <button
-            type="button"
-            className={`button main ${danger ? 'danger' : ''}`}
+          <Button
+            look={`main ${danger ? 'danger' : ''}`}
             onClick={press}
             aria-disabled={phase === 'sending' || offline || blocked || needsPassword}
-          >
-            {phase === 'sending' ? tCommand.sending : phase === 'unknown' ? tCommand.ask_again : button}
-          </button>
+            word={phase === 'sending' ? tCommand.sending : phase === 'unknown' ? tCommand.ask_again : button}
+          />
         </>
       }
     >
@@ -156,11 +155,7 @@ const Answer = ({ problem, unknown, needsPassword, confirmed }: AnswerProps) =>
     </div>
   ) : null
 
-const CloseButton = ({ close }: { close: () => void }) => (
-  <button type="button" className="button" onClick={close}>
-    {t.close}
-  </button>
-)
+const CloseButton = ({ close }: { close: () => void }) => <Button onClick={close} word={t.close} />
 
 type AcceptedProps = {
   title: string
@@ -174,9 +169,7 @@ type AcceptedProps = {
 const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
   <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
     <p className="flex items-start gap-2" role="status">
-      <span className="mt-0.5">
-        <ShapeIcon shape="clock" tone="idle" />
-      </span>
+      <ShapeIcon shape="clock" tone="idle" beside />
       <span>
         {tCommand.accepted_start} <TimeText at={at} form="clock" />. {words ?? tCommand.accepted_end}
       </span>
@@ -211,11 +204,7 @@ const Consequences = <Effect,>({
     ) : hidden ? null : (
       <>
         <Refusal title={problem.status === 0 ? tCommand.no_dry_run : tCommand.not_possible} problem={problem} />
-        {mayRepeat(problem) ? (
-          <button type="button" className="button" onClick={again}>
-            {t.retry}
-          </button>
-        ) : null}
+        {mayRepeat(problem) ? <Button onClick={again} word={t.retry} /> : null}
       </>
     )}
   </div>

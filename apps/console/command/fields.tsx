@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useId, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { AllowedAction, Plan } from '../api/types.ts'
-import { CodeField, digitsOf, isCode } from '../forms/code.tsx'
-import { Field, TextField } from '../forms/field.tsx'
+import { Button } from '../forms/button.tsx'
+import { CodeField, digitsOf, Field, isCode, TextField } from '../forms/field.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { totpQuery } from '../queries/me.ts'
 import { type Provider, proveAt, sessionProvider } from '../session/providers.ts'
@@ -63,9 +63,7 @@ export const ConfirmField = ({ word, missing, ...typed }: ConfirmFieldProps) => 
 
 export const Refusal = ({ title, problem }: { title: string; problem: Problem }) => (
   <div className="flex gap-2">
-    <span className="mt-0.5">
-      <ShapeIcon shape="octagon" tone="bad" />
-    </span>
+    <ShapeIcon shape="octagon" tone="bad" beside />
     <div className="min-w-0">
       <p className="font-medium">{title}</p>
       {problem.category === 'invalid_state_transition' ? (
@@ -162,23 +160,13 @@ export const PasswordAgain = ({ confirmed, factor = false }: PasswordAgainProps)
         )}
       </div>
       <div className="flex flex-wrap gap-2">
-        {code === null && passwordless ? null : (
-          <button type="submit" className="button">
-            {tSession.confirm}
-          </button>
-        )}
+        {code === null && passwordless ? null : <Button type="submit" word={tSession.confirm} />}
         {provider && !factor ? (
-          <button type="button" className="button" onClick={() => void atProvider(provider)}>
-            {tSession.confirm_through(provider.title)}
-          </button>
+          <Button onClick={() => void atProvider(provider)} word={tSession.confirm_through(provider.title)} />
         ) : null}
-        <button type="button" className="button quiet" onClick={() => void byPasskey()}>
-          {tLogin.passkey}
-        </button>
+        <Button look="quiet" onClick={() => void byPasskey()} word={tLogin.passkey} />
         {code === null && totp.data?.active ? (
-          <button type="button" className="button quiet" onClick={() => setCode('')}>
-            {tSession.use_code}
-          </button>
+          <Button look="quiet" onClick={() => setCode('')} word={tSession.use_code} />
         ) : null}
       </div>
     </form>

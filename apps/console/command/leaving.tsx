@@ -1,5 +1,6 @@
 import { useBlocker } from '@tanstack/react-router'
 import { Suspense, useEffect } from 'react'
+import { Button } from '../forms/button.tsx'
 import { sessionPhase } from '../session/token.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tCommand } from '../words/operations/command.ts'
@@ -28,12 +29,8 @@ export const Leaving = ({ isLost, within }: LeavingProps) => {
         close={leaving.reset}
         footer={
           <>
-            <button type="button" className="button" onClick={leaving.reset}>
-              {tCommand.leaving.stay}
-            </button>
-            <button type="button" className="button main danger" onClick={leaving.proceed}>
-              {tCommand.leaving.leave}
-            </button>
+            <Button onClick={leaving.reset} word={tCommand.leaving.stay} />
+            <Button look="main danger" onClick={leaving.proceed} word={tCommand.leaving.leave} />
           </>
         }
       >

@@ -1,3 +1,4 @@
+import { Button } from '../forms/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { DialogFrame } from '../ui/overlays.tsx'
 import { t } from '../words/index.ts'
@@ -17,11 +18,7 @@ export const ShownOnce = ({ title, words, shown, close }: ShownOnceProps) => (
     close={close}
     dismissible={false}
     wide
-    footer={
-      <button type="button" className="button main" onClick={close}>
-        {t.close}
-      </button>
-    }
+    footer={<Button look="main" onClick={close} word={t.close} />}
   >
     <p role="status">{words}</p>
     {shown.map(([label, text]) => (

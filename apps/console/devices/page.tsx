@@ -4,10 +4,12 @@ import { useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { PasswordAgain } from '../command/fields.tsx'
+import { Button } from '../forms/button.tsx'
 import { Field } from '../forms/field.tsx'
 import { currentUser } from '../session/token.ts'
 import { ProblemText, Refused } from '../ui/failure.tsx'
 import { Heading, Loading, Page } from '../ui/page.tsx'
+import { Facts } from '../values/facts.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAccount } from '../words/account.ts'
@@ -58,9 +60,7 @@ const CodeForm = ({ code }: { code: string }) => {
           aria-describedby="user-code-error"
         />
       </Field>
-      <button type="submit" className="button">
-        {words.look}
-      </button>
+      <Button type="submit" word={words.look} />
     </form>
   )
 }
@@ -89,11 +89,9 @@ const Asked = ({ code }: { code: string }) => {
       <h2 id="device-request" className="font-medium">
         {words.request(host)}
       </h2>
-      <Facts {...found.data} />
+      <DeviceFacts {...found.data} />
       <p className="flex gap-2">
-        <span className="mt-0.5">
-          <ShapeIcon shape="diamond" tone="wait" />
-        </span>
+        <ShapeIcon shape="diamond" tone="wait" beside />
         <span>
           <strong>{words.only_yours(host)}</strong> {words.phishing}
           {found.data.same_address ? null : ` ${words.elsewhere}`}
@@ -102,17 +100,10 @@ const Asked = ({ code }: { code: string }) => {
       {stale ? <PasswordAgain confirmed={() => setProblem(null)} /> : null}
       <div role="alert">{problem && !stale ? <ProblemText problem={problem} /> : null}</div>
       <div className="flex gap-2">
-        <button
-          type="button"
-          className="button main"
-          aria-disabled={busy || stale}
-          onClick={() => (stale ? undefined : void decide('approve'))}
-        >
+        <Button look="main" aria-disabled={busy || stale} onClick={() => (stale ? undefined : void decide('approve'))}>
           {words.approve}
-        </button>
-        <button type="button" className="button" aria-disabled={busy} onClick={() => void decide('deny')}>
-          {words.deny}
-        </button>
+        </Button>
+        <Button aria-disabled={busy} onClick={() => void decide('deny')} word={words.deny} />
       </div>
     </section>
   )
@@ -120,21 +111,16 @@ const Asked = ({ code }: { code: string }) => {
 
 type FactsProps = { user_code: string; client_id: string; ip_address: string | null; asked_at: string; host: string }
 
-const Facts = ({ user_code, client_id, ip_address, asked_at, host }: FactsProps) => (
-  <dl className="facts">
-    <dt>{words.code}</dt>
-    <dd className="mono">{user_code}</dd>
-    <dt>{words.machine}</dt>
-    <dd className="mono">{host}</dd>
-    <dt>{words.client}</dt>
-    <dd>{words.clients[client_id as keyof typeof words.clients] ?? client_id}</dd>
-    <dt>{words.address}</dt>
-    <dd className="mono">{ip_address ?? '–'}</dd>
-    <dt>{words.asked}</dt>
-    <dd>
-      <TimeText at={asked_at} form="both" />
-    </dd>
-  </dl>
+const DeviceFacts = ({ user_code, client_id, ip_address, asked_at, host }: FactsProps) => (
+  <Facts
+    facts={[
+      [words.code, user_code, 'mono'],
+      [words.machine, host, 'mono'],
+      [words.client, words.clients[client_id as keyof typeof words.clients] ?? client_id],
+      [words.address, ip_address ?? '–', 'mono'],
+      [words.asked, <TimeText key="asked" at={asked_at} form="both" />],
+    ]}
+  />
 )
 
 const Decided = ({ approved, host }: { approved: boolean; host: string }) => (

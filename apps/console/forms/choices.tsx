@@ -1,3 +1,6 @@
+import type { LucideIcon } from 'lucide-react'
+import { Button, type ButtonProps } from './button.tsx'
+
 /** A row of choices, one of which is selected. */
 export const Choices = <T extends string>({
   label,
@@ -17,4 +20,13 @@ export const Choices = <T extends string>({
       </button>
     ))}
   </fieldset>
+)
+
+type IconButtonProps = ButtonProps & { icon: LucideIcon; word: string; size?: number }
+
+/** A button that is only an icon; its name appears on hover. */
+export const IconButton = ({ icon: Icon, word, look = 'quiet', size = 16, ...button }: IconButtonProps) => (
+  <Button aria-label={word} title={word} {...button} look={`icon ${look}`}>
+    <Icon size={size} aria-hidden="true" />
+  </Button>
 )

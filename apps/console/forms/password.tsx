@@ -1,6 +1,7 @@
 import { Eye, EyeOff } from 'lucide-react'
 import { useState } from 'react'
 import { tLogin } from '../words/frame/login.ts'
+import { Button } from './button.tsx'
 
 type PasswordFieldProps = {
   id: string
@@ -39,15 +40,14 @@ export const PasswordField = (props: PasswordFieldProps) => {
           aria-invalid={invalid}
           aria-describedby={`${id}-error`}
         />
-        <button
-          type="button"
-          className="button quiet icon absolute top-0 right-0"
+        <Button
+          look="quiet icon absolute top-0 right-0"
           onClick={() => setShown(!shown)}
           aria-label={shown ? tLogin.hide : tLogin.show}
           aria-pressed={shown}
         >
           {shown ? <EyeOff size={16} aria-hidden="true" /> : <Eye size={16} aria-hidden="true" />}
-        </button>
+        </Button>
       </div>
       <div id={`${id}-error`} className="field-error" role="alert">
         {errors.map((error) => (

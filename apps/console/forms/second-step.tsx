@@ -3,7 +3,8 @@ import { display } from '../kit/prefs.ts'
 import type { SecondStep } from '../session/answer.ts'
 import { type SignIn, signInByCode, signInByPasskey } from '../session/sign-in.ts'
 import { tLogin } from '../words/frame/login.ts'
-import { CodeField, digitsOf, isCode } from './code.tsx'
+import { Button } from './button.tsx'
+import { CodeField, digitsOf, isCode } from './field.tsx'
 import { signInError } from './sign-in-error.ts'
 
 /** After the password, asks for a code or a passkey. `over` receives the outcome, unless a code may be typed again. */
@@ -40,22 +41,13 @@ export const SecondStepForm = ({ step, over }: { step: SecondStep; over: (end: S
         change={setCode}
         error={error}
       />
-      <button type="submit" className="button main" aria-disabled={busy}>
-        {busy ? tLogin.sending : tLogin.submit}
-      </button>
+      <Button type="submit" look="main" aria-disabled={busy} word={busy ? tLogin.sending : tLogin.submit} />
       {step.factors.includes('passkey') ? (
-        <button
-          type="button"
-          className="button"
-          aria-disabled={busy}
-          onClick={() => busy || void enter(signInByPasskey(step.factor_token))}
-        >
+        <Button aria-disabled={busy} onClick={() => busy || void enter(signInByPasskey(step.factor_token))}>
           {tLogin.passkey}
-        </button>
+        </Button>
       ) : null}
-      <button type="button" className="button quiet" onClick={() => over(null)}>
-        {tLogin.again}
-      </button>
+      <Button look="quiet" onClick={() => over(null)} word={tLogin.again} />
     </form>
   )
 }

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { useConnection } from '../api/hooks.ts'
 import { retryNow, serverNow } from '../api/live.ts'
+import { Button } from '../forms/button.tsx'
 import { clockTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { meQuery } from '../queries/me.ts'
@@ -61,9 +62,7 @@ export const ConnectionBanner = () => {
         <div className="banner">
           <span>{words}</span>
           {mode === 'reconnecting' || mode === 'polling' || (mode !== 'offline' && me.isError) ? (
-            <button type="button" className="button" onClick={() => (me.isError ? void me.refetch() : retryNow())}>
-              {t.connection.retry}
-            </button>
+            <Button onClick={() => (me.isError ? void me.refetch() : retryNow())} word={t.connection.retry} />
           ) : null}
         </div>
       )}

@@ -1,17 +1,9 @@
 import { DialogFrame } from '../ui/overlays.tsx'
+import { Facts } from '../values/facts.tsx'
 import { keys } from '../words/frame/keys.ts'
 
 export const KeyList = ({ close }: { close: () => void }) => (
   <DialogFrame title={keys.title} close={close}>
-    <dl className="facts">
-      {keys.entries.map(([key, meaning]) => (
-        <div key={key} className="contents">
-          <dt>
-            <kbd>{key}</kbd>
-          </dt>
-          <dd>{meaning}</dd>
-        </div>
-      ))}
-    </dl>
+    <Facts facts={keys.entries.map(([key, meaning]) => [<kbd key={key}>{key}</kbd>, meaning])} />
   </DialogFrame>
 )

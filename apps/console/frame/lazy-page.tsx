@@ -1,5 +1,6 @@
 import { Link, lazyRouteComponent, useRouter } from '@tanstack/react-router'
 import { useCallback, useEffect } from 'react'
+import { Button } from '../forms/button.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { t } from '../words/index.ts'
@@ -45,20 +46,12 @@ export const BrokenPage = ({ error, reset }: { error: unknown; reset: () => void
     <Page>
       <Heading title={title}>{title}</Heading>
       <p className="flex max-w-text items-start gap-2" role="alert">
-        <span className="mt-0.5">
-          <ShapeIcon shape="octagon" tone="bad" />
-        </span>
+        <ShapeIcon shape="octagon" tone="bad" beside />
         {text}
       </p>
       <p className="flex gap-2">
-        {away === undefined ? null : (
-          <button type="button" className="button main" onClick={() => void again()}>
-            {t.retry}
-          </button>
-        )}
-        <button type="button" className="button" onClick={() => location.reload()}>
-          {t.connection.reload}
-        </button>
+        {away === undefined ? null : <Button look="main" onClick={() => void again()} word={t.retry} />}
+        <Button onClick={() => location.reload()} word={t.connection.reload} />
       </p>
     </Page>
   )

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { Button } from '../forms/button.tsx'
 import { PasswordField } from '../forms/password.tsx'
 import { SecondStepForm } from '../forms/second-step.tsx'
 import { signInError } from '../forms/sign-in-error.ts'
@@ -65,15 +66,9 @@ export const SessionDialog = () => {
           errors={error === null ? [] : [error]}
         />
         <div className="flex flex-wrap justify-between gap-2">
-          <button type="button" className="button quiet" onClick={showLogin}>
-            {tSession.someone_else}
-          </button>
-          <button type="button" className="button" aria-disabled={busy} onClick={() => void enter(signInByPasskey)}>
-            {tLogin.passkey}
-          </button>
-          <button type="submit" className="button main">
-            {busy ? tLogin.sending : tLogin.submit}
-          </button>
+          <Button look="quiet" onClick={showLogin} word={tSession.someone_else} />
+          <Button aria-disabled={busy} onClick={() => void enter(signInByPasskey)} word={tLogin.passkey} />
+          <Button type="submit" look="main" word={busy ? tLogin.sending : tLogin.submit} />
         </div>
         {providers.length > 0 ? <p className="text-muted">{tSession.new_tab}</p> : null}
         {providers.map((provider) => (

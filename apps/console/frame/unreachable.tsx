@@ -1,5 +1,6 @@
 import { useRouter } from '@tanstack/react-router'
 import { useCallback, useEffect } from 'react'
+import { Button } from '../forms/button.tsx'
 import { clockTime } from '../kit/format.ts'
 import { useDisplay } from '../kit/prefs.ts'
 import { SessionAway } from '../session/token.ts'
@@ -33,9 +34,7 @@ export const Unreachable = ({ error, reset }: { error: unknown; reset: () => voi
         <ShapeIcon shape={limited === undefined ? 'octagon' : 'clock'} tone={limited === undefined ? 'bad' : 'idle'} />
         {limited === undefined ? t.problem.unreachable : t.problem.limited_until(clockTime(limited, zone, true))}
       </p>
-      <button type="button" className="button main" onClick={again}>
-        {t.retry}
-      </button>
+      <Button look="main" onClick={again} word={t.retry} />
     </main>
   )
 }

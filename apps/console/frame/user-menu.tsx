@@ -1,6 +1,7 @@
 import { useIsFetching } from '@tanstack/react-query'
 import { ChevronDown } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
+import { Button } from '../forms/button.tsx'
 import { currentUser, signOut } from '../session/token.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { t } from '../words/index.ts'
@@ -33,9 +34,8 @@ export const UserMenu = () => {
   }, [reads])
   const name = currentUser()?.username ?? ''
   const plain = (
-    <button
-      type="button"
-      className="button quiet"
+    <Button
+      look="quiet"
       aria-haspopup="menu"
       aria-label={t.nav.user(name)}
       onPointerEnter={() => load().catch(() => {})}
@@ -43,7 +43,7 @@ export const UserMenu = () => {
     >
       {name}
       <ChevronDown size={16} aria-hidden="true" />
-    </button>
+    </Button>
   )
   if (wanted === 'no') return plain
   return (

@@ -1,5 +1,6 @@
 import type { GateSubject } from '../api/types.ts'
 import { valueText } from '../values/diff.tsx'
+import { type Fact, Facts } from '../values/facts.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { Reason } from '../votes/brief.tsx'
 import { tChange } from '../words/change.ts'
@@ -17,38 +18,21 @@ export const Asked = ({ intervention }: { intervention: NonNullable<GateSubject[
         {node_id === null ? null : <code className="ml-2 font-normal">{node_id}</code>}
       </h3>
       {words ? <p>{words.effect}</p> : null}
-      <dl className="facts">
-        {reason === null ? null : (
-          <>
-            <dt>{tCommand.reason}</dt>
-            <dd>
-              <Reason>{quoted(reason)}</Reason>
-            </dd>
-          </>
-        )}
-        <dt>{tChange.intervene.by}</dt>
-        <dd>{author.name}</dd>
-        {ticket === null ? null : (
-          <>
-            <dt>{tChange.intervene.ticket}</dt>
-            <dd>
-              <Ticket ticket={ticket} />
-            </dd>
-          </>
-        )}
-        {Object.entries(payload).map(([member, value]) => (
-          <div key={member} className="contents">
-            <dt>
-              {member === 'was'
-                ? tChange.intervene.asked_on
-                : (tChange.intervene.fields[member as keyof typeof tChange.intervene.fields]?.label ?? member)}
-            </dt>
-            <dd>
-              <pre className="code">{valueText(value)}</pre>
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        facts={[
+          [tCommand.reason, reason && <Reason key="reason">{quoted(reason)}</Reason>],
+          [tChange.intervene.by, author.name],
+          [tChange.intervene.ticket, ticket && <Ticket key="ticket" ticket={ticket} />],
+          ...Object.entries(payload).map(([member, value]): Fact => [nameOf(member), code(value)]),
+        ]}
+      />
     </section>
   )
 }
+
+const nameOf = (member: string): string =>
+  member === 'was'
+    ? tChange.intervene.asked_on
+    : (tChange.intervene.fields[member as keyof typeof tChange.intervene.fields]?.label ?? member)
+
+const code = (value: unknown) => <pre className="code">{valueText(value)}</pre>

@@ -1,3 +1,4 @@
+import { IconButton } from '../forms/choices.tsx'
 import '@xyflow/react/dist/base.css'
 import '../styles/graph.css'
 import {
@@ -10,7 +11,7 @@ import {
   useStore,
   useStoreApi,
 } from '@xyflow/react'
-import { type LucideIcon, Maximize, Minus, Plus } from 'lucide-react'
+import { Maximize, Minus, Plus } from 'lucide-react'
 import { memo, useCallback, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { lookOf } from '../../shared/contracts/client/status.ts'
 import type { Graph } from '../api/types.ts'
@@ -262,16 +263,10 @@ const Labels = () => {
 
 const Tools = ({ zoomIn, zoomOut, fit }: Camera) => (
   <div className="graph-tools">
-    <Tool word={tOperation.graph.zoom_in} press={zoomIn} icon={Plus} />
-    <Tool word={tOperation.graph.zoom_out} press={zoomOut} icon={Minus} />
-    <Tool word={tOperation.graph.fit} press={fit} icon={Maximize} />
+    <IconButton look="" word={tOperation.graph.zoom_in} onClick={zoomIn} icon={Plus} />
+    <IconButton look="" word={tOperation.graph.zoom_out} onClick={zoomOut} icon={Minus} />
+    <IconButton look="" word={tOperation.graph.fit} onClick={fit} icon={Maximize} />
   </div>
-)
-
-const Tool = ({ word, press, icon: Icon }: { word: string; press: () => void; icon: LucideIcon }) => (
-  <button type="button" className="button icon" aria-label={word} title={word} onClick={press}>
-    <Icon size={16} aria-hidden="true" />
-  </button>
 )
 
 const toneOf = (states: React.ContextType<typeof StatesContext>, id: string): string => {

@@ -1,5 +1,6 @@
 import { X } from 'lucide-react'
 import type { Graph } from '../api/types.ts'
+import { IconButton } from '../forms/choices.tsx'
 import { GateLink } from '../values/links.tsx'
 import { Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'
@@ -15,15 +16,22 @@ type GatePanelProps = {
   close: () => void
 }
 
+type SidePanelProps = { label: string; title: string; close: () => void; children: React.ReactNode }
+
+/** What is selected, beside its drawing. */
+export const SidePanel = ({ label, title, close, children }: SidePanelProps) => (
+  <aside className="card side-panel" aria-label={label}>
+    <div className="card-head">
+      <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{title}</h2>
+      <IconButton icon={X} word={t.close} size={18} onClick={close} />
+    </div>
+    {children}
+  </aside>
+)
+
 /** The gate selected in the graph, beside the drawing: its state, and the nodes that it guards. */
 export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) => (
-  <aside className="card side-panel" aria-label={tOperation.graph.selected_gate}>
-    <div className="card-head">
-      <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{gate.question}</h2>
-      <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
-        <X size={18} aria-hidden="true" />
-      </button>
-    </div>
+  <SidePanel label={tOperation.graph.selected_gate} title={gate.question} close={close}>
     <div className="flex flex-col items-start gap-4 p-4">
       <Status state={gate.state} badge />
       <div>
@@ -43,7 +51,7 @@ export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) 
         </GateLink>
       )}
     </div>
-  </aside>
+  </SidePanel>
 )
 
 const SHOWN = 50

@@ -1,3 +1,4 @@
+import { IconButton } from '../forms/choices.tsx'
 import '../styles/timeline.css'
 import { ChevronLeft, ChevronRight, type LucideIcon, Maximize, Minus, Plus } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
@@ -146,22 +147,16 @@ const ZoomBar = ({ scale: { whole, span }, zone, zoom }: { scale: Scale; zone: Z
   return (
     <div className="gantt-zoom">
       <p role="status">{all ? t.all_time(duration(whole.to - whole.from)) : t.part_of_time(from ?? '', to ?? '')}</p>
-      {WAYS.map((way) => {
-        const Icon = ICONS[way]
-        return (
-          <button
-            key={way}
-            type="button"
-            className="button icon quiet"
-            aria-label={t.zooms[way]}
-            title={`${t.zooms[way]} (${ZOOMS[way].key.replace('ArrowLeft', '←').replace('ArrowRight', '→')})`}
-            aria-disabled={all && way !== 'in'}
-            onClick={() => zoom(way)}
-          >
-            <Icon size={16} aria-hidden="true" />
-          </button>
-        )
-      })}
+      {WAYS.map((way) => (
+        <IconButton
+          key={way}
+          icon={ICONS[way]}
+          word={t.zooms[way]}
+          title={`${t.zooms[way]} (${ZOOMS[way].key.replace('ArrowLeft', '←').replace('ArrowRight', '→')})`}
+          aria-disabled={all && way !== 'in'}
+          onClick={() => zoom(way)}
+        />
+      ))}
     </div>
   )
 }

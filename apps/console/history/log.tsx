@@ -1,8 +1,8 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { Choices } from '../forms/choices.tsx'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Empty, Loading } from '../ui/page.tsx'
+import { Unread } from '../ui/failure.tsx'
+import { Empty } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import { EventTable } from './table.tsx'
 import type { Entry } from './words.ts'
@@ -31,8 +31,7 @@ export const EventLog = <T extends string>({
   const aside = <Choices label={tOperation.timeline.filter} choices={choices} chosen={chosen} choose={choose} />
   return (
     <Card title={title} aside={aside}>
-      {timeline.isPending ? <Loading /> : null}
-      {timeline.isError ? <Failure error={timeline.error} retry={() => void timeline.refetch()} /> : null}
+      <Unread query={timeline} />
       {timeline.isSuccess && table.events.length === 0 ? <Empty>{empty}</Empty> : null}
       {table.events.length > 0 ? <EventTable {...table} /> : null}
     </Card>

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { Button } from '../forms/button.tsx'
 import { environment } from '../kit/environment.ts'
 import { setDisplay, useDisplay } from '../kit/prefs.ts'
 import { tDecide } from '../words/decide.ts'
@@ -23,9 +24,7 @@ export const Guide = () => {
         ))}
       </ol>
       <p>
-        <button type="button" className="button" onClick={close}>
-          {tDecide.inbox.guide_close}
-        </button>
+        <Button onClick={close} word={tDecide.inbox.guide_close} />
       </p>
     </section>
   )

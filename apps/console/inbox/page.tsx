@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import type { InboxRow } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
 import { rowsOf } from '../queries/pages.ts'
 import { Failure } from '../ui/failure.tsx'
@@ -86,16 +87,14 @@ export const InboxPage = () => {
       <div className="flex flex-col gap-4" {...watch}>
         <div className="news" role="status">
           {news > 0 ? (
-            <button
-              type="button"
-              className="button main"
+            <Button
+              look="main"
               onClick={() => {
                 gates.take()
                 lines.take()
               }}
-            >
-              {tDecide.inbox.news(news)}
-            </button>
+              word={tDecide.inbox.news(news)}
+            />
           ) : null}
         </div>
         <WaitingRows rows={lines.rows} selection={selection} />

@@ -9,6 +9,7 @@ import { rowsOf } from '../queries/pages.ts'
 import { resourcesQuery } from '../queries/resources.ts'
 import { Failure, ProblemText } from '../ui/failure.tsx'
 import { ChangeList } from '../values/diff.tsx'
+import { Facts } from '../values/facts.tsx'
 import { ruleWords } from '../votes/votes.tsx'
 import { t } from '../words/index.ts'
 import { tPlan } from '../words/plan.ts'
@@ -135,33 +136,33 @@ const Planned = ({ plan }: { plan: Planned }) => (
         />
       </details>
     ) : null}
-    <dl className="facts">
-      <dt>{tPlan.plan.tabs.gates}</dt>
-      <dd>
-        {plan.gates.length === 0
-          ? tPlan.plan.no_gates
-          : plan.gates.map((gate) => (
-              <p key={gate.gate_id}>
-                {gate.question} <span className="text-muted">{ruleWords(gate)}</span>
-              </p>
-            ))}
-      </dd>
-      {plan.conflicts.length > 0 ? (
-        <>
-          <dt>{tPlan.plan.conflicts}</dt>
-          <dd>
-            {plan.conflicts.map(({ kind, id, resource_id, message }) => (
+    <Facts
+      facts={[
+        [
+          tPlan.plan.tabs.gates,
+          plan.gates.length === 0
+            ? tPlan.plan.no_gates
+            : plan.gates.map((gate) => (
+                <p key={gate.gate_id}>
+                  {gate.question} <span className="text-muted">{ruleWords(gate)}</span>
+                </p>
+              )),
+        ],
+        [
+          tPlan.plan.conflicts,
+          plan.conflicts.length > 0 &&
+            plan.conflicts.map(({ kind, id, resource_id, message }) => (
               <p key={`${kind} ${id} ${resource_id}`} lang="en" className="wrap-anywhere">
                 {message}
               </p>
-            ))}
-          </dd>
-        </>
-      ) : null}
-      <dt>{tPlan.intent.ahead.risk}</dt>
-      <dd>{t.risk[plan.risk.level] ?? plan.risk.level}</dd>
-      <dt>{tPlan.plan.time}</dt>
-      <dd>{tPlan.plan.range(duration(plan.estimates.p50_s * 1000), duration(plan.estimates.p90_s * 1000))}</dd>
-    </dl>
+            )),
+        ],
+        [tPlan.intent.ahead.risk, t.risk[plan.risk.level] ?? plan.risk.level],
+        [
+          tPlan.plan.time,
+          tPlan.plan.range(duration(plan.estimates.p50_s * 1000), duration(plan.estimates.p90_s * 1000)),
+        ],
+      ]}
+    />
   </>
 )

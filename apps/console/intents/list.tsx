@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { usePreview } from '../api/preview.ts'
 import type { IntentRow } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { Choices } from '../forms/choices.tsx'
 import { intentsQuery } from '../queries/changes.ts'
 import { Refused } from '../ui/failure.tsx'
@@ -69,9 +70,7 @@ const Next = ({ row }: { row: IntentRow }) => {
     )
   return (
     <>
-      <button type="button" className="button" aria-disabled={busy} onClick={() => send()}>
-        {busy ? tPlan.plan.planning : tPlan.intent.make_plan}
-      </button>
+      <Button aria-disabled={busy} onClick={() => send()} word={busy ? tPlan.plan.planning : tPlan.intent.make_plan} />
       <Refused problem={problem} />
     </>
   )

@@ -3,16 +3,18 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import type { Resource } from '../api/types.ts'
 import { Leaving } from '../command/leaving.tsx'
+import { Button } from '../forms/button.tsx'
 import { Field } from '../forms/field.tsx'
 import { SchemaForm } from '../forms/schema.tsx'
+import { Check } from '../forms/select.tsx'
 import { TicketField } from '../forms/ticket.tsx'
 import { shortId } from '../kit/format.ts'
 import { proceduresQuery } from '../queries/changes.ts'
 import { meQuery } from '../queries/me.ts'
 import { resourceQuery } from '../queries/resources.ts'
 import { useTyped } from '../session/typed.ts'
-import { Failure, UnreadPage } from '../ui/failure.tsx'
-import { Empty, Heading, Loading, Page } from '../ui/page.tsx'
+import { Unread, UnreadPage } from '../ui/failure.tsx'
+import { Empty, Heading, Page } from '../ui/page.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { tCommand } from '../words/operations/command.ts'
 import { tPlan } from '../words/plan.ts'
@@ -189,7 +191,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
             </Part>
           </fieldset>
           <p>
-            <button type="submit" className="button main" aria-disabled={busy}>
+            <Button type="submit" look="main" aria-disabled={busy}>
               {busy
                 ? tPlan.intent.sending
                 : frozen
@@ -197,7 +199,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
                   : timing.kind !== 'now'
                     ? tPlan.intent.timing.submit
                     : tPlan.intent.submit}
-            </button>
+            </Button>
           </p>
         </form>
         <Ahead ahead={ahead} unready={unready} type={what?.type ?? ''} picked={typed.picked} before={again?.before} />
@@ -277,8 +279,7 @@ type ValuesProps = {
 } & ReturnType<typeof useFields>
 const Values = ({ what, typed, change, fields, now, mixed, managers, unread }: ValuesProps) => (
   <Part title={tPlan.intent.should}>
-    {unread?.isError ? <Failure error={unread.error} retry={() => void unread.refetch()} /> : null}
-    {unread?.isPending ? <Loading rows={2} /> : null}
+    {unread ? <Unread query={unread} /> : null}
     {fields.length === 0 && !unread ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
     <SchemaForm
       fields={fields.map((field) =>
@@ -289,14 +290,9 @@ const Values = ({ what, typed, change, fields, now, mixed, managers, unread }: V
       change={(field, text) => change({ values: { ...typed.values, [field]: text } })}
     />
     {managers.length > 0 ? (
-      <label className="flex items-start gap-2">
-        <input
-          type="checkbox"
-          checked={typed.take_over}
-          onChange={(event) => change({ take_over: event.target.checked })}
-        />
+      <Check on={typed.take_over} change={(take_over) => change({ take_over })} className="items-start">
         {tPlan.intent.take_over(managers)}
-      </label>
+      </Check>
     ) : null}
     <details>
       <summary>{tPlan.intent.more}</summary>

@@ -1,8 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
+import { Radios } from '../forms/select.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
 import { confirmInProd } from '../kit/environment.ts'
 import { useTyped } from '../session/typed.ts'
@@ -87,34 +88,26 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
 type TypesProps = { offered: Intervened['offered']; type: string; choose: (type: string) => void }
 
 /** The interventions that the server offers, and why some are not possible. */
-const Types = ({ offered, type, choose }: TypesProps) => {
-  const id = useId()
-  return (
-    <fieldset className="flex flex-col gap-2">
-      <legend className="label">{tChange.intervene.what}</legend>
-      {offered.map((one) => (
-        <label key={one.action} className="flex items-start gap-2">
-          <input
-            type="radio"
-            name={id}
-            className="mt-1"
-            checked={type === one.action}
-            disabled={!mayPress(one)}
-            onChange={() => choose(one.action)}
-          />
-          <span className={`flex flex-col ${mayPress(one) ? '' : 'text-muted'}`}>
-            {tChange.intervene.types[one.action]?.word ?? one.action.replaceAll('_', ' ')}
-            {mayPress(one) || !one.reason ? null : (
-              <span className="text-table">
-                <Reason action={one} />
-              </span>
-            )}
-          </span>
-        </label>
-      ))}
-    </fieldset>
-  )
-}
+const Types = ({ offered, type, choose }: TypesProps) => (
+  <Radios
+    label={tChange.intervene.what}
+    choices={offered.map((one) => [one.action, <Offered key={one.action} action={one} />])}
+    isOff={(action) => !mayPress(offered.find((one) => one.action === action))}
+    value={type}
+    change={choose}
+  />
+)
+
+const Offered = ({ action }: { action: Intervened['offered'][number] }) => (
+  <span className={`flex flex-col ${mayPress(action) ? '' : 'text-muted'}`}>
+    {tChange.intervene.types[action.action]?.word ?? action.action.replaceAll('_', ' ')}
+    {mayPress(action) || !action.reason ? null : (
+      <span className="text-table">
+        <Reason action={action} />
+      </span>
+    )}
+  </span>
+)
 
 const Consequences = ({ effect, words }: { effect: Effect; words: string }) => {
   const { from, rearmed_gates = [], status, resources = [] } = effect

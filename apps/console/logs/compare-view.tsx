@@ -3,13 +3,14 @@ import { useState } from 'react'
 import { VList } from 'virtua'
 import { ProblemError } from '../api/client.ts'
 import { fetchBytes } from '../api/download.ts'
+import { Check } from '../forms/select.tsx'
 import { inWorker } from '../kit/in-worker.ts'
-import { Failure } from '../ui/failure.tsx'
-import { Empty, Loading } from '../ui/page.tsx'
+import { Unread } from '../ui/failure.tsx'
+import { Empty } from '../ui/page.tsx'
 import { tOperation } from '../words/operation.ts'
 import type { Pair } from './compare.ts'
 import { LogText } from './line.tsx'
-import { FEW, rawLogPath, Tick } from './view.tsx'
+import { FEW, rawLogPath } from './view.tsx'
 
 type CompareProps = { operation_id: string; node_id: string; before: number; after: number }
 
@@ -37,8 +38,7 @@ export const CompareView = (props: CompareProps) => {
   const { before, after } = props
   const [different, setDifferent] = useState(true)
   const query = useQuery(compareQuery(props))
-  if (query.data === undefined)
-    return query.error ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading rows={1} />
+  if (query.data === undefined) return <Unread query={query} />
   const count = query.data.filter(({ same }) => !same).length
   const shown = different ? query.data.filter(({ same }) => !same) : query.data
   return (
@@ -47,7 +47,9 @@ export const CompareView = (props: CompareProps) => {
         <span role="status">{tOperation.compare.differ(count, query.data.length)}</span>
         <span className="text-muted">{tOperation.compare.masked}</span>
         <span className="flex-1" />
-        <Tick word={tOperation.compare.only} on={different} set={setDifferent} />
+        <Check on={different} change={setDifferent}>
+          {tOperation.compare.only}
+        </Check>
       </div>
       <div className="log-pair border-b border-line py-1 text-table font-medium">
         <span>{tOperation.compare.attempt(before)}</span>

@@ -1,6 +1,7 @@
 import { ChevronDown, ChevronUp } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { problemOf } from '../api/client.ts'
+import { IconButton } from '../forms/choices.tsx'
 import { tOperation } from '../words/operation.ts'
 
 /** A line number greater than any other. */
@@ -86,18 +87,11 @@ export const LogSearch = ({ search: { q, type, submit, matches, failed, step } }
       </span>
       {step ? (
         <>
-          <Step word={tOperation.logs.previous} press={() => step(1)} icon={ChevronUp} />
-          <Step word={tOperation.logs.next} press={() => step(-1)} icon={ChevronDown} />
+          <IconButton word={tOperation.logs.previous} onClick={() => step(1)} icon={ChevronUp} />
+          <IconButton word={tOperation.logs.next} onClick={() => step(-1)} icon={ChevronDown} />
         </>
       ) : null}
     </form>
   </search>
 )
 type LogSearchProps = { search: ReturnType<typeof useSearch> }
-
-type StepProps = { word: string; press: () => void; icon: typeof ChevronUp }
-const Step = ({ word, press, icon: Icon }: StepProps) => (
-  <button type="button" className="button quiet icon" aria-label={word} title={word} onClick={press}>
-    <Icon size={16} aria-hidden="true" />
-  </button>
-)

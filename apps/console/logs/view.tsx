@@ -5,6 +5,8 @@ import { VList } from 'virtua'
 import type { LogLine } from '../../shared/contracts/client/frames.ts'
 import { ProblemError, problemOf } from '../api/client.ts'
 import { fetchBytes, saveAs } from '../api/download.ts'
+import { Button } from '../forms/button.tsx'
+import { Check } from '../forms/select.tsx'
 import { Failure, ProblemText } from '../ui/failure.tsx'
 import { Empty, Loading } from '../ui/page.tsx'
 import { t } from '../words/index.ts'
@@ -141,8 +143,12 @@ export const LogView = ({ operation_id, node_id, attempt, open, failed }: LogVie
         <Total {...{ log, scroll, open }} />
         <span className="flex-1" />
         <LogSearch search={search} />
-        <Tick word={tOperation.logs.wrap} on={wrap} set={setWrap} />
-        <Tick word={tOperation.logs.times} on={times} set={setTimes} />
+        <Check on={wrap} change={setWrap}>
+          {tOperation.logs.wrap}
+        </Check>
+        <Check on={times} change={setTimes}>
+          {tOperation.logs.times}
+        </Check>
         <RawLog operation_id={operation_id} node_id={node_id} attempt={attempt} />
       </div>
       {log.problem ? (
@@ -166,13 +172,6 @@ const Total = ({ log, scroll, open }: { log: Log; scroll: Scroll; open: boolean 
     {tOperation.logs.total(Math.max(log.total, scroll.last))}
     {open ? (scroll.following ? `, ${tOperation.logs.live}` : '') : log.complete ? `, ${tOperation.logs.complete}` : ''}
   </span>
-)
-
-export const Tick = ({ word, on, set }: { word: string; on: boolean; set: (on: boolean) => void }) => (
-  <label className="flex items-center gap-1.5">
-    <input type="checkbox" checked={on} onChange={(event) => set(event.target.checked)} />
-    {word}
-  </label>
 )
 
 type LinesProps = {
@@ -232,10 +231,10 @@ const Lines = ({ ended, folds, scroll, wrap, press, ...shown }: LinesProps) => (
       </VList>
     </div>
     {!scroll.following && scroll.news > 0 ? (
-      <button type="button" className="button main log-pill" onClick={scroll.follow}>
+      <Button look="main log-pill" onClick={scroll.follow}>
         <ArrowDown size={14} aria-hidden="true" />
         {tOperation.logs.new_lines(scroll.news)}
-      </button>
+      </Button>
     ) : null}
   </div>
 )
@@ -258,10 +257,10 @@ const RawLog = ({ operation_id, node_id, attempt }: { operation_id: string; node
           {failed}
         </span>
       ) : null}
-      <button type="button" className="button" onClick={() => void save()}>
+      <Button onClick={() => void save()}>
         <Download size={14} aria-hidden="true" />
         {tOperation.logs.download}
-      </button>
+      </Button>
     </>
   )
 }

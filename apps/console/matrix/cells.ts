@@ -42,6 +42,13 @@ export const matrixOf = (graph: Graph): Matrix | null => {
   return { steps: shown.map(({ step }) => step), rows: [...Map.groupBy(rows, ({ group }) => group).values()].flat() }
 }
 
+/** Whether the matrix says more than the drawing: many targets share steps, few cells are empty, no work is left out. */
+export const isMatrixFirst = ({ nodes }: Graph, { rows, steps }: Matrix): boolean =>
+  rows.length >= 6 &&
+  steps.length >= 2 &&
+  rows.flatMap(({ cells }) => cells).filter(Boolean).length >= 0.8 * rows.length * steps.length &&
+  nodes.every(({ target_id, kind }) => target_id !== null || kind === 'barrier')
+
 /** The matrix of a graph that is read again and again: its places change only with the plan. */
 export const useMatrix = (graph: Graph): Matrix | null =>
   // biome-ignore lint/correctness/useExhaustiveDependencies: states come from `GraphStates`

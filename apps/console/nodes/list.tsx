@@ -9,8 +9,8 @@ import { shortId } from '../kit/format.ts'
 import { graphQuery, nodesQuery } from '../queries/operations.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Export, type Fields } from '../ui/export.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Empty, Loading } from '../ui/page.tsx'
+import { Unread } from '../ui/failure.tsx'
+import { Empty } from '../ui/page.tsx'
 import type { Column } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
 import { NodeLink, ResourceLink } from '../values/links.tsx'
@@ -37,8 +37,7 @@ export const OperationNodesPage = () => {
         .sort((a, b) => a.look.rank - b.look.rank),
     [list.data, waiting],
   )
-  if (list.isPending) return <Loading />
-  if (list.isError) return <Failure error={list.error} retry={() => void list.refetch()} />
+  if (list.isPending || list.isError) return <Unread query={list} />
   const counts = Map.groupBy(all, ({ look }) => look.word)
   const rows = all.filter((shown) => (state === undefined || shown.look.word === state) && holds(shown, q))
   const show = (change: { state?: string; q?: string }, replace = false) =>

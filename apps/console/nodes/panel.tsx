@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { X } from 'lucide-react'
 import { NodeFacts } from '../briefs/node.tsx'
+import { SidePanel } from '../graph/gate-panel.tsx'
 import { whileAtWork } from '../graph/progress.ts'
 import { nodeQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { Loading } from '../ui/page.tsx'
 import { NodeLink } from '../values/links.tsx'
 import { NodeStatus } from '../values/status.tsx'
-import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
 type NodePanelProps = { operation_id: string; node_id: string; close: () => void; children?: React.ReactNode }
@@ -21,13 +20,7 @@ export const NodePanel = ({ operation_id, node_id, close, children }: NodePanelP
     refetch,
   } = useQuery({ ...nodeQuery(operation_id, node_id), refetchInterval: whileAtWork })
   return (
-    <aside className="card side-panel" aria-label={tOperation.graph.selected}>
-      <div className="card-head">
-        <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{node?.name ?? node_id}</h2>
-        <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
-          <X size={18} aria-hidden="true" />
-        </button>
-      </div>
+    <SidePanel label={tOperation.graph.selected} title={node?.name ?? node_id} close={close}>
       <div className="flex flex-col gap-4 p-4">
         {isPending ? <Loading rows={2} /> : null}
         {error ? <Failure error={error} retry={() => void refetch()} noun="node" /> : null}
@@ -51,6 +44,6 @@ export const NodePanel = ({ operation_id, node_id, close, children }: NodePanelP
           </>
         ) : null}
       </div>
-    </aside>
+    </SidePanel>
   )
 }

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { NodeDetail } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
 import { objectIn } from '../forms/json.tsx'
+import { Radios } from '../forms/select.tsx'
 import { waitingBehind } from '../graph/gates.ts'
 import { graphQuery } from '../queries/operations.ts'
 import { useTyped } from '../session/typed.ts'
@@ -60,15 +61,12 @@ export const RetryDialog = ({ node: now, close }: { node: NodeDetail; close: () 
       close={close}
     >
       {unknown ? (
-        <fieldset className="flex flex-col gap-2">
-          <legend className="label">{tOperation.operation.retry.found}</legend>
-          {FINDINGS.map((choice) => (
-            <label key={choice} className="flex items-center gap-2">
-              <input type="radio" name="finding" checked={finding === choice} onChange={() => setFinding(choice)} />
-              {tOperation.operation.retry.findings[choice]}
-            </label>
-          ))}
-        </fieldset>
+        <Radios
+          label={tOperation.operation.retry.found}
+          choices={FINDINGS.map((choice) => [choice, tOperation.operation.retry.findings[choice]])}
+          value={finding}
+          change={setFinding}
+        />
       ) : null}
       <details>
         <summary>{tOperation.operation.retry.other_inputs}</summary>

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import type { DestinationKind, DestinationView } from '../../shared/contracts/notifications/notifications.ts'
 import { send } from '../account/changes.tsx'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { tAccount } from '../words/account.ts'
@@ -35,9 +36,7 @@ export const CodeForm = ({ row, whose, act, busy }: PartProps & { row: Destinati
         value={code}
         change={setCode}
       />
-      <button type="submit" className="button" aria-disabled={busy}>
-        {words.confirm}
-      </button>
+      <Button type="submit" aria-disabled={busy} word={words.confirm} />
     </form>
   )
 }
@@ -70,9 +69,7 @@ export const AddForm = ({ whose, act, busy }: PartProps) => {
         value={address}
         change={setAddress}
       />
-      <button type="submit" className="button main" aria-disabled={busy}>
-        {words.add}
-      </button>
+      <Button type="submit" look="main" aria-disabled={busy} word={words.add} />
     </form>
   )
 }

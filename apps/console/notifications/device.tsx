@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Told, useChanges } from '../account/changes.tsx'
 import { problemOf } from '../api/client.ts'
+import { Button } from '../forms/button.tsx'
 import { offered } from '../kit/install.ts'
 import { Failure } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
@@ -28,9 +29,7 @@ export const ThisDevice = () => {
       </h2>
       <Told said={said} />
       {why === null ? (
-        <button type="button" className="button" aria-disabled={busy} onClick={() => void change()}>
-          {on ? words.stop : words.start}
-        </button>
+        <Button aria-disabled={busy} onClick={() => void change()} word={on ? words.stop : words.start} />
       ) : (
         <p className="text-muted">{why}</p>
       )}
@@ -44,9 +43,5 @@ const Install = () => {
   // The console already runs as an installed app.
   if (matchMedia('(display-mode: standalone)').matches) return null
   if (offer === undefined) return <p className="text-muted">{words.install_note}</p>
-  return (
-    <button type="button" className="button" onClick={() => void offer.prompt()}>
-      {words.install}
-    </button>
-  )
+  return <Button onClick={() => void offer.prompt()} word={words.install} />
 }

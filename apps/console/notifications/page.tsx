@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import type { DeliveryView, DestinationView } from '../../shared/contracts/notifications/notifications.ts'
 import { ProofFor, send, Told, useChanges } from '../account/changes.tsx'
+import { Button } from '../forms/button.tsx'
 import { Filter } from '../forms/select.tsx'
 import { groupsQuery } from '../queries/admin.ts'
 import { meQuery } from '../queries/me.ts'
@@ -126,9 +127,7 @@ const columnsFor = ({ whose, act, busy }: PartProps): Column<DestinationView>[] 
 
 type RowButtonProps = { name: string; label: string; busy: boolean; act: () => Promise<boolean> }
 const RowButton = ({ name, label, busy, act }: RowButtonProps) => (
-  <button type="button" className="button" aria-disabled={busy} aria-label={label} onClick={() => void act()}>
-    {name}
-  </button>
+  <Button aria-disabled={busy} aria-label={label} onClick={() => void act()} word={name} />
 )
 
 const logColumns = ({ whose, act, busy }: PartProps): Column<DeliveryView>[] => [

@@ -9,8 +9,9 @@ import {
 } from '../../shared/contracts/notifications/notifications.ts'
 import { send, Told, useChanges } from '../account/changes.tsx'
 import { Leaving } from '../command/leaving.tsx'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
-import { Select, SelectField } from '../forms/select.tsx'
+import { Check, Checks, Select, SelectField } from '../forms/select.tsx'
 import { coarse, format, HERE } from '../kit/format.ts'
 import { display } from '../kit/prefs.ts'
 import { useTyped } from '../session/typed.ts'
@@ -61,7 +62,12 @@ const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: Form
   return (
     <Card title={words.title} note={words.note}>
       <form noValidate onSubmit={save} className="flex flex-col gap-4 p-4">
-        <Events draft={draft} set={set} />
+        <Checks
+          label={words.events}
+          choices={NOTIFY_EVENTS.map((event) => [event, words.of[event]])}
+          chosen={draft.events}
+          change={(events) => set({ events })}
+        />
         <div className="flex flex-wrap gap-4">
           <SelectField
             label={words.min_risk}
@@ -82,19 +88,14 @@ const RulesForm = ({ place, rules, changes, whose, destinations, labelOf }: Form
         ))}
         <Told said={said} />
         <div className="flex flex-wrap gap-2">
-          <button type="submit" className="button main" aria-disabled={busy}>
-            {words.save}
-          </button>
-          <button
-            type="button"
-            className="button"
+          <Button type="submit" look="main" aria-disabled={busy} word={words.save} />
+          <Button
             aria-disabled={busy}
             onClick={() =>
               void act(() => send('DELETE', path), words.reset_done).then((done) => done && setDraft(saved))
             }
-          >
-            {words.reset}
-          </button>
+            word={words.reset}
+          />
         </div>
       </form>
       <Leaving isLost={() => !busy && JSON.stringify(rulesOf(draft)) !== JSON.stringify(rulesOf(saved))} />
@@ -110,35 +111,14 @@ const timesOf = (usual: number[], own: number, none: string, word: (time: string
     .sort((a, b) => a - b)
     .map((seconds) => [seconds, seconds === 0 ? none : word(coarse(seconds * 1000))] as const)
 
-const Events = ({ draft: { events }, set }: PartProps) => (
-  <fieldset>
-    <legend className="label">{words.events}</legend>
-    <div className="grid gap-x-4 sm:grid-cols-2">
-      {NOTIFY_EVENTS.map((event) => (
-        <label key={event} className="flex min-h-8 items-center gap-2">
-          <input
-            type="checkbox"
-            checked={events.includes(event)}
-            onChange={({ target }) =>
-              set({ events: NOTIFY_EVENTS.filter((one) => (one === event ? target.checked : events.includes(one))) })
-            }
-          />
-          {words.of[event]}
-        </label>
-      ))}
-    </div>
-  </fieldset>
-)
-
 const QuietHours = ({ draft: { quiet }, set }: PartProps) => {
   const change = (part: Partial<RulesDraft['quiet']>) => set({ quiet: { ...quiet, ...part } })
   return (
     <fieldset className="flex flex-col gap-2">
       <legend className="label">{words.quiet}</legend>
-      <label className="flex min-h-8 items-center gap-2">
-        <input type="checkbox" checked={quiet.on} onChange={({ target }) => change({ on: target.checked })} />
+      <Check on={quiet.on} change={(on) => change({ on })}>
         {words.quiet_on}
-      </label>
+      </Check>
       {quiet.on ? (
         <div className="flex flex-wrap gap-4">
           <TextField type="time" label={words.from} value={quiet.from} change={(from) => change({ from })} />
@@ -149,7 +129,13 @@ const QuietHours = ({ draft: { quiet }, set }: PartProps) => {
             value={quiet.timezone}
             change={(timezone) => change({ timezone })}
           />
-          <Days days={quiet.days} change={(days) => change({ days })} />
+          <Checks
+            className="basis-full"
+            label={words.days}
+            choices={DAYS.map((day, index) => [day, dayWord(index)])}
+            chosen={quiet.days}
+            change={(days) => change({ days })}
+          />
         </div>
       ) : null}
     </fieldset>
@@ -158,25 +144,6 @@ const QuietHours = ({ draft: { quiet }, set }: PartProps) => {
 
 const MONDAY = Date.UTC(2024, 0, 1)
 const dayWord = (index: number) => format('utc', { weekday: 'short' }).format(MONDAY + index * 86_400_000)
-
-type DaysProps = { days: RulesDraft['quiet']['days']; change: (days: DaysProps['days']) => void }
-const Days = ({ days, change }: DaysProps) => (
-  <fieldset>
-    <legend className="label">{words.days}</legend>
-    <div className="flex flex-wrap gap-x-4">
-      {DAYS.map((day, index) => (
-        <label key={day} className="flex min-h-8 items-center gap-2">
-          <input
-            type="checkbox"
-            checked={days.includes(day)}
-            onChange={({ target }) => change(DAYS.filter((one) => (one === day ? target.checked : days.includes(one))))}
-          />
-          {dayWord(index)}
-        </label>
-      ))}
-    </div>
-  </fieldset>
-)
 
 type AfterProps = PartProps & { one: DestinationView; label: string }
 const After = ({ one: { destination_id, kind }, label, draft: { after }, set }: AfterProps) => {

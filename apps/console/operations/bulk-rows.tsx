@@ -1,6 +1,7 @@
 import type { OperationRow } from '../api/types.ts'
 import { mayRepeat, type Result } from '../command/each.ts'
 import { Unsettled } from '../command/together.tsx'
+import { Button } from '../forms/button.tsx'
 import { shortId } from '../kit/format.ts'
 import { ProblemText } from '../ui/failure.tsx'
 import { Status } from '../values/status.tsx'
@@ -73,10 +74,6 @@ export const LeftOut = ({ out, again }: { out: Parted['out']; again: (() => void
         </li>
       ))}
     </ul>
-    {again && out.some(({ problem }) => mayRepeat(problem)) ? (
-      <button type="button" className="button" onClick={again}>
-        {t.retry}
-      </button>
-    ) : null}
+    {again && out.some(({ problem }) => mayRepeat(problem)) ? <Button onClick={again} word={t.retry} /> : null}
   </section>
 )

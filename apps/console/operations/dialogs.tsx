@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { Operation } from '../api/types.ts'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
+import { Check } from '../forms/select.tsx'
 import { confirmInProd } from '../kit/environment.ts'
 import { tOperation } from '../words/operation.ts'
 import { tCommand } from '../words/operations/command.ts'
@@ -54,10 +55,9 @@ const Resume = (props: Props) => {
       consequences={(effect) => <EffectText command="resume" effect={effect} />}
     >
       {props.operation.pause_reason === 'catalog_drift' ? (
-        <label className="flex items-center gap-2">
-          <input type="checkbox" checked={acknowledged} onChange={(event) => setAcknowledged(event.target.checked)} />
+        <Check on={acknowledged} change={setAcknowledged}>
           {tOperation.operation.resume.acknowledge}
-        </label>
+        </Check>
       ) : null}
     </CommandDialog>
   )

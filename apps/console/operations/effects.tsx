@@ -1,3 +1,4 @@
+import { Radios } from '../forms/select.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 
@@ -40,22 +41,11 @@ type ModeFieldProps = { modes: Mode[]; isOff: (mode: Mode) => boolean; value: Mo
 
 /** How an operation is canceled. */
 export const ModeField = ({ modes, isOff, value, change }: ModeFieldProps) => (
-  <fieldset className="flex flex-col gap-2">
-    <legend className="label">{words.cancel.mode}</legend>
-    {modes.map((mode) => (
-      <label key={mode} className="flex items-start gap-2">
-        <input
-          type="radio"
-          name="mode"
-          className="mt-1"
-          checked={value === mode}
-          disabled={isOff(mode)}
-          onChange={() => change(mode)}
-        />
-        {words.cancel[mode]}
-      </label>
-    ))}
-  </fieldset>
+  <Radios
+    label={words.cancel.mode}
+    choices={modes.map((mode) => [mode, words.cancel[mode]])}
+    {...{ isOff, value, change }}
+  />
 )
 
 /** Names of the items of a dry run; a long list is truncated, with the number of the rest. */

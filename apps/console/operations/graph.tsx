@@ -2,19 +2,20 @@ import { useQuery } from '@tanstack/react-query'
 import { deepEqual, useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { memo, Suspense, useCallback, useContext, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { isNarrow, type View, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
 import { GatePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
 import { countLooks, type GraphStates, isBroken, StatesContext, useLiveStates } from '../graph/states.ts'
-import { useMatrix } from '../matrix/cells.ts'
+import { isMatrixFirst, type Matrix, useMatrix } from '../matrix/cells.ts'
 import { FindNode } from '../matrix/find.tsx'
 import { searchOf } from '../matrix/why.ts'
 import { WhyWaiting } from '../matrix/why-panel.tsx'
 import { NodePanel } from '../nodes/panel.tsx'
 import { graphQuery } from '../queries/operations.ts'
-import { Failure } from '../ui/failure.tsx'
+import { Unread } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
 import { ShapeIcon, statusWord } from '../values/status.tsx'
@@ -27,21 +28,26 @@ const GraphMatrix = lazyPart(() => import('../matrix/matrix.tsx').then((part) =>
 /** The plan as a graph with live states; a press shows the same as a list. */
 export const OperationGraphPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
-  const { data: graph, error, isPending, refetch } = useQuery(graphQuery(operation_id))
-  const view = useView(useSearch({ from: '/shell/operations/$operation_id/graph' }).view)
-  // The code of the view loads in parallel with its data.
+  const read = useQuery(graphQuery(operation_id))
+  const graph = read.data
+  const { view } = useSearch({ from: '/shell/operations/$operation_id/graph' })
+  const narrow = useMemo(isNarrow, [])
+  // The code of the view loads in parallel with its data, which decide between two unless the address does.
   useEffect(() => {
-    if (view !== 'list') void (view === 'matrix' ? GraphMatrix : GraphCanvas).preload?.()
-  }, [view])
-  if (isPending) return <Loading />
-  if (graph === undefined) return <Failure error={error} retry={() => void refetch()} />
+    if (view === 'list' || (narrow && view === undefined)) return
+    for (const part of [GraphMatrix, GraphCanvas])
+      if (view === undefined || (view === 'matrix') === (part === GraphMatrix)) void part.preload?.()
+  }, [view, narrow])
+  if (graph === undefined) return <Unread query={read} />
   return <GraphView key={operation_id} graph={graph} operation_id={operation_id} />
 }
 
-/** A phone begins with the list. */
-const useView = (chosen: View | undefined): View => {
-  const narrow = useMemo(isNarrow, [])
-  return chosen ?? (narrow ? 'list' : 'drawing')
+/** A phone begins with the list, the same steps on many targets with the matrix; a patch does not change the view. */
+const useView = (chosen: View | undefined, graph: Graph, matrix: Matrix | null): View => {
+  const [first] = useState<View>(() =>
+    isNarrow() ? 'list' : matrix !== null && isMatrixFirst(graph, matrix) ? 'matrix' : 'drawing',
+  )
+  return chosen ?? first
 }
 
 /**
@@ -136,7 +142,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
     setSeek(node_id)
     open(node_id)
   }
-  const view = useView(search.view)
+  const view = useView(search.view, graph, matrix)
   const gate = graph.gates.find(({ gate_id }) => gate_id === search.gate)
   return (
     <StatesContext value={looks}>
@@ -235,10 +241,9 @@ type LegendProps = {
 const Legend = memo(({ counts, only, show }: LegendProps) => (
   <fieldset className="flex flex-wrap gap-1" aria-label={tOperation.graph.legend}>
     {counts.map(({ look, count }) => (
-      <button
+      <Button
         key={look.word}
-        type="button"
-        className="button quiet legend"
+        look="quiet legend"
         aria-pressed={only === look.word}
         onClick={() =>
           show(({ only: before, ...rest }) => ({ ...rest, ...(before !== look.word && { only: look.word }) }))
@@ -246,7 +251,7 @@ const Legend = memo(({ counts, only, show }: LegendProps) => (
       >
         <ShapeIcon shape={look.shape} tone={look.tone} />
         {tOperation.graph.only(t.status[look.word], count)}
-      </button>
+      </Button>
     ))}
   </fieldset>
 ))

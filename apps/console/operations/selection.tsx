@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
 import type { OperationRow } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { display } from '../kit/prefs.ts'
 import { meQuery } from '../queries/me.ts'
 import { lazyPart } from '../ui/lazy.ts'
@@ -73,20 +74,18 @@ export const SelectionBar = ({ selection: { on, chosen, all, clear } }: { select
                 ? words.most(chosen.length)
                 : words.selected(chosen.length)}
           </p>
-          <button type="button" className="button quiet" onClick={chosen.length > 0 ? clear : all}>
+          <Button look="quiet" onClick={chosen.length > 0 ? clear : all}>
             {chosen.length > 0 ? words.clear : words.all}
-          </button>
+          </Button>
           {chosen.length === 0
             ? null
             : COMMANDS.map((command) => (
-                <button
+                <Button
                   key={command}
-                  type="button"
-                  className={`button ${command === 'cancel' ? 'danger' : ''}`}
+                  look={command === 'cancel' ? 'danger' : ''}
                   onClick={() => setOpen({ rows: chosen, command })}
-                >
-                  {words.open[command]}
-                </button>
+                  word={words.open[command]}
+                />
               ))}
         </section>
       ) : null}

@@ -3,8 +3,8 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { meQuery, waitingFor } from '../queries/me.ts'
 import { overviewQuery } from '../queries/overview.ts'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Heading, Loading, Page } from '../ui/page.tsx'
+import { Unread } from '../ui/failure.tsx'
+import { Heading, Page } from '../ui/page.tsx'
 import { tOverview } from '../words/overview.ts'
 import { Planned } from './planned.tsx'
 import { Regions } from './regions.tsx'
@@ -35,8 +35,7 @@ export const OverviewPage = () => {
           ))}
         </nav>
       </div>
-      {overview.isPending ? <Loading /> : null}
-      {overview.isError ? <Failure error={overview.error} retry={() => void overview.refetch()} /> : null}
+      <Unread query={overview} />
       {data === undefined ? null : (
         <>
           <Card title={tOverview.now}>

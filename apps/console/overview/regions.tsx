@@ -6,8 +6,7 @@ import { meQuery } from '../queries/me.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { placesQuery } from '../queries/topology.ts'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
-import { Loading } from '../ui/page.tsx'
+import { Unread } from '../ui/failure.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { t } from '../words/index.ts'
 import { tOverview } from '../words/overview.ts'
@@ -35,8 +34,7 @@ export const Regions = ({ overview }: { overview: Overview }) => {
   }))
   return (
     <Card title={words.title}>
-      {places.isPending ? <Loading rows={2} /> : null}
-      {places.isError ? <Failure error={places.error} retry={() => void places.refetch()} /> : null}
+      <Unread query={places} />
       {places.isSuccess && regions.length === 0 ? <p className="p-4 text-muted">{words.none}</p> : null}
       {regions.length > 0 ? (
         <DataTable caption={words.title} columns={COLUMNS} rows={regions} keyOf="region_id" />

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import type { Graph, PatchChange } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { nodeQuery } from '../queries/operations.ts'
@@ -50,9 +51,7 @@ export const PatchBuilder = ({ graph, operation_id, node: wanted = '', add }: Pa
           change={(one) => setChoice(one as Choice)}
         />
         <Needed needs={needs} typed={typed} type={type} graph={graph} />
-        <button type="button" className="button" aria-disabled={!complete} onClick={() => void press()}>
-          {tChange.patch.editor.add_button}
-        </button>
+        <Button aria-disabled={!complete} onClick={() => void press()} word={tChange.patch.editor.add_button} />
       </div>
     </section>
   )

@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { dryRun } from '../api/commands.ts'
 import type { Patch, PatchChange } from '../api/types.ts'
+import { IconButton } from '../forms/choices.tsx'
 import { Card } from '../ui/card.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -143,15 +144,7 @@ const DraftItem = ({ at, draft, wrong, nameOf, change, remove }: DraftItemProps)
           ))}
         </ul>
       </div>
-      <button
-        type="button"
-        className="button quiet icon self-start"
-        onClick={remove}
-        aria-label={tChange.patch.editor.remove(at + 1)}
-        title={tChange.patch.editor.remove(at + 1)}
-      >
-        <Trash2 size={16} aria-hidden="true" />
-      </button>
+      <IconButton icon={Trash2} word={tChange.patch.editor.remove(at + 1)} look="quiet self-start" onClick={remove} />
     </li>
   )
 }
@@ -241,9 +234,7 @@ type VerdictProps = { shape: 'check' | 'octagon'; tone: 'ok' | 'bad'; children: 
 
 const Verdict = ({ shape, tone, children }: VerdictProps) => (
   <p className="flex gap-2 font-medium">
-    <span className="mt-0.5">
-      <ShapeIcon shape={shape} tone={tone} />
-    </span>
+    <ShapeIcon shape={shape} tone={tone} beside />
     <span>{children}</span>
   </p>
 )

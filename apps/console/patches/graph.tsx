@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Suspense, useMemo, useState } from 'react'
 import type { Patch } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { isNarrow } from '../forms/view.tsx'
 import { useFolding } from '../graph/folding.ts'
 import { gateBox } from '../graph/gates.ts'
@@ -24,12 +25,7 @@ export const PatchGraph = ({ operation_id, base_revision, changes, diff }: Props
   const read = useQuery({ ...revisionQuery(operation_id, base_revision), enabled: drawn })
   const base = read.data
   const patched = useMemo(() => base && patchedGraph(base, changes, diff), [base, changes, diff])
-  if (!drawn)
-    return (
-      <button type="button" className="button self-start" onClick={() => setDrawn(true)}>
-        {tOperation.graph.draw}
-      </button>
-    )
+  if (!drawn) return <Button look="self-start" onClick={() => setDrawn(true)} word={tOperation.graph.draw} />
   if (base === undefined && read.isError) return <Failure error={read.error} retry={() => void read.refetch()} />
   if (patched === undefined) return <Loading rows={1} />
   if (patched.marks.size === 0) return null

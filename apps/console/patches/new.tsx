@@ -5,6 +5,7 @@ import { useTopic } from '../api/hooks.ts'
 import type { Graph, Operation, PatchChange } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { Leaving } from '../command/leaving.tsx'
+import { Button } from '../forms/button.tsx'
 import { TicketField, ticketOf } from '../forms/ticket.tsx'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
@@ -96,9 +97,9 @@ const Editor = ({ graph, operation, start, base: begun }: EditorProps) => {
       <PatchOutlook operation_id={operation_id} check={check} changes={changes} nameOf={nameOf} />
       <div className="flex flex-wrap items-end gap-3">
         <TicketField value={ticket} change={setTicket} />
-        <button type="button" className="button main" aria-disabled={!ready} onClick={() => ready && setAsking(true)}>
+        <Button look="main" aria-disabled={!ready} onClick={() => ready && setAsking(true)}>
           {tChange.patch.editor.submit}
-        </button>
+        </Button>
         <WhyNot actions={[action]} />
       </div>
       {asking && changes ? (
@@ -135,9 +136,7 @@ const MovedOn = ({ now, base, rebase }: { now: number; base: number; rebase: () 
   <div role="alert" className="flex flex-wrap items-center gap-3 rounded-card bg-wait-soft p-4 text-wait">
     <ShapeIcon shape="diamond" tone="wait" />
     <p>{tChange.patch.editor.moved(now, base)}</p>
-    <button type="button" className="button" onClick={rebase}>
-      {tChange.patch.editor.rebase(now)}
-    </button>
+    <Button onClick={rebase} word={tChange.patch.editor.rebase(now)} />
   </div>
 )
 

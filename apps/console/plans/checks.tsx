@@ -72,12 +72,11 @@ const Policies = ({ plan }: { plan: Plan }) => (
       <ul className="flex flex-col gap-2">
         {plan.policy_results.map(({ policy_id, level, result, detail }) => (
           <li key={policy_id} className="flex gap-2">
-            <span className="mt-0.5">
-              <ShapeIcon
-                shape={result === 'passed' ? 'check' : level === 'hard' ? 'octagon' : 'diamond'}
-                tone={result === 'passed' ? 'ok' : level === 'hard' ? 'bad' : 'wait'}
-              />
-            </span>
+            <ShapeIcon
+              shape={result === 'passed' ? 'check' : level === 'hard' ? 'octagon' : 'diamond'}
+              tone={result === 'passed' ? 'ok' : level === 'hard' ? 'bad' : 'wait'}
+              beside
+            />
             <div className="min-w-0">
               <p>
                 <code>{policy_id}</code> {tPlan.plan.results[result] ?? result}{' '}

@@ -1,20 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { X } from 'lucide-react'
 import { Suspense, useMemo } from 'react'
 import type { Graph, Plan } from '../api/types.ts'
 import { isNarrow, type View as Shown, ViewChoice } from '../forms/view.tsx'
 import { largeGroups, useFolding } from '../graph/folding.ts'
-import { GatePanel } from '../graph/gate-panel.tsx'
+import { GatePanel, SidePanel } from '../graph/gate-panel.tsx'
 import { gateBox } from '../graph/gates.ts'
 import { GraphList } from '../graph/list.tsx'
 import { GraphStates, StatesContext } from '../graph/states.ts'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
-import { Failure } from '../ui/failure.tsx'
+import { Unread } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
-import { TargetRow } from '../values/target.tsx'
+import { Facts } from '../values/facts.tsx'
+import { ResourceLink } from '../values/links.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
@@ -23,9 +23,9 @@ const GraphCanvas = lazyPart(() => import('../graph/canvas.tsx').then((part) => 
 
 /** The graph of a plan before it runs; a press shows the same as a list. */
 export const PlanGraph = ({ plan }: { plan: Plan }) => {
-  const { data: graph, error, isPending, refetch } = useQuery(planGraphQuery(plan.plan_id))
-  if (isPending) return <Loading />
-  if (graph === undefined) return <Failure error={error} retry={() => void refetch()} />
+  const read = useQuery(planGraphQuery(plan.plan_id))
+  const graph = read.data
+  if (graph === undefined) return <Unread query={read} />
   if (graph.nodes.length === 0) return <p className="text-muted">{tPlan.plan.no_nodes}</p>
   return <View graph={graph} plan={plan} />
 }
@@ -72,7 +72,7 @@ const View = ({ graph, plan }: { graph: Graph; plan: Plan }) => {
                 openGate={(gate_id) => show({ gate: gate_id })}
               />
             </Suspense>
-            {node ? <Facts node={node} graph={graph} close={() => show({})} /> : null}
+            {node ? <NodeFacts node={node} graph={graph} close={() => show({})} /> : null}
             {gate ? (
               <GatePanel gate={gate} graph={graph} operation_id={plan.operation_id} close={() => show({})} />
             ) : null}
@@ -83,40 +83,21 @@ const View = ({ graph, plan }: { graph: Graph; plan: Plan }) => {
   )
 }
 
-const Facts = ({ node, graph, close }: { node: Graph['nodes'][number]; graph: Graph; close: () => void }) => {
+const NodeFacts = ({ node, graph, close }: { node: Graph['nodes'][number]; graph: Graph; close: () => void }) => {
   const names = new Map(graph.nodes.map(({ node_id, name }) => [node_id, name]))
   const gates = graph.gates.filter(({ gate_id }) => node.gates.includes(gate_id)).map(({ question }) => question)
   return (
-    <aside className="card side-panel" aria-label={tOperation.graph.selected}>
-      <div className="card-head">
-        <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{node.name}</h2>
-        <button type="button" className="button quiet icon" onClick={close} aria-label={t.close}>
-          <X size={18} aria-hidden="true" />
-        </button>
-      </div>
-      <dl className="facts p-4">
-        <TargetRow target_id={node.target_id} />
-        {node.executor === '' ? null : (
-          <>
-            <dt>{tOperation.node.executor}</dt>
-            <dd>{node.executor}</dd>
-          </>
-        )}
-        {node.depends_on.length === 0 ? null : (
-          <>
-            <dt>{tOperation.graph.after}</dt>
-            <dd>{t.and(node.depends_on.map((id) => names.get(id) ?? id))}</dd>
-          </>
-        )}
-        {gates.length === 0 ? null : (
-          <>
-            <dt>{tPlan.plan.gate_before}</dt>
-            <dd>{gates.join(' ')}</dd>
-          </>
-        )}
-        <dt>{tPlan.plan.time}</dt>
-        <dd>{duration(node.estimate_s * 1000)}</dd>
-      </dl>
-    </aside>
+    <SidePanel label={tOperation.graph.selected} title={node.name} close={close}>
+      <Facts
+        className="p-4"
+        facts={[
+          [tOperation.node.target, node.target_id && <ResourceLink key="target" id={node.target_id} />],
+          [tOperation.node.executor, node.executor],
+          [tOperation.graph.after, t.and(node.depends_on.map((id) => names.get(id) ?? id))],
+          [tPlan.plan.gate_before, gates.join(' ')],
+          [tPlan.plan.time, duration(node.estimate_s * 1000)],
+        ]}
+      />
+    </SidePanel>
   )
 }

@@ -202,9 +202,7 @@ const Gates = ({ plan }: { plan: Plan }) =>
     <ul className="flex flex-col gap-3">
       {plan.gates.map((gate) => (
         <li key={gate.gate_id} className="flex gap-2">
-          <span className="mt-0.5">
-            <ShapeIcon shape="diamond" tone="wait" />
-          </span>
+          <ShapeIcon shape="diamond" tone="wait" beside />
           <div>
             <p className="font-medium">{gate.question}</p>
             <p className="text-muted">{tPlan.plan.rule(ruleWords(gate), tDecide.gate.releases(gate.guards.length))}</p>

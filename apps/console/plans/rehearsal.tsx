@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { usePreview } from '../api/preview.ts'
 import type { Plan } from '../api/types.ts'
 import { actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
+import { Button } from '../forms/button.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { duration } from '../kit/format.ts'
 import { planGraphQuery } from '../queries/changes.ts'
@@ -57,14 +58,9 @@ const Ask = ({ plan, nodes, done }: AskProps) => {
           value={failing}
           change={setFailing}
         />
-        <button
-          type="button"
-          className="button"
-          aria-disabled={busy || !mayPress(action)}
-          onClick={() => mayPress(action) && press()}
-        >
+        <Button aria-disabled={busy || !mayPress(action)} onClick={() => mayPress(action) && press()}>
           {busy ? words.running : plan.rehearsal === null ? words.run : words.again}
-        </button>
+        </Button>
         <WhyNot actions={[action]} />
       </div>
       <Refused problem={problem} />
@@ -91,12 +87,11 @@ const Result = ({ rehearsal, names }: { rehearsal: Rehearsal; names: ReadonlyMap
     <>
       <div className="flex flex-col gap-1" role="status">
         <p className="flex gap-2 font-medium">
-          <span className="mt-0.5">
-            <ShapeIcon
-              shape={good ? 'check' : stands ? 'diamond' : 'octagon'}
-              tone={good ? 'ok' : stands ? 'wait' : 'bad'}
-            />
-          </span>
+          <ShapeIcon
+            shape={good ? 'check' : stands ? 'diamond' : 'octagon'}
+            tone={good ? 'ok' : stands ? 'wait' : 'bad'}
+            beside
+          />
           {(stands ? words.stands : words.ends)(how, duration(duration_s * 1000))}
         </p>
         <p className="text-muted">{words.assumed(delay, failed)}</p>

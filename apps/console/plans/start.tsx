@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Plan } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
+import { Radios } from '../forms/select.tsx'
 import { Conflicts } from '../values/conflicts.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tPlan } from '../words/plan.ts'
@@ -35,15 +36,12 @@ export const StartDialog = ({ plan, close }: { plan: Plan; close: () => void }) 
       }}
       close={close}
     >
-      <fieldset className="flex flex-col gap-2">
-        <legend className="label">{words.held}</legend>
-        {ON_CONFLICT.map((one) => (
-          <label key={one} className="flex items-center gap-2">
-            <input type="radio" name="on_conflict" checked={on_conflict === one} onChange={() => setOnConflict(one)} />
-            {words[one]}
-          </label>
-        ))}
-      </fieldset>
+      <Radios
+        label={words.held}
+        choices={ON_CONFLICT.map((one) => [one, words[one]])}
+        value={on_conflict}
+        change={setOnConflict}
+      />
     </CommandDialog>
   )
 }

@@ -7,12 +7,14 @@ import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { fetchBytes, saveAs } from '../api/download.ts'
 import type { EvidenceRecord } from '../api/types.ts'
+import { Button } from '../forms/button.tsx'
 import { shortId } from '../kit/format.ts'
 import { operationQuery } from '../queries/operations.ts'
 import { evidenceQuery } from '../queries/proof.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
+import { Facts } from '../values/facts.tsx'
 import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -35,20 +37,13 @@ export const OperationEvidencePage = () => {
             {tProof.evidence.title}
           </h2>
           <p>{tProof.evidence.sentence(head.seq)}</p>
-          <dl className="facts text-table">
-            {operation ? (
-              <>
-                <dt>{tProof.evidence.begins}</dt>
-                <dd>
-                  <Digest value={operation.plan_hash} />
-                </dd>
-              </>
-            ) : null}
-            <dt>{tProof.evidence.head}</dt>
-            <dd>
-              <Digest value={head.hash} />
-            </dd>
-          </dl>
+          <Facts
+            className="text-table"
+            facts={[
+              [tProof.evidence.begins, operation && <Digest key="plan" value={operation.plan_hash} />],
+              [tProof.evidence.head, <Digest key="head" value={head.hash} />],
+            ]}
+          />
           {rows.length < head.seq ? (
             <p className="hidden print:block">{tProof.evidence.partly(rows.length, head.seq)}</p>
           ) : null}
@@ -99,15 +94,9 @@ const Check = ({ operation_id, print }: { operation_id: string; print: () => voi
   return (
     <>
       <div className="flex flex-wrap gap-2">
-        <button type="button" className="button main" aria-disabled={busy !== null} onClick={() => void verify()}>
-          {tProof.evidence.verify}
-        </button>
-        <button type="button" className="button" aria-disabled={busy !== null} onClick={() => void download()}>
-          {tProof.evidence.export}
-        </button>
-        <button type="button" className="button" onClick={() => void verify().then(print)}>
-          {tProof.evidence.print}
-        </button>
+        <Button look="main" aria-disabled={busy !== null} onClick={() => void verify()} word={tProof.evidence.verify} />
+        <Button aria-disabled={busy !== null} onClick={() => void download()} word={tProof.evidence.export} />
+        <Button onClick={() => void verify().then(print)} word={tProof.evidence.print} />
       </div>
       <div role="status" className="flex flex-col gap-2">
         {busy === 'verify' ? <p className="text-muted">{tProof.evidence.verifying}</p> : null}
@@ -131,9 +120,7 @@ const Result = ({ result }: { result: ChainResult }) => {
   return (
     <>
       <p className="flex gap-2 font-medium">
-        <span className="mt-0.5">
-          <ShapeIcon shape={fault ? 'octagon' : 'check'} tone={fault ? 'bad' : 'ok'} />
-        </span>
+        <ShapeIcon shape={fault ? 'octagon' : 'check'} tone={fault ? 'bad' : 'ok'} beside />
         {'fault' in result
           ? tProof.evidence.broken(result.fault.seq)
           : tProof.evidence.holds(result.records, shortDigest(result.hash))}
@@ -141,16 +128,13 @@ const Result = ({ result }: { result: ChainResult }) => {
       {fault ? (
         <>
           <p>{tProof.evidence.why[fault.code]}</p>
-          <dl className="facts text-table">
-            {fault.expected === '' ? null : (
-              <>
-                <dt>{tProof.evidence.expected}</dt>
-                <dd className="mono">{fault.expected}</dd>
-              </>
-            )}
-            <dt>{tProof.evidence.found}</dt>
-            <dd className="mono">{fault.found}</dd>
-          </dl>
+          <Facts
+            className="text-table"
+            facts={[
+              [tProof.evidence.expected, fault.expected, 'mono'],
+              [tProof.evidence.found, fault.found, 'mono'],
+            ]}
+          />
         </>
       ) : null}
       {'fault' in result ? null : (

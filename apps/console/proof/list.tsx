@@ -4,6 +4,7 @@ import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { fetchBytes, saveAs, sha256Of } from '../api/download.ts'
 import type { Artifact } from '../api/types.ts'
+import { IconButton } from '../forms/choices.tsx'
 import { fileSize } from '../kit/format.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
@@ -145,24 +146,8 @@ const Content = ({ artifact, save, show }: ContentProps) => {
     )
   return (
     <span className="flex gap-1">
-      <button
-        type="button"
-        className="button quiet icon"
-        aria-label={tProof.artifacts.preview_one(name)}
-        title={tProof.artifacts.preview}
-        onClick={() => show(artifact)}
-      >
-        <Eye size={16} aria-hidden="true" />
-      </button>
-      <button
-        type="button"
-        className="button quiet icon"
-        aria-label={tProof.artifacts.download_one(name)}
-        title={tProof.artifacts.download}
-        onClick={() => save(artifact)}
-      >
-        <Download size={16} aria-hidden="true" />
-      </button>
+      <IconButton icon={Eye} word={tProof.artifacts.preview_one(name)} onClick={() => show(artifact)} />
+      <IconButton icon={Download} word={tProof.artifacts.download_one(name)} onClick={() => save(artifact)} />
     </span>
   )
 }

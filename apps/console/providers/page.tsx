@@ -8,9 +8,10 @@ import { meQuery } from '../queries/me.ts'
 import { trialAddress } from '../session/providers.ts'
 import { Card } from '../ui/card.tsx'
 import { type Column, DataTable, Listing } from '../ui/table.tsx'
+import { Facts } from '../values/facts.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
-import { Facts, Trial } from './trial.tsx'
+import { Trial } from './trial.tsx'
 import { Unlinked } from './unlinked.tsx'
 
 const words = tAdmin.provider
@@ -52,7 +53,7 @@ const Provider = ({ provider, mayTry }: { provider: ProviderView; mayTry: boolea
       ) : null
     }
   >
-    <Facts facts={factsOf(provider)} />
+    <Facts className="p-4" facts={factsOf(provider)} />
     {provider.groups_claim === null ? null : (
       <DataTable caption={words.map_of(provider.title)} columns={MAP} rows={provider.map} keyOf="name" />
     )}

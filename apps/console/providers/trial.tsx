@@ -1,24 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
-import { Fragment, type ReactNode } from 'react'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
 import { trialQuery } from '../queries/admin.ts'
 import { Card } from '../ui/card.tsx'
 import { Failure, ProblemText } from '../ui/failure.tsx'
+import { Facts } from '../values/facts.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
 
 const words = tAdmin.provider.trial
-
-export const Facts = ({ facts }: { facts: readonly (readonly [string, ReactNode])[] }) => (
-  <dl className="facts p-4">
-    {facts.map(([name, value]) => (
-      <Fragment key={name}>
-        <dt>{name}</dt>
-        <dd className="wrap-anywhere">{value}</dd>
-      </Fragment>
-    ))}
-  </dl>
-)
 
 /** What the platform would make of the person who has just signed in at the provider. */
 export const Trial = ({ trial }: { trial: string }) => {
@@ -32,7 +21,7 @@ export const Trial = ({ trial }: { trial: string }) => {
         <p className="text-muted">{words.about}</p>
         {refusal ? <ProblemText problem={refusal} /> : null}
       </div>
-      <Facts facts={[...effectOf(read.data), ...(claims ? claimsOf(claims) : [])]} />
+      <Facts className="p-4" facts={[...effectOf(read.data), ...(claims ? claimsOf(claims) : [])]} />
     </Card>
   )
 }

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
 import { saveAs } from '../api/download.ts'
+import { Button } from '../forms/button.tsx'
 import { tExport } from '../words/views.ts'
 import { ProblemText } from './failure.tsx'
 
@@ -54,14 +55,8 @@ export const Export = <Row,>({
   }
   return (
     <div className="ml-auto flex flex-wrap items-center gap-3">
-      <button type="button" className="button" aria-disabled={busy || off} onClick={() => void save('csv')}>
-        {tExport.csv}
-      </button>
-      {lines ? (
-        <button type="button" className="button" aria-disabled={busy || off} onClick={() => void save('jsonl')}>
-          {tExport.jsonl}
-        </button>
-      ) : null}
+      <Button aria-disabled={busy || off} onClick={() => void save('csv')} word={tExport.csv} />
+      {lines ? <Button aria-disabled={busy || off} onClick={() => void save('jsonl')} word={tExport.jsonl} /> : null}
       <div role="status" className="empty:-ml-3">
         {said === undefined ? null : 'problem' in said ? <ProblemText problem={said.problem} /> : <p>{said.words}</p>}
       </div>

@@ -1,6 +1,7 @@
 import { Link, linkOptions } from '@tanstack/react-router'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { problemOf } from '../api/client.ts'
+import { Button } from '../forms/button.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { useRefusal } from '../words/frame/refusal.ts'
 import { t } from '../words/index.ts'
@@ -71,7 +72,7 @@ const OPERATIONS = linkOptions({ to: '/operations', search: { tab: 'all', q: '' 
 const isListed = (noun: Noun | undefined): noun is keyof typeof LISTS => noun !== undefined && noun in LISTS
 
 /** A part of a page that could not be read: the fault, its reason and the next step. Other parts keep working. */
-export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: Noun }) => {
+export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => void; noun?: Noun | undefined }) => {
   const problem = problemOf(error)
   // No object has an id that is malformed or invalid in a path.
   const missing =
@@ -87,9 +88,7 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
         : t.problem.failed
   return (
     <div className="card flex gap-3 p-4" role="alert">
-      <span className="mt-0.5">
-        <ShapeIcon shape="octagon" tone="bad" />
-      </span>
+      <ShapeIcon shape="octagon" tone="bad" beside />
       <div className="flex min-w-0 flex-col items-start gap-2">
         <p className="font-semibold">{title}</p>
         <ProblemText problem={problem} detail={missing && noun ? t.problem.not_found(t.noun[noun]) : undefined} />
@@ -98,9 +97,7 @@ export const Failure = ({ error, retry, noun }: { error: unknown; retry?: () => 
             {t.problem.all[isListed(noun) ? noun : 'operation']}
           </Link>
         ) : retry && problem.status !== 403 ? (
-          <button type="button" className="button" onClick={retry}>
-            {t.retry}
-          </button>
+          <Button onClick={retry} word={t.retry} />
         ) : null}
       </div>
     </div>
@@ -120,17 +117,22 @@ type Read<T> = { data: T | undefined; error: unknown }
 /** The object as last read; none once it is gone. */
 export const readOf = <T,>({ data, error }: Read<T>): T | undefined => (isGone(error) ? undefined : data)
 
-type UnreadPageProps = {
-  title: string
-  heading?: string
-  query: { isError: boolean; error: unknown; refetch: () => unknown }
-  noun: Noun
-}
+type Query = { isError: boolean; isPending: boolean; error: unknown; refetch: () => unknown }
+
+/** What a query stands for until it has an answer: gray blocks, or the fault. */
+export const Unread = ({ query, noun }: { query: Query; noun?: Noun }) =>
+  query.isError ? (
+    <Failure error={query.error} retry={() => void query.refetch()} noun={noun} />
+  ) : query.isPending ? (
+    <Loading />
+  ) : null
+
+type UnreadPageProps = { title: string; heading?: string; query: Query; noun: Noun }
 
 /** A page whose object is not available: it is being read, or could not be read. */
 export const UnreadPage = ({ title, heading = title, query, noun }: UnreadPageProps) => (
   <Page>
     <Heading title={title}>{heading}</Heading>
-    {query.isError ? <Failure error={query.error} retry={() => void query.refetch()} noun={noun} /> : <Loading />}
+    <Unread query={query} noun={noun} />
   </Page>
 )

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { queryOf } from '../api/read.ts'
 import { dropRecorded, type Recorded } from '../api/recorded.ts'
+import { Button } from '../forms/button.tsx'
 import { OperationLink } from '../values/links.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
@@ -42,9 +43,7 @@ const LateRefusal = (one: Recorded) => {
       <OperationLink id={one.operation_id} className="button">
         {tOperation.operation.open}
       </OperationLink>
-      <button type="button" className="button" onClick={() => dropRecorded(one.command_id)}>
-        {t.close}
-      </button>
+      <Button onClick={() => dropRecorded(one.command_id)} word={t.close} />
     </div>
   ) : null
 }

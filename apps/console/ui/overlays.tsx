@@ -4,8 +4,18 @@ import { Menu } from '@base-ui/react/menu'
 import { Link } from '@tanstack/react-router'
 import { Bell, ChevronDown, KeyRound, LogOut, MonitorSmartphone, Settings2, X } from 'lucide-react'
 import { useRef } from 'react'
+import { IconButton } from '../forms/choices.tsx'
 import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
+
+const PAGES = [
+  ['/settings/display', Settings2, t.nav.display],
+  ['/settings/sessions', MonitorSmartphone, t.nav.sessions],
+  ['/settings/passkeys', KeyRound, t.nav.passkeys],
+  ['/settings/service-accounts', KeyRound, t.nav.machines],
+  ['/settings/notifications', Bell, t.nav.notifications],
+  ['/settings/password', KeyRound, t.nav.password],
+] as const
 
 /** The only lazy chunk with floating layers: behavior by Base UI, styles by our tokens, no style elements. */
 export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: () => void; startOpen: boolean }) => (
@@ -18,30 +28,12 @@ export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: 
       <Menu.Portal>
         <Menu.Positioner align="end" sideOffset={4} className="z-30">
           <Menu.Popup className="popup">
-            <Menu.Item className="popup-item" render={<Link to="/settings/display" />}>
-              <Settings2 size={16} aria-hidden="true" />
-              {t.nav.display}
-            </Menu.Item>
-            <Menu.Item className="popup-item" render={<Link to="/settings/sessions" />}>
-              <MonitorSmartphone size={16} aria-hidden="true" />
-              {t.nav.sessions}
-            </Menu.Item>
-            <Menu.Item className="popup-item" render={<Link to="/settings/passkeys" />}>
-              <KeyRound size={16} aria-hidden="true" />
-              {t.nav.passkeys}
-            </Menu.Item>
-            <Menu.Item className="popup-item" render={<Link to="/settings/service-accounts" />}>
-              <KeyRound size={16} aria-hidden="true" />
-              {t.nav.machines}
-            </Menu.Item>
-            <Menu.Item className="popup-item" render={<Link to="/settings/notifications" />}>
-              <Bell size={16} aria-hidden="true" />
-              {t.nav.notifications}
-            </Menu.Item>
-            <Menu.Item className="popup-item" render={<Link to="/settings/password" />}>
-              <KeyRound size={16} aria-hidden="true" />
-              {t.nav.password}
-            </Menu.Item>
+            {PAGES.map(([to, Icon, word]) => (
+              <Menu.Item key={to} className="popup-item" render={<Link to={to} />}>
+                <Icon size={16} aria-hidden="true" />
+                {word}
+              </Menu.Item>
+            ))}
             <Menu.Item className="popup-item" onClick={signOut}>
               <LogOut size={16} aria-hidden="true" />
               {t.nav.sign_out}
@@ -86,9 +78,7 @@ export const DialogFrame = ({ title, close, children, footer, dismissible = true
                 {shown(title)}
               </Dialog.Title>
               {dismissible ? (
-                <button type="button" className="button quiet icon -my-1 -mr-3" onClick={close} aria-label={t.close}>
-                  <X size={18} aria-hidden="true" />
-                </button>
+                <IconButton icon={X} word={t.close} size={18} look="quiet -my-1 -mr-3" onClick={close} />
               ) : null}
             </div>
             <div className="flex flex-col gap-4 overflow-y-auto px-6 py-4">{children}</div>

@@ -1,8 +1,9 @@
+import { Button } from '../forms/button.tsx'
 import { type Rows, rowsOf } from '../queries/pages.ts'
 import { LANGUAGE } from '../words/frame/language.ts'
 import { t } from '../words/index.ts'
-import { Failure } from './failure.tsx'
-import { Empty, Loading } from './page.tsx'
+import { Unread } from './failure.tsx'
+import { Empty } from './page.tsx'
 
 export type Column<Row> = {
   name: string
@@ -100,8 +101,7 @@ type ListingProps = {
 /** A list in each of its states: loading, failed, empty, or its table with a button if more pages exist. */
 export const Listing = ({ list, empty, next, cards = false, children }: ListingProps) => (
   <>
-    {list.isPending ? <Loading /> : null}
-    {list.isError ? <Failure error={list.error} retry={() => void list.refetch()} /> : null}
+    <Unread query={list} />
     {list.isPending || (list.isError && empty !== undefined) ? null : cards && empty === undefined ? (
       children
     ) : (
@@ -109,14 +109,9 @@ export const Listing = ({ list, empty, next, cards = false, children }: ListingP
     )}
     {list.hasNextPage ? (
       <p className="text-center">
-        <button
-          type="button"
-          className="button"
-          onClick={() => void list.fetchNextPage?.()}
-          aria-disabled={list.isFetchingNextPage}
-        >
+        <Button onClick={() => void list.fetchNextPage?.()} aria-disabled={list.isFetchingNextPage}>
           {list.isFetchingNextPage ? t.loading : t.more}
-        </button>
+        </Button>
       </p>
     ) : null}
   </>

@@ -1,4 +1,5 @@
 import { useId, useState } from 'react'
+import { Button } from '../forms/button.tsx'
 import { Field } from '../forms/field.tsx'
 import { Select } from '../forms/select.tsx'
 import { tPlan } from '../words/plan.ts'
@@ -26,14 +27,12 @@ export const Conditions = ({ chips, when, note = words.expression_note, change }
         <ul className="flex flex-wrap gap-2" aria-label={words.conditions}>
           {chips.map((chip, at) => (
             <li key={`${chip.field} ${chip.is}`}>
-              <button
-                type="button"
-                className="button"
+              <Button
                 aria-label={words.remove(`${words.fields[chip.field]} ${chip.is}`)}
                 onClick={() => setChips(chips.filter((_, index) => index !== at))}
               >
                 {words.fields[chip.field]} <bdi>{chip.is}</bdi> <span aria-hidden="true">×</span>
-              </button>
+              </Button>
             </li>
           ))}
         </ul>
@@ -111,9 +110,7 @@ const AddChip = ({ add }: { add: (chip: Chip) => void }) => {
           press()
         }}
       />
-      <button type="button" className="button" onClick={press}>
-        {words.add}
-      </button>
+      <Button onClick={press} word={words.add} />
     </div>
   )
 }

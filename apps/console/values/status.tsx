@@ -83,9 +83,12 @@ const SHAPES: Record<Shape, React.ReactNode> = {
   undo: <path d="M5.4 2.4 2 5.8l3.4 3.4M2.4 5.8h7a4 4 0 0 1 0 8H6" strokeLinecap="round" strokeLinejoin="round" />,
 }
 
-export const ShapeIcon = ({ shape, tone, size = 16 }: { shape: Shape; tone: Tone; size?: number }) => (
+type ShapeIconProps = { shape: Shape; tone: Tone; size?: number; beside?: boolean }
+
+/** A shape in the color of its tone; `beside` text of several lines, it is in line with the first. */
+export const ShapeIcon = ({ shape, tone, size = 16, beside = false }: ShapeIconProps) => (
   <svg
-    className={`shape tone-${tone}`}
+    className={`shape tone-${tone} ${beside ? 'mt-0.5' : ''}`}
     width={size}
     height={size}
     viewBox="0 0 16 16"

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
 import type { SavedView, ViewList } from '../../shared/contracts/identity/views.ts'
+import { Button } from '../forms/button.tsx'
 import { placeOf, viewsQuery } from '../queries/views.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { tViews } from '../words/views.ts'
@@ -19,7 +20,7 @@ const PLAIN: Record<ViewList, Record<string, string>> = {
   resources: {},
 }
 
-type Open = 'save' | { change: SavedView } | { delete: SavedView }
+type Open = 'save' | { change?: SavedView; delete?: SavedView }
 
 /** The views of a list, and the possible actions with its current filters. */
 export const ViewsRow = ({ list }: { list: ViewList }) => {
@@ -62,27 +63,28 @@ export const ViewsRow = ({ list }: { list: ViewList }) => {
       ) : null}
       {read.isError ? <span className="text-muted">{tViews.failed}</span> : null}
       {shown?.owner === null ? (
-        <>
-          <Button name={tViews.change} label={tViews.change_one(shown.name)} press={() => setOpen({ change: shown })} />
-          <Button name={tViews.delete} label={tViews.delete_one(shown.name)} press={() => setOpen({ delete: shown })} />
-        </>
+        (['change', 'delete'] as const).map((verb) => (
+          <Button
+            key={verb}
+            look="quiet"
+            word={tViews[verb]}
+            aria-label={tViews[`${verb}_one`](shown.name)}
+            onClick={() => setOpen({ [verb]: shown })}
+          />
+        ))
       ) : read.isSuccess && !plain && !shown ? (
-        <Button name={tViews.save} press={() => setOpen('save')} first={views.length === 0} />
+        // The words of the first one begin where the page does.
+        <Button
+          look={`quiet ${views.length === 0 ? '-ml-3' : ''}`}
+          word={tViews.save}
+          onClick={() => setOpen('save')}
+        />
       ) : null}
       <Suspense fallback={null}>
         {open === 'save' ? <SaveDialog list={list} filters={filters} views={all} close={close} /> : null}
-        {typeof open === 'object' && 'change' in open ? <ChangeDialog view={open.change} close={close} /> : null}
-        {typeof open === 'object' && 'delete' in open ? <DeleteDialog view={open.delete} close={close} /> : null}
+        {typeof open === 'object' && open.change ? <ChangeDialog view={open.change} close={close} /> : null}
+        {typeof open === 'object' && open.delete ? <DeleteDialog view={open.delete} close={close} /> : null}
       </Suspense>
     </div>
   )
 }
-
-type ButtonProps = { name: string; label?: string; press: () => void; first?: boolean }
-
-/** The words of the first one begin where the page does. */
-const Button = ({ name, label, press, first = false }: ButtonProps) => (
-  <button type="button" className={`button quiet ${first ? '-ml-3' : ''}`} aria-label={label} onClick={press}>
-    {name}
-  </button>
-)

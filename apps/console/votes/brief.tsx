@@ -86,11 +86,7 @@ export const BriefLine = ({ line: { label, parts, bad } }: { line: Drawn }) => (
   <div>
     <dt>{label}</dt>
     <dd className={bad ? 'flex gap-2' : undefined}>
-      {bad ? (
-        <span className="mt-0.5">
-          <ShapeIcon shape="octagon" tone="bad" />
-        </span>
-      ) : null}
+      {bad ? <ShapeIcon shape="octagon" tone="bad" beside /> : null}
       <span>
         {parts.map((part, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a line never move

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { Gate } from '../api/types.ts'
 import { CommandDialog } from '../command/dialog.tsx'
+import { Button } from '../forms/button.tsx'
 import { confirmInProd } from '../kit/environment.ts'
 import { ChangeList } from '../values/diff.tsx'
 import { ShapeIcon } from '../values/status.tsx'
@@ -109,9 +110,7 @@ const useReviewed = ({ digest, round, subject }: Gate) => {
         </p>
         <ChangeList changes={differencesOf(reviewed.subject, subject)} />
         <p>
-          <button type="button" className="button" onClick={() => setReviewed({ digest, round, subject })}>
-            {tDecide.gate.read_it}
-          </button>
+          <Button onClick={() => setReviewed({ digest, round, subject })} word={tDecide.gate.read_it} />
         </p>
       </div>
     )

@@ -4,6 +4,7 @@ import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import { serverNow } from '../api/live.ts'
 import type { AllowedAction, Gate } from '../api/types.ts'
 import { actionOf, Because, mayPress, type Why, WhyNot } from '../command/allowed.tsx'
+import { Button } from '../forms/button.tsx'
 import { useWishes } from '../kit/wish.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { lazyPart } from '../ui/lazy.ts'
@@ -140,9 +141,7 @@ export const DecideBox = ({
         </p>
         {check === 'differs' ? (
           <p>
-            <button type="button" className="button" onClick={() => location.reload()}>
-              {t.connection.reload}
-            </button>
+            <Button onClick={() => location.reload()} word={t.connection.reload} />
           </p>
         ) : null}
       </div>
@@ -192,17 +191,15 @@ export const AfterDecision = ({ gate }: { gate: Gate }) => (
 type DecideProps = { choice: Choice; enabled: boolean; prepare: () => void; main?: boolean }
 
 const Decide = ({ choice, enabled, prepare, main = false }: DecideProps) => (
-  <button
-    type="button"
-    className={`button flex-1 ${main ? 'main' : 'danger'}`}
+  <Button
+    look={`flex-1 ${main ? 'main' : 'danger'}`}
     aria-disabled={!enabled}
     aria-describedby={enabled ? undefined : 'decide-reason decide-check'}
     onPointerEnter={prepare}
     onFocus={prepare}
     onClick={() => enabled && choice.press()}
-  >
-    {choice.word}
-  </button>
+    word={choice.word}
+  />
 )
 
 const reasonOf = (action: AllowedAction | undefined, self: string, own: boolean): Why | null =>

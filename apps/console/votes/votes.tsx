@@ -77,12 +77,11 @@ export const VoteList = ({ votes }: { votes: Pick<Vote, 'actor' | 'decision' | '
   <ul className="flex flex-col gap-2">
     {votes.map((vote) => (
       <li key={`${vote.actor.id} ${vote.at}`} className="flex gap-2">
-        <span className="mt-0.5">
-          <ShapeIcon
-            shape={vote.decision === 'approve' ? 'check' : 'octagon'}
-            tone={vote.decision === 'approve' ? 'ok' : 'bad'}
-          />
-        </span>
+        <ShapeIcon
+          shape={vote.decision === 'approve' ? 'check' : 'octagon'}
+          tone={vote.decision === 'approve' ? 'ok' : 'bad'}
+          beside
+        />
         <div className="min-w-0">
           <p>
             <strong className="font-medium">

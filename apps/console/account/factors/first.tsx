@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useCallback, useEffect, useState } from 'react'
 import { nextPath } from '../../../shared/contracts/client/next-path.ts'
 import { PasswordAgain } from '../../command/fields.tsx'
+import { Button } from '../../forms/button.tsx'
 import { Welcome } from '../../frame/welcome.tsx'
 import { passkeysQuery, totpQuery } from '../../queries/me.ts'
 import { accessToken, isEnrolling, renew, signOut } from '../../session/token.ts'
@@ -31,9 +32,7 @@ export const FirstFactorPage = () => {
       <div className="card flex w-full max-w-160 flex-col gap-4 p-6">
         <p role="status">{unconfirmed ? tAccount.passkeys.confirm : tAccount.passkeys.required}</p>
         {unconfirmed ? <PasswordAgain factor confirmed={resume} /> : <PasskeysPage />}
-        <button type="button" className="button self-start" onClick={() => void signOut()}>
-          {t.nav.sign_out}
-        </button>
+        <Button look="self-start" onClick={() => void signOut()} word={t.nav.sign_out} />
       </div>
     </Welcome>
   )

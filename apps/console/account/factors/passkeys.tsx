@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { PasskeyView } from '../../../shared/contracts/session/passkeys.ts'
+import { Button } from '../../forms/button.tsx'
 import { TextField } from '../../forms/field.tsx'
 import { passkeysQuery } from '../../queries/me.ts'
 import { makeKey } from '../../session/passkeys.ts'
@@ -47,15 +48,12 @@ export const PasskeysPage = () => {
     {
       name: words.remove,
       cell: (row) => (
-        <button
-          type="button"
-          className="button"
+        <Button
           aria-disabled={busy}
           aria-label={words.remove_one(row.name)}
           onClick={() => void change(() => send('DELETE', `${PATH}/${row.id}`), words.removed)}
-        >
-          {words.remove}
-        </button>
+          word={words.remove}
+        />
       ),
     },
   ]
@@ -74,9 +72,7 @@ export const PasskeysPage = () => {
           value={name}
           change={setName}
         />
-        <button type="submit" className="button main" aria-disabled={busy}>
-          {words.add}
-        </button>
+        <Button type="submit" look="main" aria-disabled={busy} word={words.add} />
       </form>
       <TotpSection />
     </Page>

@@ -3,7 +3,8 @@ import { encodeQR } from 'qr'
 import { useEffect, useRef, useState } from 'react'
 import type { TotpSetup } from '../../../shared/contracts/session/totp.ts'
 import { api, problemOf, read } from '../../api/client.ts'
-import { CodeField, digitsOf, isCode } from '../../forms/code.tsx'
+import { Button } from '../../forms/button.tsx'
+import { CodeField, digitsOf, isCode } from '../../forms/field.tsx'
 import { totpQuery } from '../../queries/me.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/failure.tsx'
@@ -56,18 +57,14 @@ export const TotpSection = () => {
         <SetUp setup={setup} change={change} busy={busy} cancel={() => setSetup(undefined)} />
       ) : (
         <div className="flex flex-wrap gap-2">
-          <button type="button" className="button" aria-disabled={busy} onClick={() => void act(begin, '')}>
-            {on ? words.replace : words.add}
-          </button>
+          <Button aria-disabled={busy} onClick={() => void act(begin, '')} word={on ? words.replace : words.add} />
           {on ? (
-            <button
-              type="button"
-              className="button quiet"
+            <Button
+              look="quiet"
               aria-disabled={busy}
               onClick={() => void change(() => send('DELETE', PATH), words.removed)}
-            >
-              {words.remove}
-            </button>
+              word={words.remove}
+            />
           ) : null}
         </div>
       )}
@@ -106,12 +103,8 @@ const SetUp = ({ setup, change, busy, cancel }: SetUpProps) => {
       </p>
       <CodeField ref={field} id="totp-code" label={words.code} value={code} change={setCode} error={error} />
       <div className="flex flex-wrap gap-2">
-        <button type="submit" className="button main" aria-disabled={busy}>
-          {words.confirm}
-        </button>
-        <button type="button" className="button quiet" onClick={cancel}>
-          {words.cancel}
-        </button>
+        <Button type="submit" look="main" aria-disabled={busy} word={words.confirm} />
+        <Button look="quiet" onClick={cancel} word={words.cancel} />
       </div>
     </form>
   )

@@ -1,4 +1,5 @@
 import { isHalf, joinHalves } from '../../../shared/contracts/client/enrolment.ts'
+import { Button } from '../../forms/button.tsx'
 import { PasswordField } from '../../forms/password.tsx'
 import { Welcome } from '../../frame/welcome.tsx'
 import { Heading } from '../../ui/page.tsx'
@@ -55,9 +56,9 @@ export const EnrolPage = () => {
           errors={unusable ? [] : newPasswordErrors(problem)}
         />
         <PasswordRules password={password} />
-        <button type="submit" className="button main" aria-disabled={busy}>
+        <Button type="submit" look="main" aria-disabled={busy}>
           {busy ? tAccount.enrol.sending : tAccount.enrol.submit}
-        </button>
+        </Button>
       </form>
     </Welcome>
   )

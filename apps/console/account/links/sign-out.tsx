@@ -1,3 +1,4 @@
+import { Button } from '../../forms/button.tsx'
 import { Welcome } from '../../frame/welcome.tsx'
 import { post } from '../../session/cookie.ts'
 import { Heading } from '../../ui/page.tsx'
@@ -33,9 +34,9 @@ export const SignOutPage = () => {
           />
         )}
         {error && !unusable ? <p className="field-error">{error}</p> : null}
-        <button type="submit" className="button main" aria-disabled={busy}>
+        <Button type="submit" look="main" aria-disabled={busy}>
           {busy ? tAccount.sign_out.sending : tAccount.sign_out.submit}
-        </button>
+        </Button>
       </form>
     </Welcome>
   )

@@ -1,4 +1,5 @@
 import { Suspense, useState } from 'react'
+import { Button } from '../../forms/button.tsx'
 import { lazyPart } from '../../ui/lazy.ts'
 import { tBulk } from '../../words/frame/inbox-parts.ts'
 import { type Ballot, MOST, nounOf, type Together } from './alike.ts'
@@ -16,9 +17,7 @@ export const SelectionBar = ({ selection }: { selection: Selected }) => {
     clear()
   }
   const decide = (verdict: Together, look: string) => (
-    <button type="button" className={`button ${look}`} onClick={() => setOpen({ rows: chosen, verdict })}>
-      {words.decide[verdict]}
-    </button>
+    <Button look={look} onClick={() => setOpen({ rows: chosen, verdict })} word={words.decide[verdict]} />
   )
   return (
     <>
@@ -31,9 +30,9 @@ export const SelectionBar = ({ selection }: { selection: Selected }) => {
                 ? words.selected(chosen.length, nounOf(chosen))
                 : null}
           </p>
-          <button type="button" className="button quiet" onClick={chosen.length > 0 ? clear : all}>
+          <Button look="quiet" onClick={chosen.length > 0 ? clear : all}>
             {chosen.length > 0 ? words.clear : words.all}
-          </button>
+          </Button>
           {chosen.length > 0 ? (
             <>
               {decide('approve', 'main')}

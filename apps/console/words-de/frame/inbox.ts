@@ -55,7 +55,7 @@ export const inbox: typeof en.inbox = {
       risk: 'Zu hohes Risiko für gemeinsames Freigeben. Bitte öffnen.',
     },
   },
-  unreached: 'Keine Nachricht erreicht Sie, weder Entscheidungen noch Warnungen zu Ihrem Konto.',
+  unreached: 'Sie bekommen keine Nachricht, wenn eine Entscheidung wartet oder Ihr Konto gefährdet ist.',
   reach: 'Adresse hinzufügen',
   guide_title: 'Neu hier?',
   guide: [

@@ -96,7 +96,6 @@ export const artifacts: typeof en.artifacts = {
   pending: 'Angekündigt, noch nicht hochgeladen',
   gone: 'Aufbewahrungsfrist abgelaufen',
   elsewhere: 'Anderswo gespeichert',
-  download: 'Herunterladen',
   download_one: (name: string) => `${name} herunterladen`,
   preview: 'Vorschau',
   preview_one: (name: string) => `Vorschau von ${name}`,

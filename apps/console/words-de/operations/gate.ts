@@ -86,7 +86,7 @@ export const gate: typeof en.gate = {
     risk: 'Risiko',
     risk_of: (level: string, score: number, factors: string[]) =>
       `${level}, ${score}${factors.length > 0 ? `: ${factors.join(', ')}` : ''}`,
-    factor: (name: string, points: number) => `${FACTORS[name] ?? name.replaceAll('_', ' ')} ${points}`,
+    factor: (name: string, points: number) => `${FACTORS[name] ?? name.replaceAll('_', ' ')} +${points}`,
     dependents: (n: number, at_least: boolean) =>
       `${at_least ? 'mindestens ' : ''}${count(n, '1 abhängige Ressource', '{n} abhängige Ressourcen')}`,
     forbids: (policy: string) => `${policy} verbietet es`,
@@ -115,7 +115,7 @@ export const gate: typeof en.gate = {
       voter_tainted: 'Recht von Beteiligten oder erst kürzlich vom Anbieter',
     },
     adds: (at: string, groups: string[]) => `ab ${at} auch ${list.format(groups)}`,
-    ends: (at: string, effect: string) => `bis ${at}, dann ${effect}`,
+    ends: (at: string, effect: string) => `läuft ab ${at}: ${effect}`,
     timeout: { reject: 'abgelehnt', hold: 'wartet weiter', approve: 'freigegeben' },
     effects: {
       fail_nodes: 'ihre Schritte schlagen fehl',

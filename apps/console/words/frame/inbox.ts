@@ -56,7 +56,7 @@ export const inbox = {
       risk: 'Its risk is above the limit for bulk approvals. Open it.',
     },
   },
-  unreached: 'No message reaches you: neither decisions nor warnings about your account.',
+  unreached: 'You get no message when a decision waits or your account is at risk.',
   reach: 'Add an address',
   guide_title: 'New here?',
   guide: [

@@ -73,7 +73,6 @@ export const artifacts = {
   pending: 'Announced, not uploaded yet',
   gone: 'Past its retention period',
   elsewhere: 'Stored elsewhere',
-  download: 'Download',
   download_one: (name: string) => `Download ${name}`,
   preview: 'Preview',
   preview_one: (name: string) => `Preview ${name}`,

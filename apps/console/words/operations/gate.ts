@@ -53,7 +53,7 @@ export const gate = {
     risk: 'Risk',
     risk_of: (level: string, score: number, factors: string[]) =>
       `${level}, ${score}${factors.length > 0 ? `: ${factors.join(', ')}` : ''}`,
-    factor: (name: string, points: number) => `${name.replaceAll('_', ' ')} ${points}`,
+    factor: (name: string, points: number) => `${name.replaceAll('_', ' ')} +${points}`,
     dependents: (n: number, at_least: boolean) =>
       `${at_least ? 'at least ' : ''}${count(n, '1 dependent', '{n} dependents')}`,
     forbids: (policy: string) => `${policy} forbids it`,
@@ -77,8 +77,8 @@ export const gate = {
       voter_lost_right: 'right lost',
       voter_tainted: 'right given by a participant or, lately, a provider',
     } as Record<string, string>,
-    adds: (at: string, groups: string[]) => `${at} adds ${list.format(groups)}`,
-    ends: (at: string, effect: string) => `until ${at}, then ${effect}`,
+    adds: (at: string, groups: string[]) => `from ${at} also ${list.format(groups)}`,
+    ends: (at: string, effect: string) => `expires ${at}: ${effect}`,
     timeout: { reject: 'rejected', hold: 'keeps waiting', approve: 'approved' } as Record<string, string>,
     effects: {
       fail_nodes: 'its nodes fail',
