@@ -297,6 +297,23 @@ describe('a start that is withdrawn', () => {
     const held = 'select from operations.nodes where operation_id = $1 and hold_patch_id is not null'
     expect(await p.query(held, [path.split('/').at(-1)])).toEqual([])
   })
+
+  it('stays withdrawn if a relay that was stopped sends it all the same', async () => {
+    const { path } = await waiting()
+    const operation_id = path.split('/').at(-1) ?? ''
+    must(await p.as('olga').post(`${path}/cancel`, { reason }), 200, 202)
+    const [start] = await p.query(
+      `select command_id, status from operations.operation_commands where operation_id = $1 and kind = 'start'`,
+      [operation_id],
+    )
+    expect(start?.status).toBe('superseded')
+    const { command_id } = start as { command_id: string }
+    expect(await reducerOf(operation_id)([command_id, 'applied'])).toMatchObject({ withdrawn: true })
+    const { body } = must(await p.as('olga').get(`${path}/commands/${command_id}`), 200)
+    expect(body.command).toMatchObject({ status: 'withdrawn', code: 'superseded' })
+    const { events } = must(await p.as('vic').get(`${path}/timeline?types=operation.ended`), 200).body
+    expect(events).toHaveLength(1)
+  })
 })
 
 describe('a resume that is withdrawn', () => {
