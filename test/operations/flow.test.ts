@@ -907,6 +907,23 @@ describe('a program', () => {
   }, 60_000)
 })
 
+describe('conditions', () => {
+  it('that are slow together fail those that come last, and hold up no record of their operation', async () => {
+    const list = `[${Array.from({ length: 180 }, (_, i) => i)}]`
+    const slow = `${list}.all(x, ${list}.all(y, ${Array(12).fill('x + y < 1000').join(' && ')}))`
+    const after = Array.from({ length: 80 }, (_, i) => ({ ...noop(`n${i}`, 0, 'a'), when: `${slow} || ${i} < 0` }))
+    const { operation_id } = await p.startOperation({ nodes: [noop('a', 0), ...after] })
+    await reaches(operation_id, 'blocked')
+    const path = `/v1/operations/${operation_id}`
+    const { items } = (await p.as('vic').get(`${path}/nodes?state=failed&page_size=1`)).body
+    expect(items).toMatchObject([
+      { error_class: 'expression_error', error_message: expect.stringMatching(/together$/) },
+    ])
+    await p.as('olga').post(`${path}/cancel`, { reason })
+    await reaches(operation_id, 'cancelled')
+  }, 90_000)
+})
+
 describe('a wait that is open', () => {
   const never = { node_id: 'w', kind: 'wait', with: { signal: 'never' }, depends_on: ['a'] }
   const isOpen = (path: string) =>

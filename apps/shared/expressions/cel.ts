@@ -14,7 +14,7 @@ export const CEL_LIMITS = {
   ms: 2000,
   values: 100_000,
   /** Of one request, and of one record of a running operation: a process does nothing else meanwhile. */
-  plan_ms: 5000,
+  plan_ms: 3000,
   record_ms: 2000,
 } as const
 
@@ -101,7 +101,7 @@ export const withinTime = <T>(ms: number, work: () => T): T => {
 
 const programOf = (source: string, parsed: ParseResult, power: number, type: string): CelProgram => {
   const evaluate = (context: Record<string, unknown>): unknown => {
-    if (left_ms <= 0) throw new CelError('The expressions before this one took all the time that all of them have')
+    if (left_ms <= 0) throw new CelError('The expressions before this one took the time that all of them have together')
     const begun = performance.now()
     const run = () => {
       const value: unknown = parsed(context)
