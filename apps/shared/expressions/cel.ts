@@ -13,7 +13,7 @@ export const CEL_LIMITS = {
   steps: 20_000_000,
   ms: 2000,
   values: 100_000,
-  /** Of one request, and of one record of a running operation: a process does nothing else meanwhile. */
+  /** Of one request, and of one record of a running operation: the process serves no one else meanwhile. */
   plan_ms: 3000,
   record_ms: 2000,
 } as const
