@@ -742,6 +742,7 @@ describe('work of an external agent', () => {
     expect(refused.map(({ data }: { data: { code: string } }) => data.code)).toEqual([
       'not_dispatched',
       'not_dispatched',
+      'result_conflict',
       'not_dispatched',
       'stale_attempt',
       'stale_attempt',
