@@ -22,7 +22,6 @@ import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
 import { insertRow } from './rows.ts'
 
-/** The columns of every audit log. */
 export const auditColumns = () => ({
   id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
   actor: text('actor').notNull(),

@@ -296,7 +296,6 @@ export const transact = async <T>(db: Db, run: (tx: Tx, last: Last) => Promise<T
   }
 }
 
-/** The first row; `undefined` if there is none. */
 export const first = <T>(rows: T[]): T | undefined => rows[0]
 
 /** The code of a statement that was refused because one before it, in the same transaction, had failed. */

@@ -1,4 +1,3 @@
-import type { ErrorObject } from 'ajv'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireScope } from '../shared/auth/http.ts'
 import { AffectedQuery, AffectedReply } from '../shared/contracts/catalog/affected.ts'
@@ -20,7 +19,7 @@ import {
 import { HealthCompared, HealthCompareQuery } from '../shared/contracts/catalog/health.ts'
 import { BATCH_COMMANDS, BATCH_ITEMS, BatchApply, BatchReply } from '../shared/contracts/imports/batch.ts'
 import { JSON_LIMITS } from '../shared/data/json.ts'
-import { type Router, routes, sendStored } from '../shared/http/routes.ts'
+import { faultsIn, type Router, routes, sendStored, sendText } from '../shared/http/routes.ts'
 import { type Asked, runChange } from './changes/run.ts'
 import { recordDenied } from './command/audit.ts'
 import type { CatalogDeps } from './deps.ts'
@@ -97,17 +96,11 @@ const batchRoute = (app: Router, deps: CatalogDeps): void =>
     config: { json_limits: { ...JSON_LIMITS, each: BATCH_ITEMS } },
     preHandler: requireScope('results:apply', 'capabilities:report', 'health:report'),
     handler: async (req, reply) => {
-      const check: CheckShape = (kind, command) => {
-        const fits = req.compileValidationSchema(BATCH_COMMANDS[kind], 'body')
-        return fits(command) ? undefined : (fits.errors as ErrorObject[])
-      }
+      const check: CheckShape = (kind, command) => faultsIn(req, BATCH_COMMANDS[kind], command)
       const { service, id: request_id, ends_at } = req
       const { body, denied } = await applyBatch(deps, req.body, { service, request_id, ends_at }, check)
       await recordDenied(deps, req, ...denied)
-      return reply
-        .type('application/json; charset=utf-8')
-        .serializer((text: string) => text)
-        .send(body as never)
+      return sendText(reply, body)
     },
   })
 

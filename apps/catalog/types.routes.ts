@@ -78,8 +78,10 @@ export const typesRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app, 
     handler: async (req, reply) => {
       const { types } = deps.registry
       const newest = types.newest(req.params.type_key)
-      const type = newest && (req.query.version === undefined ? newest : types.version(newest.id, req.query.version))
-      if (!type) throw notFound('type', req.params.type_key)
+      if (!newest) throw notFound('type', req.params.type_key)
+      const { version } = req.query
+      const type = version === undefined ? newest : types.version(newest.id, version)
+      if (!type) throw notFound('version', `${newest.type_key} ${version}`)
       // A type that the packs no longer have reads as deprecated under the same checksum.
       const etag = `"${type.checksum}${type.retired ? '-retired' : ''}"`
       reply.header('etag', etag)

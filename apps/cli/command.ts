@@ -7,7 +7,6 @@ import type { Output } from './terminal/output.ts'
 
 export type Values = Record<string, string | boolean | undefined>
 
-/** The context that a command runs in. */
 export type Context = {
   api: Api
   credentials: Credentials
@@ -49,7 +48,6 @@ export type Command = {
   run: (context: Context, args: string[], values: Values) => Promise<ExitCode | void>
 }
 
-/** Options that every command takes. */
 export const GLOBAL = {
   context: { type: 'string', value: 'NAME', about: 'the context to use (signalbox context list)' },
   url: { type: 'string', about: 'the address of the platform; also SIGNALBOX_URL' },
@@ -86,7 +84,6 @@ export const needed = (values: Values, name: string): string => {
   return value
 }
 
-/** The value of an option as a whole number. */
 export const whole = (given: string, name: string): number => {
   if (!/^\d{1,9}$/.test(given)) throw usageError(`--${name} takes a whole number, not ${given}.`)
   return Number(given)
@@ -108,7 +105,6 @@ export const readDocument = (file: string): unknown => {
   }
 }
 
-/** Reads the text of a file; `-` is stdin. */
 export const readText = (file: string): string => {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8')

@@ -26,8 +26,9 @@ export class CliError extends Error {
   retry_after_ms: number | undefined
   /** The server was unreachable or could not answer: a later read may succeed. */
   passing = false
-  /** The detail of a refusal of the API. */
+  /** The detail and the code of a refusal of the API. */
   detail = ''
+  code = ''
   /** The two halves of a single line. */
   fault = ''
   remedy = ''
@@ -58,12 +59,12 @@ export const refused = (problem: Problem, remedy: string | undefined): CliError 
     `hint     ${remedy ?? HINTS[code] ?? hint}${request_id ? `        request ${request_id}` : ''}`,
   )
   error.detail = detail
+  error.code = code
   error.passing = status === 429 || status >= 500
   if (problem.retryable) error.retry_after_ms = problem.retry_after_ms ?? 1000
   return error
 }
 
-/** Remedies that use this client. */
 const HINTS: Record<string, string> = {
   reauth_required: 'Sign in again: signalbox login NAME. Then repeat the command.',
   factor_required: 'Run: signalbox totp set, or add a passkey in the console. Then sign in with it.',

@@ -76,7 +76,6 @@ const within = async <T>(lost: AbortController, awaited: Promise<T>): Promise<T>
   return awaited.finally(() => clearTimeout(silent))
 }
 
-/** The frames of one connection. */
 async function* framesOf(answer: Response, lost: AbortController): AsyncGenerator<Told> {
   if (!answer.ok || answer.body === null) throw new ProblemError(await problemOf(answer))
   const frames: Told[] = []

@@ -55,7 +55,6 @@ const bearing = (request: Request, token: Token): Request => {
 
 /** When a refused request is sent again. */
 export type Repeats = {
-  /** The maximum number of repeats. */
   times: number
   /** If the server asks for a longer wait than this, the refusal is the answer. */
   longest_wait_ms: number

@@ -17,7 +17,6 @@ type Act = {
   body: (before: Host, after: Host) => Record<string, unknown>
 }
 
-/** A host's current status. */
 export const statusOf = (host: Host, now = Date.now()) => ({
   ...pick(host, 'hostname', 'release', 'traffic'),
   connections: host.traffic === 'in' ? CONNECTIONS : connectionsLeft(host, now),

@@ -1,5 +1,5 @@
 import { uuidv7 } from '../shared/ids.ts'
-import { createSleeper } from '../shared/sleep.ts'
+import { startLoop } from '../shared/process/repeat.ts'
 import type { Logger } from '../shared/telemetry.ts'
 import { healthOf, metricsOf } from './host.ts'
 import type { Host, Store } from './store.ts'
@@ -14,7 +14,6 @@ type ReportsDeps = { store: Store; catalog_url: string; token: () => Promise<str
  */
 export const startReports = ({ store, catalog_url, token, every_s, log }: ReportsDeps) => {
   let stopped = false
-  const { sleep, wake } = createSleeper()
   let failing = false
   let told_all = Number.NEGATIVE_INFINITY
   const told = new Map<string, string>()
@@ -34,25 +33,19 @@ export const startReports = ({ store, catalog_url, token, every_s, log }: Report
     }
     if (all) told_all = begun
   }
-
-  const run = async () => {
-    while (!stopped) {
-      try {
-        await report()
-        failing = false
-      } catch (error) {
-        if (!failing) log.warn({ err: error }, 'health reports do not reach the catalog')
-        failing = true
-      }
-      await sleep(LOOK_MS)
-    }
+  const turn = async () => {
+    await report()
+    failing = false
   }
-  const done = run()
+  const failed = (err: unknown) => {
+    if (!failing) log.warn({ err }, 'health reports do not reach the catalog')
+    failing = true
+  }
+  const loop = startLoop('report health', turn, { every_ms: LOOK_MS, failed })
   return {
-    stop: async () => {
+    stop: (): Promise<void> => {
       stopped = true
-      wake()
-      await done
+      return loop.stop()
     },
   }
 }

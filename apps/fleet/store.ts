@@ -77,7 +77,6 @@ export const openStore = (file: string) => {
           base,
       ),
 
-    /** The earlier answer to a key, if any. */
     answer: (hostname: string, key: string, path: string) =>
       db
         .prepare('select status, body from answers where hostname = ? and key = ? and path = ?')

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import type { Redis } from 'ioredis'
 import { checkRedis } from '../../db/redis/redis.ts'
-import type { Checks } from '../shared/http/health.ts'
+import { type Checks, holds } from '../shared/http/health.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Upstreams } from './proxy/proxy.ts'
 
@@ -11,16 +11,10 @@ type Checked = { jwks: { isReady: () => boolean }; redis: Redis; feed: Feed; ups
 
 /** Unready without keys, or without any way to learn of revocations; degraded while another dependency is away. */
 export const createChecks = ({ jwks, redis, feed, upstreams }: Checked): Checks => ({
-  keys: {
-    critical: true,
-    run: async () => (jwks.isReady() ? undefined : Promise.reject(new Error('no keys of token yet'))),
-  },
+  keys: { critical: true, run: holds(jwks.isReady, 'no keys of token yet') },
   revocations: { critical: true, run: async () => (feed.isLive() ? undefined : checkRedis(redis)) },
   redis: { critical: false, run: () => checkRedis(redis) },
-  nats: {
-    critical: false,
-    run: async () => (feed.isLive() ? undefined : Promise.reject(new Error('the feed is not live'))),
-  },
+  nats: { critical: false, run: holds(feed.isLive, 'the feed is not live') },
   ...Object.fromEntries(
     Object.entries(upstreams).map(([name, url]) => [name, { critical: false, run: () => probe(url) }]),
   ),

@@ -23,7 +23,6 @@ export const schema = Type.Object({
   GATEWAY__LISTEN__HOST: settings.host(),
   GATEWAY__HTTP__PORT: settings.port(8080),
   GATEWAY__INTERNAL__PORT: settings.port(7091),
-  GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
   GATEWAY__HTTP__BASE_PATH: Type.String({
     default: '',
     pattern: '^(/[A-Za-z0-9._~-]+)*$',
@@ -130,25 +129,17 @@ export const schema = Type.Object({
   AUTH__SECRET__KEYS: settings.secretKeys(),
   AUTH__REDIS__PREFIX: settings.prefix(),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
+  ...authSettings.origins,
   ...authSettings.tokens,
   ...authSettings.renewal,
   ...authSettings.jwks,
   SIGNALBOX__NATS__PREFIX: settings.prefix(),
-  TOKEN__CORS__ENABLED: Type.Boolean({
-    default: true,
-    description: 'Whether pages of other origins may call the API at all.',
-  }),
   TOKEN__CORS__ALLOW_CREDENTIALS: Type.Boolean({
     default: true,
     description: 'Whether pages of the other allowed origins may send the cookie.',
   }),
-  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), {
-    default: [],
-    description: 'A JSON array of exact origins besides the public one whose pages may call the API.',
-  }),
 })
 
-/** Reads the gateway's settings. */
 export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
   return {

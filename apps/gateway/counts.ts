@@ -1,5 +1,5 @@
 import { PRIORITIES, type Priority } from '../shared/process/priority.ts'
-import type { MetricName, Telemetry } from '../shared/telemetry.ts'
+import type { Telemetry } from '../shared/telemetry.ts'
 import type { Denylist, DiskWatch } from './guard/limits.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Streams } from './proxy/streams.ts'
@@ -38,14 +38,9 @@ export const createAnswers = (telemetry: Telemetry) => {
 
 type Watched = { denylist: Denylist; disk: DiskWatch; feed: Feed; streams: Streams }
 
-/** Gauges that are read when the metrics are scraped. */
-export const watchGauges = (telemetry: Telemetry, { denylist, disk, feed, streams }: Watched) => {
-  const watch = (name: MetricName, help: string, read: () => number) => {
-    const gauge = telemetry.gauge(name, help)
-    Object.assign(gauge, { collect: () => gauge.set(read()) })
-  }
-  watch('signalbox_denylist_entries', 'Revoked sessions known here.', denylist.size)
-  watch('signalbox_revocation_feed_age_seconds', 'Since the last event of the feed.', feed.age_s)
-  watch('signalbox_disk_free_percent', 'Free space of the fullest disk under a server, as last told.', disk.free)
-  watch('signalbox_sse_streams', 'Open event streams.', streams.size)
+export const watchGauges = ({ reading }: Telemetry, { denylist, disk, feed, streams }: Watched) => {
+  reading('signalbox_denylist_entries', 'Revoked sessions known here.', denylist.size)
+  reading('signalbox_revocation_feed_age_seconds', 'Since the last event of the feed.', feed.age_s)
+  reading('signalbox_disk_free_percent', 'Free space of the fullest disk under a server, as last told.', disk.free)
+  reading('signalbox_sse_streams', 'Open event streams.', streams.size)
 }

@@ -29,7 +29,6 @@ export type IdentityDeps = {
   credential: Client<typeof Credential>
   close: () => Promise<void>
 }
-/** The part of the dependencies that a function works with. */
 export type Uses<K extends keyof IdentityDeps> = Pick<IdentityDeps, K>
 
 /** For reading and paging. */

@@ -170,13 +170,9 @@ export const schema = Type.Object({
   NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
   AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),
-  AUTH__REAUTH__MAX_AGE_S: settings.integer(
-    'How long ago a person may have signed in for a change that needs a fresh sign-in, in seconds.',
-    900,
-    1,
-  ),
+  ...authSettings.reauth,
   /** Where links in messages lead. */
-  GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
+  GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.origins.GATEWAY__HTTP__PUBLIC_ORIGIN,
   ...authSettings.tokens,
   ...authSettings.jwks,
   ...authSettings.services,

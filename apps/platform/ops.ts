@@ -26,9 +26,9 @@ const USAGE = `usage: npm run ops -- <verb>
   restore-drill [--into DIR]              on a platform of its own: saves the database, changes, restores, accepts, reconciles,
                                           verifies; exits 3 when something of the lost future is still believed
   restore-drill --backup DIR [--to TIME] [--within 60] [--into DIR]
-                                          restores your backup into a server of its own, and verifies signing keys, audit logs against
-                                          the anchors, and read models; production is untouched; exits 3 when one does not hold,
-                                          or the last change is more than 60 minutes older than wanted; takes no --env
+                                          restores your backup into a server of its own, and verifies keys, audit logs against the
+                                          anchors, read models, evidence and the copied artifacts; production is untouched; exits 3 when
+                                          one does not hold, or the last change is more than 60 minutes older than wanted; takes no --env
   support-bundle [--to FILE]              one archive of versions, settings without secrets, health, metrics and logs:
                                           [--operation ID] its states, [--hours 2] of logs, [--logs DIR], [--hosts '{app}']
 Each verb works beside the platform of this folder, or in production with --env DIR: the folder that the set-up wrote.

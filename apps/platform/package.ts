@@ -68,7 +68,6 @@ const manifestOf = ({ version, license }: { version: string; license: string }) 
   bin: { signalbox: 'packaged.cjs' },
 })
 
-/** Packs the tarball; returns its path. */
 const pack = async (stage: string, dist: string): Promise<string> => {
   const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string; license: string }
   const packages = [

@@ -1,7 +1,7 @@
 import { checkRedis } from '../../db/redis/redis.ts'
 import { createHttpApp } from '../shared/http/app.ts'
 import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
-import { serveHealth } from '../shared/http/health.ts'
+import { holds, serveHealth } from '../shared/http/health.ts'
 import { createAnchors } from './audit/anchors.ts'
 import { sealAudit } from './audit/seal.ts'
 import { refuseOther } from './commands/temporal.ts'
@@ -34,11 +34,8 @@ export const startRelay = (deps: RelayDeps, schemas: readonly Schema[] = SCHEMAS
     interval_ms: config.RELAY__AUDIT__ANCHOR_S * 1000,
   })
   const anchoring = startLoop('anchor audit', log, Math.min(MINUTE, config.RELAY__AUDIT__ANCHOR_S * 1000), anchors.turn)
-  const age = telemetry.gauge(
-    'signalbox_audit_anchor_age_seconds',
-    'Since the heads of the audit logs were last signed.',
-  )
-  Object.assign(age, { collect: () => age.set(anchors.age_s()) })
+  const help = 'Since the heads of the audit logs were last signed.'
+  telemetry.reading('signalbox_audit_anchor_age_seconds', help, anchors.age_s)
   return {
     stop: async () => {
       await Promise.all([...leaders.map((leader) => leader.stop()), revocations.stop(), seals.stop(), anchoring.stop()])
@@ -52,7 +49,7 @@ export const buildApp = ({ telemetry, pool, redis, nats, engine }: RelayDeps) =>
   const health = serveHealth(app, telemetry, {
     postgres: { critical: true, run: () => pool.query('select 1') },
     redis: { critical: false, run: () => checkRedis(redis) },
-    nats: { critical: false, run: async () => (nats.get() ? undefined : Promise.reject(new Error('not connected'))) },
+    nats: { critical: false, run: holds(() => nats.get() !== undefined, 'not connected') },
     temporal: { critical: false, run: () => engine.health().then(() => refuseOther(pool, engine)) },
   })
   return { app, health }

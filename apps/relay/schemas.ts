@@ -30,7 +30,6 @@ const MINUTE = 60_000
 const SIEM_MS = 2000
 const SECURITY_MS = 2000
 
-/** The counts of the loops of all schemas. */
 export const createMeters = (telemetry: Telemetry, schemas: readonly Schema[]) => {
   const meters = {
     active: telemetry.gauge('signalbox_relay_active', 'Whether this process is the leader for the schema.', ['schema']),

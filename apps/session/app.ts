@@ -3,7 +3,7 @@ import { checkRedis } from '../../db/redis/redis.ts'
 import { assertRoutesAuthorized, userAuth } from '../shared/auth/http.ts'
 import { createHttpApp } from '../shared/http/app.ts'
 import { AUTH_CODES } from '../shared/http/edge-codes.ts'
-import { serveHealth } from '../shared/http/health.ts'
+import { holds, serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import { identitiesRoutes } from './account/identities.routes.ts'
@@ -71,17 +71,9 @@ export const buildApp = (deps: SessionDeps) => {
   const internal = createHttpApp({ telemetry, codes: AUTH_CODES, body_limit: 65_536, internal: true })
   const health = serveHealth(internal, telemetry, {
     redis: { critical: true, run: () => checkRedis(redis) },
-    revocations: {
-      critical: true,
-      run: async () => {
-        await revocations.check()
-      },
-    },
+    revocations: { critical: true, run: () => revocations.check() },
     postgres: { critical: false, run: () => deps.db.execute(sql`select 1`) },
-    keys: {
-      critical: false,
-      run: async () => (jwks.isReady() ? undefined : Promise.reject(new Error('no keys of token yet'))),
-    },
+    keys: { critical: false, run: holds(jwks.isReady, 'no keys of token yet') },
   })
   registerRpc(internal, { registry, audience: audienceOf('session'), services: [sessionRpc(deps)] })
   return { app, internal, health }

@@ -39,20 +39,8 @@ export const schema = Type.Object({
     description: 'Whether a device without a browser may be signed in by a code (signalbox login --device).',
   }),
   ...authSettings.local,
-  AUTH__REAUTH__MAX_AGE_S: settings.integer(
-    'How long ago a person may have signed in for a change that needs a fresh sign-in, in seconds.',
-    900,
-    1,
-  ),
-  GATEWAY__HTTP__PUBLIC_ORIGIN: authSettings.publicOrigin(),
-  TOKEN__CORS__ENABLED: Type.Boolean({
-    default: true,
-    description: 'Whether pages of other origins may call the API at all.',
-  }),
-  TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), {
-    default: [],
-    description: 'A JSON array of exact origins besides the public one whose pages may call the API.',
-  }),
+  ...authSettings.reauth,
+  ...authSettings.origins,
   TOKEN__TOKENS__COOKIE_PATH: Type.String({
     default: '/v1/token',
     pattern: '^/[A-Za-z0-9/_-]*$',

@@ -56,5 +56,4 @@ export type SessionDeps = {
   counts: Counts
   close: () => Promise<void>
 }
-/** The part of the dependencies that a function works with. */
 export type Uses<K extends keyof SessionDeps> = Pick<SessionDeps, K>

@@ -140,7 +140,6 @@ export type Problem = {
   [member: string]: unknown
 }
 
-/** Maps any AppError to its problem document. */
 export const problemOf = (error: AppError, request_id: string, instance: string): Problem => ({
   type: `/docs/errors/${error.category}`,
   title: describeCategory(error.category).title,

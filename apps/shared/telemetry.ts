@@ -68,7 +68,6 @@ const isoNow = (): string => {
   return last_text
 }
 
-/** The log and the metrics of one process. */
 export type Telemetry = ReturnType<typeof createTelemetry>
 
 /** Creates the JSON log (standard output) and the Prometheus registry of an app. */
@@ -119,6 +118,11 @@ export const createTelemetry = (app: string, { level = loadLogLevel() }: { level
       existing<Counter<L>>(name) ?? new Counter({ name, help, labelNames, registers }),
     gauge: <L extends string = never>(name: MetricName, help: string, labelNames: readonly L[] = []) =>
       existing<Gauge<L>>(name) ?? new Gauge({ name, help, labelNames, registers }),
+    /** Shows a value that is read when the metrics are scraped. */
+    reading: (name: MetricName, help: string, read: () => number): void => {
+      const gauge = existing<Gauge>(name) ?? new Gauge({ name, help, registers })
+      Object.assign(gauge, { collect: () => gauge.set(read()) })
+    },
     histogram: <L extends string = never>(
       name: MetricName,
       help: string,

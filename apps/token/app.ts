@@ -1,7 +1,7 @@
 import { withoutUsers } from '../shared/auth/http.ts'
 import { createHttpApp } from '../shared/http/app.ts'
 import { AUTH_CODES } from '../shared/http/edge-codes.ts'
-import { serveHealth } from '../shared/http/health.ts'
+import { holds, serveHealth } from '../shared/http/health.ts'
 import { registerRpc } from '../shared/rpc/client.ts'
 import { audienceOf } from '../shared/service/scopes.ts'
 import type { TokenDeps } from './deps.ts'
@@ -21,12 +21,7 @@ export const buildApp = (deps: TokenDeps) => {
   registerRpc(internal, { registry, audience: audienceOf('token'), services: [tokenRpc(deps)] })
   const health = serveHealth(internal, telemetry, {
     postgres: { critical: true, run: () => pool.query('select 1') },
-    keys: {
-      critical: true,
-      run: async () => {
-        if (!keyring.active()) throw new Error('no signing key is loaded')
-      },
-    },
+    keys: { critical: true, run: holds(() => keyring.active() !== undefined, 'no signing key is loaded') },
   })
   return { app, internal, health }
 }

@@ -3,7 +3,6 @@ import { rpcService } from '../shared/rpc/client.ts'
 import type { TokenDeps } from './deps.ts'
 import { generateTokens, parseToken, type TokenSettings } from './tokens.service.ts'
 
-/** GenerateTokens and ParseToken, for session. */
 export const tokenRpc = ({
   config,
   keyring,

@@ -1,7 +1,7 @@
 import { requireMigrations } from '../../db/migrate.ts'
 import { createHttpApp, listen } from '../shared/http/app.ts'
 import { OPERATIONS_CODES } from '../shared/http/edge-codes.ts'
-import { serveHealth } from '../shared/http/health.ts'
+import { holds, serveHealth } from '../shared/http/health.ts'
 import { runApp, waitFor } from '../shared/http/lifecycle.ts'
 import { createTelemetry } from '../shared/telemetry.ts'
 import { loadWorkerConfig } from './config.ts'
@@ -17,12 +17,7 @@ await runApp('worker', async () => {
   const app = await createHttpApp({ telemetry, codes: OPERATIONS_CODES, internal: true })
   const health = serveHealth(app, telemetry, {
     postgres: { critical: true, run: () => deps.pool.query('select 1') },
-    temporal: {
-      critical: true,
-      run: async () => {
-        if (!workers.isPolling()) throw new Error('not polling')
-      },
-    },
+    temporal: { critical: true, run: holds(workers.isPolling, 'not polling') },
   })
   await listen(app, config.WORKER__LISTEN__HOST, config.WORKER__INTERNAL__PORT)
   return {

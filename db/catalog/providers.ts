@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import type { Claims, HeldOffer } from './held/offers.ts'
-import { healthNow } from './resources/health-now.ts'
+import { hadExpired, healthNow, healthThen } from './resources/health-now.ts'
 import { accessSql, type RowAccess } from './resources/lists.ts'
 import { array, rowsOf } from './resources/rows.ts'
 import type { ResourceRow } from './rows.ts'
@@ -94,11 +94,12 @@ const providersOf = (at: string | undefined): SQL =>
            select ${kept}, null from catalog.provider_history
              where valid_from <= ${at}::timestamptz and valid_to > ${at}::timestamptz)`
 
-/** Resource states now, or as they were at a given time; health is not kept. */
+/** Resource states now, or as they were at a given time. */
 const statesOf = (at: string | undefined): SQL =>
   at === undefined
     ? sql`join catalog.resource_state s on s.rid = v.rid`
-    : sql`join lateral (select x.lifecycle_status, 'unknown' as health_status, 'not_kept' as health_reason,
+    : sql`join lateral (select x.lifecycle_status, ${healthThen(sql`v.rid`, sql`x.lifecycle_status`, at)} as health_status,
+            case when ${hadExpired(sql`v.rid`, at)} then 'expired' else 'observed' end as health_reason,
             null::timestamptz as health_expires_at from catalog.revision x
           where x.rid = v.rid and x.at <= ${at}::timestamptz order by x.version desc limit 1) s on true`
 

@@ -18,7 +18,6 @@ import {
 export type Command = { request: IdempotentRequest; command_id?: string; dry_run?: boolean }
 type Known = Pick<Command, 'command_id' | 'dry_run'>
 
-/** An answer before it is stored. */
 export type Given = {
   status: number
   headers?: Record<string, string>
@@ -198,7 +197,6 @@ export const runAnswered = async <E>(
   throw new Error(`command ${outcome.later.command_id} has no answer`)
 }
 
-/** The bytes of an answer. */
 export const answerOf = ({ status, headers = {}, body }: Given): StoredAnswer => ({
   status,
   headers,

@@ -476,6 +476,14 @@ describe('capabilities', () => {
     await step(() => provide(id, { capacity: { total: 4 }, attributes: { cpu_cores: 2 } }))
     await step(async () => claim(vm, await offered(), 2))
     await step(() => provide(id, { op: 'update', attributes: { cpu_cores: 4 } }))
+    await step(() => c.observe(id, { status: 'unhealthy' }))
+    await step(() => c.observe(id, { ttl_s: 10 }))
+    c.wait(10_000)
+    await step(() => c.observe(vm))
+    expect(moments.map(([, { provided }]) => provided[0]?.status_reason)).toEqual([
+      ...['ok', 'ok', 'ok'],
+      ...['health_unhealthy', 'ok', 'health_expired'],
+    ])
     const release = { relationship_changes: [{ op: 'remove', type_key: 'uses_capability', target_id: id }] }
     await step(() => c.result(vm, { expected_version: 2, changes: release }))
     await step(() => provide(id, { op: 'remove' }))

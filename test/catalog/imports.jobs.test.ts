@@ -55,7 +55,7 @@ describe('an import as a job', () => {
     const body = { source: source(), items: chain(`m${randomUUID().slice(0, 8)}`, 1) }
     expect(await c.as('plane').post('/v1/imports', body)).toMatchObject({
       status: 403,
-      body: { code: 'person_required' },
+      body: { code: 'person_required', hint: expect.stringContaining('POST /v1/resources:import') },
     })
     expect(await c.as('plane').post('/v1/resources:import', body)).toMatchObject({ status: 200 })
   })
@@ -72,6 +72,53 @@ describe('an import as a job', () => {
     expect(first.body.items.every(({ problem }: { problem?: object }) => problem === undefined)).toBe(true)
     for (const path of ['', '/results'])
       expect(await c.as('olga').get(`/v1/imports/${job_id}${path}`)).not.toMatchObject({ status: 200 })
+  })
+
+  it('refuses items of wrong form at once, and those that contradict one another, and imports the others', async () => {
+    const prefix = `w${randomUUID().slice(0, 8)}`
+    const [good, bad, twin] = chain(prefix, 3).map(({ relationships: _, ...item }) => item)
+    const items = [{ ...bad, name: 5 }, good, twin, { ...twin, labels: { tier: 'gold' } }]
+    const reply = await c.as('ada').post('/v1/imports', { source: source(), items })
+    expect(reply).toMatchObject({ status: 202, body: { total: 4, done: 3, counts: { refused: 3 } } })
+    const importer = startImporter(c.deps)
+    await ended(reply.body.job_id).finally(() => importer.stop())
+    const { body } = await c.as('ada').get(`/v1/imports/${reply.body.job_id}/results`)
+    expect(body.items).toMatchObject([
+      { index: 0, outcome: 'refused', problem: { violations: [{ pointer: '/name' }] } },
+      { index: 1, outcome: 'created' },
+      { index: 2, outcome: 'refused', problem: { violations: [{ pointer: '/external_id' }] } },
+      { index: 3, outcome: 'refused', problem: { violations: [{ pointer: '/external_id' }] } },
+    ])
+    expect(await made(prefix)).toMatchObject({ resources: 1 })
+  })
+
+  it('leaves an audit row of each item that policy refuses', async () => {
+    const prefix = `a${randomUUID().slice(0, 8)}`
+    const [inside, outside] = chain(prefix, 2).map(({ relationships: _, ...item }) => item)
+    const items = [
+      { ...inside, parent_id: 'eu1-a-web' },
+      // Without a place only those may write whose grants name none.
+      outside,
+    ]
+    c.people.rover.grants = [{ role: 'admin', scope: { regionId: 'eu1' } }]
+    const from = source()
+    const { body } = await c.as('rover').post('/v1/imports', { source: from, items })
+    const results = async () => (await c.as('rover').get(`/v1/imports/${body.job_id}/results`)).body.items
+    const importer = startImporter(c.deps)
+    await until(async () => (await results()).length === 2, { what: 'both results' }).finally(() => importer.stop())
+    expect(await results()).toMatchObject([{ outcome: 'created' }, { outcome: 'refused', problem: { status: 403 } }])
+    const denied = await c.rows(
+      `select action, object, outcome, reason from catalog.audit where object like $1 order by object`,
+      [`import:${from.name}/%`],
+    )
+    expect(denied).toEqual([
+      {
+        action: 'POST /v1/imports',
+        object: `import:${from.name}/${outside?.external_id}`,
+        outcome: 'denied',
+        reason: 'out_of_scope',
+      },
+    ])
   })
 
   it('continues after its process was killed: nothing twice, nothing lost', async () => {

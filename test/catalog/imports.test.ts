@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inOrder } from '../../apps/catalog/imports/results.ts'
 import { until } from '../support/until.ts'
 import { type Ask, type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
@@ -121,14 +122,15 @@ describe('import', () => {
     const from = source()
     const [one, other] = [service('twin'), service('single')]
     const twin = { ...one, labels: { tier: 'gold' } }
-    const before = await c.traces()
-    const refused = await send(from, [one, other, twin])
-    expect(refused).toMatchObject({ status: 400, body: { code: 'schema_violation' } })
-    expect(refused.body.violations).toMatchObject([{ pointer: '/items/2/external_id' }])
-    const job = await c.as('ada').post('/v1/imports', { source: from, items: [one, other, twin] })
-    expect(job).toMatchObject({ status: 400, body: { violations: [{ pointer: '/items/2/external_id' }] } })
-    expect(await c.traces()).toEqual(before)
-    expect(outcomes(await send(from, [one, other, one]))).toEqual(['created', 'created', 'unchanged'])
+    const { body } = await send(from, [one, other, twin, one])
+    expect(outcomes({ body })).toEqual(['refused', 'created', 'refused', 'refused'])
+    expect(body.results.map(({ problem }: { problem?: { detail: string } }) => problem?.detail)).toEqual([
+      '/external_id is also the id of item 2, which has other content.',
+      undefined,
+      '/external_id is also the id of item 0, which has other content.',
+      '/external_id is also the id of item 2, which has other content.',
+    ])
+    expect(outcomes(await send(from, [one, other, one]))).toEqual(['created', 'unchanged', 'unchanged'])
   })
 
   it('refuses an item that lists one edge twice with contradictory properties', async () => {
@@ -137,12 +139,12 @@ describe('import', () => {
     const edge = (properties?: object) => ({ ...calls('b'), ...(properties && { properties }) })
     const twice = (...relationships: object[]) => [b as Item, { ...(a as Item), relationships }]
     const contradictory = twice(edge({ reason: 'x' }), edge({ reason: 'y' }))
-    const wrong = { status: 400, body: { violations: [{ pointer: '/items/1/relationships/1/properties' }] } }
+    const problem = { violations: [{ pointer: '/relationships/1/properties' }] }
+    const wrong = { body: { counts: { refused: 1 }, results: [{}, { outcome: 'refused', problem }] } }
     expect(await send(from, contradictory)).toMatchObject(wrong)
     expect(await send(from, twice(edge(), edge({ reason: 'y' })))).toMatchObject(wrong)
-    expect(await c.as('ada').post('/v1/imports', { source: from, items: contradictory })).toMatchObject(wrong)
     const agreeing = twice(edge({ reason: 'x' }), edge({ reason: 'x' }))
-    expect(outcomes(await send(from, agreeing))).toEqual(['created', 'created'])
+    expect(outcomes(await send(from, agreeing))).toEqual(['unchanged', 'created'])
     expect(outcomes(await send(from, agreeing))).toEqual(['unchanged', 'unchanged'])
   })
 
@@ -266,6 +268,32 @@ describe('import', () => {
       '/desired_state/tier',
     ])
     expect(reply.text).not.toContain('hunter2')
+  })
+
+  it.each([
+    ['a label', { labels: { 'bad key!': 'x' } }, '/labels'],
+    ['a name', { name: 'n'.repeat(254) }, '/name'],
+    ['an owner', { owner: 5 }, '/owner'],
+    ['a type', { type_key: 'BAD' }, '/type_key'],
+    ['a state', { desired_state: [] }, '/desired_state'],
+    ['a member', { colour: 'red' }, '/colour'],
+    ['an id', { external_id: undefined }, '/external_id'],
+    ['an edge', { relationships: [{ type_key: 'depends_on' }] }, '/relationships/0'],
+    ['a target', { relationships: [{ ...calls('good'), target_id: 'eu1' }] }, '/relationships/0/target_id'],
+  ])('refuses an item with %s of wrong form, and imports the others', async (_, wrong, pointer) => {
+    const from = source()
+    const items = [service('good'), { ...service('bad'), ...wrong } as Item, service('last')]
+    const before = await c.traces()
+    const dry = await send(from, items, {}, { query: '?validate_only=true', key: null })
+    expect(await c.traces()).toEqual(before)
+    for (const reply of [dry, await send(from, items)]) {
+      expect(outcomes(reply)).toEqual(['created', 'refused', 'created'])
+      const { index, external_id, problem } = reply.body.results[1]
+      expect([index, external_id]).toEqual([1, 'external_id' in wrong ? '' : 'bad'])
+      expect(problem).toMatchObject({ status: 400, category: 'validation_error' })
+      expect(problem.violations[0].pointer).toContain(pointer)
+    }
+    expect(outcomes(await send(from, [items[1] as Item]))).toEqual(['refused'])
   })
 
   it('does not touch existing resources of others, unless it is told to adopt them', async () => {
@@ -523,6 +551,19 @@ describe('import', () => {
     const rest = await send(from, items)
     expect(rest.body.counts).toMatchObject({ created: deferred, deferred: 0, refused: 0, conflict: 0 })
     expect(await stored(items)).toHaveLength(items.length)
+  })
+
+  it('defers what follows a deferred item, also what it would refuse, so that a client may continue there', () => {
+    const result = (index: number, outcome: 'created' | 'refused' | 'deferred') => ({
+      ...{ index, outcome, external_id: `${index}`, diff: [] },
+    })
+    const refused = new Map([0, 3].map((index) => [index, result(index, 'refused')]))
+    const results = [result(0, 'created'), result(1, 'deferred'), result(2, 'deferred')]
+    expect(inOrder(5, refused, results).map(({ index, outcome }) => [index, outcome])).toEqual([
+      [0, 'refused'],
+      [1, 'created'],
+      ...[2, 3, 4].map((index) => [index, 'deferred']),
+    ])
   })
 
   it('keeps nothing after it told its caller that it took too long; the repeat counts as new', async () => {

@@ -196,6 +196,7 @@ const publicly: Case[] = [
   ['an unknown id’s health', 404, 'resource', 'GET', '/v1/resources/not-there/health'],
   ['an unknown id’s operations', 404, 'resource', 'GET', '/v1/resources/not-there/operations-summary'],
   ['an unknown type to read', 404, 'type', 'GET', '/v1/resource-types/infra.teapot'],
+  ['an unknown version of a type', 404, 'version', 'GET', '/v1/resource-types/infra.host?version=99'],
   ['an unknown route', 404, 'route', 'GET', '/v1/teapots'],
   ['an unknown parameter', 400, 'unknown_field', 'GET', '/v1/resources?colour=red'],
   ['a negative page size', 400, 'schema_violation', 'GET', '/v1/resources?page_size=-1'],

@@ -288,6 +288,12 @@ describe('the content of a reply', () => {
       labels: { 'team/a.b': 'x' },
       observed_state: expect.objectContaining({ hostname: 'host-00', release: '1.0.0' }),
     })
+    expect(await read('/v1/resources/host-00?fields=last_operation.operation_id,desired_state.release.x')).toEqual({
+      resource_id: 'host-00',
+      version: expect.any(Number),
+      last_operation: null,
+      desired_state: {},
+    })
     const places = await read('/v1/topology/regions?fields=name&include=health')
     expect(places.items[0]).toMatchObject({ name: 'eu1', health: { status: 'unknown' }, counts: expect.anything() })
     expect(places.items[0]).not.toHaveProperty('labels')

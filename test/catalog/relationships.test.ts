@@ -191,6 +191,33 @@ describe('the tree and its edges', () => {
     }
   })
 
+  it('has no effect if a command opens edges and closes them again', async () => {
+    const [service, peer, inside] = [await box('eu1-a-web'), await box(), await box('eu1-a-web')]
+    const both = (change: object) => ['add', 'remove'].map((op) => ({ op, ...change }))
+    // A result without effect still refers to its operation.
+    const traces = async () => ({ ...(await c.traces()), command_log: 0, resource_operation: 0 })
+    const before = await traces()
+    for (const change of [
+      { type_key: 'depends_on', target_id: peer },
+      { type_key: 'contained_in', target_id: peer, direction: 'in' },
+    ]) {
+      const reply = await command(service, { relationship_changes: both(change) })
+      expect(reply).toMatchObject({ status: 200, body: { version: 1, applied: false } })
+    }
+    expect(await traces()).toEqual(before)
+    // With another change it is one version, and the edge leaves no trace in the present.
+    const changes = [
+      ...both({ type_key: 'depends_on', target_id: peer }),
+      { op: 'add', type_key: 'depends_on', target_id: inside },
+    ]
+    expect(await command(service, { relationship_changes: changes })).toMatchObject({ body: { version: 2 } })
+    const { items } = (await c.as('vic').get(`/v1/resources/${service}/relationships?direction=out`)).body
+    expect(items.map((item: { peer: { resource_id: string } }) => item.peer.resource_id).sort()).toEqual(
+      ['eu1-a-web', inside].sort(),
+    )
+    expect(await faults()).toEqual([])
+  })
+
   it('closes, blocks or detaches the edges of an ended resource, as their types say', async () => {
     const pool = await record({ type_key: 'infra.pool', parent_id: 'eu1-a-web' })
     const target = await record({ type_key: 'infra.service', desired_state: { tier: 1 } })

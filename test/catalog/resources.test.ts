@@ -549,9 +549,16 @@ describe('patching', () => {
       { version: 4 },
       { version: 3 },
       { version: 2, evidence_refs: evidence },
-      { version: 1 },
+      { version: 1, changed_paths: [] },
     ])
     expect(items[2].operation_id).not.toBe(null)
+
+    expect((await c.as('vic').get(`/v1/resources/${id}?at_version=1&fields=labels`)).body).toEqual({
+      resource_id: id,
+      version: 1,
+      labels: { n: '1' },
+      historical: true,
+    })
 
     const refused = async (query: string) => (await c.as('vic').get(`/v1/resources/${id}?${query}`)).body.code
     expect(await refused('at=2020-01-01T00:00:00Z')).toBe('version')

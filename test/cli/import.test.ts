@@ -342,6 +342,37 @@ it('the rest of a row joins the attributes that the mapping sets itself', () => 
   expect(fate(found, 'lost')).toEqual(['infra.generic size'])
 })
 
+it('a table names every row that cannot be read, and its columns in any spelling of their accents', () => {
+  const mapping = (delimiter: string) => ({
+    format: 'signalbox.mapping/v1' as const,
+    delimiter,
+    items: [
+      {
+        ...{ id: '{id}', type: 'infra.generic', name: '{id}' },
+        fields: { '/desired_state/size': { column: 'größe', as: 'integer' as const } },
+      },
+    ],
+  })
+  const take =
+    (text: string, by = ',') =>
+    () => {
+      const found = readRows(csvRows(text, mapping(by)), mapping(by), { into: undefined })
+      return found.items.map(({ external_id, desired_state }) => [external_id, desired_state?.size])
+    }
+  const decomposed = 'größe'.normalize('NFD')
+  // As spreadsheets export it: a byte order mark, semicolons, quotes and CRLF.
+  expect(take(`\ufeffid;${decomposed}\r\n"a ""x""";3\r\n\r\nb;\r\n`, ';')()).toEqual([
+    ['a "x"', 3],
+    ['b', undefined],
+  ])
+  expect(refusal(take(`id,größe,${decomposed}\na,1,2\n`))).toContain('names the column größe twice')
+  expect(refusal(take('id;größe\na;1\n'))).toMatch(/columns are id;größe: set delimiter in the mapping$/)
+  const rows = ['a,x', 'b,2', ',3', ...Array.from({ length: 10 }, (_, i) => `c${i},1.5`)]
+  expect(refusal(take(`id,größe\n${rows.join('\n')}\n`))).toMatch(
+    /^line 2, column größe: "x" cannot be read as integer; line 4 has no value for id: \{id\}; line 5, .* as integer; and 2 more rows$/,
+  )
+})
+
 it('the status of an object joins what its rule observes', () => {
   const ledger = createLedger()
   const item = { external_id: 'a', type_key: 'k8s.pod', name: 'a', observed_state: { ready: 1 } }
@@ -655,6 +686,58 @@ describe('the command, before it asks a server', () => {
       }
     },
   )
+
+  it('sends the items of a machine in requests, and those for which there was no time again', async () => {
+    const asked: { path: string; ids: string[]; key: string }[] = []
+    const server = createServer(async (req, res) => {
+      const { items } = JSON.parse(await text(req)) as { items: { external_id: string }[] }
+      const ids = items.map(({ external_id }) => external_id)
+      asked.push({ path: String(req.url), ids, key: String(req.headers['idempotency-key']) })
+      const job = req.url?.endsWith('/imports')
+      const results = ids.map((external_id, index) => ({
+        ...{ index, external_id, outcome: index < 3 ? 'created' : 'deferred', diff: [] },
+      }))
+      const refusal = { status: 403, category: 'policy_denied', code: 'person_required', detail: 'Only a person can.' }
+      res.writeHead(job ? 403 : 200, { 'content-type': 'application/json' })
+      res.end(JSON.stringify(job ? refusal : { results }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined, repeats: 0 })
+      // They name one another in a ring, so one of them names an item of a later request.
+      const items = Array.from({ length: 7 }, (_, i) => ({
+        ...{ external_id: `i${i}`, type_key: 'infra.service', name: `${i}` },
+        relationships: [{ type_key: 'depends_on', target_external_id: `i${(i + 1) % 7}` }],
+      }))
+      const source = { kind: 'csv', name: 'src', file_digest: 'sha256:0' }
+      const done: number[] = []
+      const onProgress = (at: number) => done.push(at)
+      const plan = {
+        api,
+        source,
+        items,
+        size: 1000,
+        options: {},
+        dry_run: false,
+        key: 'k',
+        onBatch: () => {},
+        onProgress,
+      }
+      const results = await sendItems(plan)
+      expect(results.map(({ external_id, outcome }) => `${external_id} ${outcome}`).sort()).toEqual(
+        items.map(({ external_id }) => `${external_id} created`),
+      )
+      expect(asked.map(({ path, ids }) => [path.split('/').at(-1), ids.length])).toEqual([
+        ['imports', 7],
+        ...[7, 4, 1, 1].map((count) => ['resources:import', count]),
+      ])
+      expect(new Set(asked.slice(1).map(({ key }) => key)).size).toBe(4)
+      expect(done).toEqual([3, 6, 7])
+    } finally {
+      server.close()
+    }
+  })
 
   it('names an unreadable file, and exits with the usage code', () => {
     const refused = (file: string, bytes?: Buffer) => {

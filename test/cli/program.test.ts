@@ -51,7 +51,7 @@ const COMMANDS: Record<string, string> = {
   op: 'list show watch wait logs graph pause resume cancel retry intervene',
   patch: 'list show propose approve reject',
   evidence: 'list export verify',
-  resource: 'list show create update history relations search impact diff',
+  resource: 'list show create update relate move retire history relations search impact diff',
   type: 'list show',
   topology: 'list show',
   capability: 'list show',

@@ -302,8 +302,9 @@ describe('a value', () => {
     const [infra, safe] = ['infra', 'safe'].map((pool) => of('Deployment', pool))
     const rights = (spec: Any) => [spec.template.spec.hostUsers, spec.template.spec.containers[0].securityContext]
     expect(rights(infra)).toEqual([undefined, confined])
-    const unmasked = { seccompProfile: { type: 'Unconfined' }, procMount: 'Unmasked' }
-    expect(rights(safe)).toEqual([false, { ...confined, ...unmasked }])
+    const unconfined = { type: 'Unconfined' }
+    const rights_of_sandbox = { seccompProfile: unconfined, appArmorProfile: unconfined, procMount: 'Unmasked' }
+    expect(rights(safe)).toEqual([false, { ...confined, ...rights_of_sandbox }])
     expect([safe.replicas, safe.template.spec.terminationGracePeriodSeconds]).toEqual([3, 60])
     const [{ command, env: told }] = infra.template.spec.containers
     expect([command.slice(0, 2), told.slice(1)]).toEqual([

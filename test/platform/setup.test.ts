@@ -125,6 +125,15 @@ describe('the set-up of production', () => {
         ])
   })
 
+  it('names keys that a file of a person holds, which no rotation changes', async () => {
+    const mend = edit('env/catalog.secret.env', (text) =>
+      text.replace(/^CATALOG__SECRET__KEYS=.*$/m, 'CATALOG__SECRET__KEYS_FILE=/run/keys'),
+    )
+    expect((await setUp()).text).toMatch(/keep the values[\s\S]+catalog: CATALOG__SECRET__KEYS$/m)
+    mend()
+    expect((await setUp()).text).not.toContain('keep the values')
+  })
+
   it('has Temporal serve callers with the settings of an older folder too, until those are changed', async () => {
     const served = async (listener: 'frontend' | 'internode') =>
       Promise.all([undefined, 'relay', 'temporal-relay', 'temporal-roles'].map((pair) => admits(listener, pair)))

@@ -17,8 +17,20 @@ import { pythonTools } from './python-tools.ts'
  */
 const CHECKOV = 'checkov==3.3.30'
 const DEPLOY = 'apps/platform/deploy'
-/** As a release is installed: `helm install` gives the namespace, and the image is named by its digest. */
-const RELEASE = ['--namespace', 'signalbox', '--set', `image.digest=sha256:${'a'.repeat(64)}`]
+const DIGEST = `sha256:${'a'.repeat(64)}`
+const AGENT = {
+  replicas: 1,
+  image: `agent@${DIGEST}`,
+  secret: 'agent',
+  memory: '1Gi',
+  egress: [{ ports: [{ port: 443 }] }],
+}
+const AGENTS = { plain: AGENT, sandboxed: { ...AGENT, sandbox: true } }
+/** As a release is installed: `helm install` gives the namespace, and images are named by their digests. */
+const RELEASE = [
+  ...['--namespace', 'signalbox', '--set', `image.digest=${DIGEST}`],
+  ...['--set-json', `agents=${JSON.stringify(AGENTS)}`],
+]
 const screen = createScreen()
 
 type Found = { check_id: string; check_name: string }

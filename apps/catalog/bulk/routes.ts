@@ -1,11 +1,10 @@
-import type { ErrorObject } from 'ajv'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { closed } from '../../shared/contracts/catalog/common.ts'
 import { WriteQuery } from '../../shared/contracts/catalog/resources.ts'
 import { BULK_CHANGES, BULK_ITEMS, BulkReply, BulkRequest } from '../../shared/contracts/imports/bulk.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
-import { CommandHeaders, routes } from '../../shared/http/routes.ts'
+import { CommandHeaders, faultsIn, routes, sendText } from '../../shared/http/routes.ts'
 import { auditDenied, recordDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
@@ -30,17 +29,11 @@ export const bulkRoutes = routes<CatalogDeps>('catalog', (app, { deps }) => {
     onRequest: needRecordPermission(deps),
     preHandler: allow(['catalog:write', 'catalog:record'], { kind: 'W' }),
     handler: async (req, reply) => {
-      const check: CheckShape = (op, change) => {
-        const fits = req.compileValidationSchema(BULK_CHANGES[op], 'body')
-        return fits(change) ? undefined : (fits.errors as ErrorObject[])
-      }
+      const check: CheckShape = (op, change) => faultsIn(req, BULK_CHANGES[op], change)
       const write = writeOf(req, null)
       const { body, denied } = await auditDenied(deps, req, bulkResources(deps, req.body, write, check))
       await recordDenied(deps, req, ...denied)
-      return reply
-        .type('application/json; charset=utf-8')
-        .serializer((text: string) => text)
-        .send(body as never)
+      return sendText(reply, body)
     },
   })
 })

@@ -45,7 +45,7 @@ export const readNeedsGraph = async (
   const rows = await listNeeding(deps, where, size + 1, place.key as string[] | undefined, place.back)
   const { items, ...tokens } = turn(rows, ({ resource_id }) => [resource_id])
   const scopeOf = await scopesOf(deps.db, deps.registry.types, items)
-  const { needs } = await assessNeeds(deps, items, scopeOf, query, reader)
+  const needs = await assessNeeds(deps, items, scopeOf, query, reader)
   const shown = query.unsatisfied_only ? needs.filter(({ state }) => state === 'unsatisfied') : needs
   const own = query.unsatisfied_only ? [] : await offersOf(deps, items, query.capability_key, reader)
 
@@ -166,7 +166,7 @@ export const readCapabilityGraph = async (
     throw tooExpensive(`More than ${MAX_COUNTED} resources match.`, 'Narrow by capability_key or region_id.')
   }
   const scopeOf = await scopesOf(deps.db, types, rows)
-  const { needs } = await assessNeeds(deps, rows, scopeOf, query, reader)
+  const needs = await assessNeeds(deps, rows, scopeOf, query, reader)
   const own: Candidate[] = await offersOf(deps, rows, query.capability_key, reader)
   const shown = query.unsatisfied_only ? needs.filter(({ state }) => state === 'unsatisfied') : needs
 

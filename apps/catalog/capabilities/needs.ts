@@ -2,20 +2,20 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions, listResources } from '../../../db/catalog/resources/lists.ts'
-import { array } from '../../../db/catalog/resources/rows.ts'
+import { array, getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Requirement } from '../../shared/contracts/catalog/capabilities.ts'
 import type { Scope } from '../../shared/contracts/catalog/resources.ts'
 import type { CapabilityGraphQuery } from '../../shared/contracts/topology/capability-graphs.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
 import type { CatalogDeps } from '../deps.ts'
-import type { Placed } from '../read/access.ts'
+import { type Placed, visibleOf } from '../read/access.ts'
 import { tooExpensive } from '../read/expensive.ts'
 import { withHealth } from '../read/health.ts'
 import { invalid, type Reader, valuesOf } from '../read/lists.ts'
-import { mismatchOf } from '../rules/matching.ts'
+import { mismatchOf, type ProviderStatus } from '../rules/matching.ts'
 import { type Candidate, isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
-import { visiblePeers } from './providers.ts'
 import { FIT, FIT_DEGRADED, requirementsOf, wishOf } from './requirements.ts'
 
 const MAX_ROOTS = 20
@@ -34,6 +34,7 @@ export type Need = Matched & {
 }
 
 type Narrowing = Omit<CapabilityGraphQuery, 'min_change' | 'max_lag_ms'>
+type Asked = Pick<Narrowing, 'capability_key' | 'allow_degraded'>
 
 /** Conditions for resources that need capabilities or, unless only unmet needs are asked for, provide them. */
 export const needing = (deps: CatalogDeps, query: Narrowing, { access }: Reader): SQL[] => {
@@ -76,14 +77,19 @@ export const listNeeding = async (
 const tooManyNeeds = () =>
   tooExpensive('Too many providers could meet too many needs.', 'Narrow by capability_key, region_id or root_id.')
 
-/** The state of every requirement of these resources, with providers that the reader may see. */
+/** An offer at a past time counts, even if its resource has ended since. */
+export const openOnly = (statuses: readonly ProviderStatus[] | undefined, at?: string): SQL[] =>
+  at !== undefined || statuses?.includes('withdrawn') ? [] : [offers.open]
+
+/** The state of every requirement of these resources, now or at a given time, with providers that the reader may see. */
 export const assessNeeds = async (
   deps: CatalogDeps,
   rows: readonly ResourceRow[],
   scopeOf: (row: Placed) => Scope,
-  { capability_key, allow_degraded }: Narrowing,
+  { capability_key, allow_degraded }: Asked,
   reader: Reader,
-): Promise<{ needs: Need[]; offered: Map<string, Candidate[]> }> => {
+  at?: string,
+): Promise<Need[]> => {
   const { types } = deps.registry
   const asked = rows.flatMap((row) =>
     requirementsOf(types, row)
@@ -95,14 +101,15 @@ export const assessNeeds = async (
   for (const key of new Set(asked.map(({ requirement }) => requirement.capability_key))) {
     const id = types.capabilityVersions(key)[0]?.id ?? -1
     const seen = accessSql(reader.access, types.topologyIds)
-    const candidates = await readOffers(deps, [offers.open, offers.capability(id), seen])
+    const candidates = await readOffers(deps, [...openOnly(undefined, at), offers.capability(id), seen], at)
     offered.set(key, candidates)
     pairs += candidates.length * asked.filter(({ requirement }) => requirement.capability_key === key).length
     if (pairs > MAX_PAIRS) throw tooManyNeeds()
   }
   const rids = [...new Set(asked.map(({ row }) => row.rid))]
-  const claims = await listClaims(deps.db, rids, usesCapability(types))
-  const visible = await visiblePeers(deps, claims, reader)
+  const claims = await listClaims(deps.db, rids, usesCapability(types), at)
+  const peers = await getResourcesByRid(deps.db, pluck(claims, 'peer_rid'))
+  const visible = await visibleOf(deps.db, types, reader.access, peers)
   const claimed = Map.groupBy(claims, ({ rid }) => rid)
   const needs: Need[] = []
   let compared = 0
@@ -122,5 +129,5 @@ export const assessNeeds = async (
     const bound_to = bound.filter(({ peer_rid }) => visible.has(peer_rid))
     needs.push({ ...matched, row, requirement, state, bound_to })
   }
-  return { needs, offered }
+  return needs
 }

@@ -1,19 +1,11 @@
 import type { SQL } from 'drizzle-orm'
 import semver from 'semver'
-import { type ClaimRow, listClaims, offers } from '../../../db/catalog/providers.ts'
+import { type ClaimRow, offers } from '../../../db/catalog/providers.ts'
 import { accessSql, conditions } from '../../../db/catalog/resources/lists.ts'
-import { getResourcesByRid } from '../../../db/catalog/resources/rows.ts'
-import {
-  PROVIDER_STATUSES,
-  type Provider,
-  type ProvidersQuery,
-  type Requirement,
-} from '../../shared/contracts/catalog/capabilities.ts'
-import { pluck } from '../../shared/data/pick.ts'
+import { PROVIDER_STATUSES, type Provider, type ProvidersQuery } from '../../shared/contracts/catalog/capabilities.ts'
 import { notFound } from '../../shared/errors.ts'
 import { rowsFrom } from '../../shared/http/pages.ts'
 import type { CatalogDeps } from '../deps.ts'
-import { visibleOf } from '../read/access.ts'
 import { relationshipId } from '../read/documents.ts'
 import { awaitChange } from '../read/freshness.ts'
 import { asOf, invalid, LEVEL_PARAMETERS, openPage, type Reader, valuesOf } from '../read/lists.ts'
@@ -29,7 +21,8 @@ import {
   type ProviderStatus,
   type Wanted,
 } from '../rules/matching.ts'
-import { isBinding, type Matched, matchOffers, readOffers, usesCapability } from './offers.ts'
+import { assessNeeds, openOnly } from './needs.ts'
+import { matchOffers, readOffers } from './offers.ts'
 import { FIT, FIT_DEGRADED, requirementsOf, wishOf } from './requirements.ts'
 
 const OPEN: readonly ProviderStatus[] = ['available', 'degraded', 'stale']
@@ -50,7 +43,6 @@ export const readCapabilities = async (
   query: { status?: string[]; allow_degraded?: boolean; min_change?: string; max_lag_ms?: number; at?: string },
   reader: Reader,
 ) => {
-  const { types } = deps.registry
   const statuses = statusesOf(query.status)
   await awaitChange(deps, query, reader)
   const at = await pastTime(deps, query.at, deps.config.history_d)
@@ -58,30 +50,13 @@ export const readCapabilities = async (
     throw invalid('at', 'cannot be combined with min_change and max_lag_ms: the past does not change')
   const { row, scope } = await findAt(deps, resource_id, at, reader)
   const own = await readOffers(deps, [offers.of(row.rid), ...openOnly(statuses, at)], at)
-  const claims = await listClaims(deps.db, [row.rid], usesCapability(types), at)
-  const seen = await visiblePeers(deps, claims, reader)
-  const required = []
-  for (const requirement of requirementsOf(types, row)) {
-    const asker = { resource_id, scope }
-    const { providers, rejected, rejected_count } = await match(
-      deps,
-      requirement,
-      asker,
-      reader,
-      query.allow_degraded,
-      at,
-    )
-    const bound = claims.filter((claim) => isBinding(claim, requirement))
-    const satisfiable = providers.length >= requirement.min
-    required.push({
-      requirement,
-      state: bound.length > 0 ? ('bound' as const) : satisfiable ? ('satisfiable' as const) : ('unsatisfied' as const),
-      bound_to: bound.filter(({ peer_rid }) => seen.has(peer_rid)).map(claimView),
-      providers: providers.slice(0, 5),
-      why_not: rejected,
-      rejected_count,
-    })
-  }
+  const needs = await assessNeeds(deps, [row], () => scope, query, reader, at)
+  const required = needs.map(({ requirement, state, bound_to, providers, rejected, rejected_count }) => ({
+    ...{ requirement, state, rejected_count },
+    bound_to: bound_to.map(claimView),
+    providers: providers.slice(0, 5),
+    why_not: rejected,
+  }))
   const provided = own.map(({ view }) => view).filter(({ status }) => (statuses ?? OPEN).includes(status))
   return { provided, required, as_of: await asOf(deps.db, deps) }
 }
@@ -94,41 +69,12 @@ const findAt = async (deps: CatalogDeps, resource_id: string, at: string | undef
   return { row: { ...found.row, desired_state, observed_state, type_version, lifecycle_status }, scope }
 }
 
-/** An offer at a past time counts, even if its resource has ended since. */
-const openOnly = (statuses: readonly ProviderStatus[] | undefined, at?: string): SQL[] =>
-  at !== undefined || statuses?.includes('withdrawn') ? [] : [offers.open]
-
 const claimView = ({ rel_no, peer_id, properties }: ClaimRow) => ({
   relationship_id: relationshipId(rel_no),
   resource_id: peer_id,
   provider_id: typeof properties.provider_id === 'string' ? properties.provider_id : null,
   amount: typeof properties.amount === 'number' ? properties.amount : null,
 })
-
-export const visiblePeers = async (
-  deps: CatalogDeps,
-  claims: ClaimRow[],
-  reader: Reader,
-): Promise<ReadonlySet<string>> => {
-  const rows = await getResourcesByRid(deps.db, pluck(claims, 'peer_rid'))
-  return visibleOf(deps.db, deps.registry.types, reader.access, rows)
-}
-
-const match = async (
-  deps: CatalogDeps,
-  requirement: Requirement,
-  asker: Asker,
-  reader: Reader,
-  allow_degraded = false,
-  at?: string,
-): Promise<Matched> => {
-  const capability = deps.registry.types.capabilityVersions(requirement.capability_key)[0]
-  if (!capability) return { providers: [], rejected: [], rejected_count: {} }
-  const where = [...openOnly(undefined, at), offers.capability(capability.id), visible(deps, reader)]
-  const candidates = await readOffers(deps, where, at)
-  const wanted = wishOf(requirement, allow_degraded ? FIT_DEGRADED : FIT)
-  return matchOffers(candidates, (offer) => mismatchOf(wanted, offer, asker))
-}
 
 type Asked = { wanted: Wanted; asker: Asker | undefined; capability_key: string | undefined }
 

@@ -12,7 +12,7 @@ const PARTS: Record<string, readonly string[] | 'any'> = {
 }
 /** Their keys may contain dots: the rest of the path is one key. */
 const FLAT = new Set(['labels', 'annotations'])
-const ALWAYS = ['resource_id', 'version']
+const ALWAYS = ['resource_id', 'version', 'historical']
 const MAX_FIELDS = 100
 
 /** A selection of members: paths from the top. */
@@ -40,7 +40,7 @@ export const parseFields = (paths: readonly string[] | undefined, members: reado
   })
 }
 
-/** The selected parts of a document, with its id and version; parts that it lacks are left out. */
+/** The selected parts of a document, with its id and version; parts that it lacks are left out, and null stays null. */
 export const pickFields = (document: object, fields: Fields): Record<string, unknown> => {
   const picked: Record<string, unknown> = {}
   for (const path of [...ALWAYS.map((name) => [name]), ...fields]) take(document, path, picked)
@@ -52,10 +52,8 @@ const take = (from: unknown, [name, ...rest]: readonly string[], into: Record<st
   const value = (from as Record<string, unknown>)[name]
   const define = (part: unknown) =>
     Object.defineProperty(into, name, { value: part, enumerable: true, configurable: true, writable: true })
-  if (rest.length === 0) {
-    define(value)
-    return
-  }
+  if (rest.length === 0 || value === null) return void define(value)
+  if (typeof value !== 'object') return
   const inner = Object.hasOwn(into, name) ? into[name] : {}
   // The whole member is selected as well.
   if (inner === value || typeof inner !== 'object' || inner === null) return

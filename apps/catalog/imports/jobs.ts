@@ -13,13 +13,18 @@ import { commandOf, type Write } from '../command/request.ts'
 import { runCommand } from '../command/run.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
 import { timeOrNull, timeText } from '../read/documents.ts'
-import { refuseTwins } from './results.ts'
+import { type CheckItem, refusedIn } from './results.ts'
 
 /** Imports that run in the background (catalog.md 13): one row per job and one per item. */
 
 /** Stores the items to import; `worker.ts` imports them. */
-export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write): Promise<Answer> => {
-  refuseTwins(body.items)
+export const startJob = (
+  deps: CatalogDeps,
+  body: ImportJobRequest,
+  write: Write,
+  check: CheckItem,
+): Promise<Answer> => {
+  const refused = refusedIn(body.items, check, write)
   const job_id = uuidv7()
   return runCommand(deps, commandOf(deps, write), async (tx, stamp) => {
     const at = stamp()
@@ -35,8 +40,9 @@ export const startJob = (deps: CatalogDeps, body: ImportJobRequest, write: Write
       created_at: at,
       updated_at: at,
     }
-    await insertJob(tx, job, body.items)
-    const view = viewOf({ ...job, done: 0, counts: {}, failures: 0, problem: null, ended_at: null })
+    await insertJob(tx, job, body.items, refused)
+    const done = { done: refused.size, counts: { refused: refused.size } }
+    const view = viewOf({ ...job, ...done, failures: 0, problem: null, ended_at: null })
     const headers = { location: `/v1/imports/${job_id}`, 'retry-after': '1' }
     return { status: 202, headers, body: view }
   })

@@ -1,10 +1,14 @@
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { refuseMachine } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { closed } from '../../shared/contracts/catalog/common.ts'
 import {
   IMPORT_ITEMS,
+  ImportBody,
+  ImportItem,
   ImportJob,
+  ImportJobBody,
   ImportJobRequest,
   ImportQuery,
   ImportReply,
@@ -13,11 +17,13 @@ import {
   JOB_ITEMS,
 } from '../../shared/contracts/imports/imports.ts'
 import { JSON_LIMITS } from '../../shared/data/json.ts'
-import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
+import { AppError } from '../../shared/errors.ts'
+import { CommandHeaders, faultsIn, type Router, routes, sendStored } from '../../shared/http/routes.ts'
 import { auditDenied, recordDenied } from '../command/audit.ts'
 import { writeOf } from '../command/request.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { readJob, readResults, startJob, stopJob } from './jobs.ts'
+import type { CheckItem } from './results.ts'
 import { importItems } from './run.ts'
 
 const JobParams = Type.Object({ job_id: Type.String({ format: 'uuid' }) }, closed)
@@ -31,41 +37,52 @@ export const importsRoutes = routes<CatalogDeps>('catalog', (app, { deps }) => {
     operationId: 'importResources',
     summary: 'Import resources',
     description:
-      'Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. Items that do not fit into the time of the request are deferred: send them in another request. Not in the specification.',
+      'Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. An item that is refused, also for its form, keeps none of the others from being imported. Items that do not fit into the time of the request are deferred: send them in another request. Not in the specification.',
     headers: Type.Partial(CommandHeaders),
     querystring: ImportQuery,
-    body: ImportRequest,
+    body: ImportBody,
+    'x-body': ImportRequest,
     response: { 200: ImportReply },
     config: { json_limits: { ...JSON_LIMITS, each: IMPORT_ITEMS } },
     preHandler: allow('catalog:record', { kind: 'W' }),
     handler: async (req, reply) => {
       const write = writeOf(req, { query: req.query, body: req.body })
-      const { answer, denied } = await auditDenied(deps, req, importItems(deps, req.body, write))
+      const { answer, denied } = await auditDenied(deps, req, importItems(deps, req.body, write, checkOf(req)))
       await recordDenied(deps, req, ...denied)
       return sendStored(reply, answer)
     },
   })
 })
 
+const checkOf =
+  (req: FastifyRequest): CheckItem =>
+  (item) =>
+    faultsIn(req, ImportItem, item)
+
+const noJobs = () =>
+  new AppError('policy_denied', 'person_required', 'Only a person can start an import that runs in the background.', {
+    hint: 'A machine sends its items to POST /v1/resources:import, up to 200 at a time.',
+  })
+
 const jobRoutes = (app: Router, deps: CatalogDeps): void => {
   app.post('/v1/imports', {
     operationId: 'startImport',
     summary: 'Start an import',
     description:
-      'Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. A restart of the catalog neither loses nor repeats an item. Not in the specification.',
+      'Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. Machines use importResources instead. A restart of the catalog neither loses nor repeats an item. Not in the specification.',
     headers: CommandHeaders,
     'x-reply-headers': ['location'],
     querystring: JobQuery,
-    body: ImportJobRequest,
+    body: ImportJobBody,
+    'x-body': ImportJobRequest,
     response: { 202: ImportJob },
     config: { json_limits: { ...JSON_LIMITS, each: JOB_ITEMS } },
     preHandler: allow('catalog:record', { kind: 'W' }),
     handler: async (req, reply) => {
       // A job runs with the rights of its account. A credential's rights may be fewer, and only its token states them.
-      const machine = refuseMachine(req.caller)
-      if (machine) throw machine
+      if (refuseMachine(req.caller)) throw noJobs()
       const write = writeOf(req, { query: req.query, body: req.body })
-      return sendStored(reply, await auditDenied(deps, req, startJob(deps, req.body, write)))
+      return sendStored(reply, await auditDenied(deps, req, startJob(deps, req.body, write, checkOf(req))))
     },
   })
 

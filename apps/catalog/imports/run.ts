@@ -4,6 +4,7 @@ import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
 import { type Answer, answerOf } from '../../../db/command/run.ts'
 import type { ImportItem, ImportRequest, ImportResult } from '../../shared/contracts/imports/imports.ts'
+import { pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
 import { makeEach } from '../changes/each.ts'
@@ -21,7 +22,7 @@ import { composed } from '../rules/notes.ts'
 import { edgesOf, readsEdges } from './edges.ts'
 import { managerOf } from './fields.ts'
 import { settle, type Taking } from './item.ts'
-import { deferred, merged, problemFor, refuseTwins, rehearsed, replyOf } from './results.ts'
+import { type CheckItem, deferred, inOrder, merged, problemFor, refusedIn, rehearsed, replyOf } from './results.ts'
 
 /**
  * Imports what another system reports (catalog.md 13). Items are independent: each is created, updated, found
@@ -33,20 +34,23 @@ export const importItems = async (
   deps: CatalogDeps,
   body: ImportRequest,
   write: Write,
+  check: CheckItem,
 ): Promise<{ answer: Answer; denied: Denied[] }> => {
-  refuseTwins(body.items)
+  const refused = refusedIn(body.items, check, write)
+  const rest = { ...body, items: body.items.filter((_, index) => !refused.has(index)) }
+  const replyTo = (taken: readonly Taken[]) => replyOf(inOrder(body.items.length, refused, pluck(taken, 'result')))
   if (write.query.validate_only) {
     const by = causing(write, NO_COMMAND, stampOf(deps))
     const made = new Map<string, string>()
-    const taken = await attempt(deps.db, (tx) => takeAll(tx, deps, body, write, by, made))
-    const reply = rehearsed(replyOf(taken.map(({ result }) => result)), made)
+    const taken = await attempt(deps.db, (tx) => takeAll(tx, deps, rest, write, by, made))
+    const reply = rehearsed(replyTo(taken), made)
     return { answer: { ...answerOf({ status: 200, body: reply }), replayed: false }, denied: deniedIn(taken) }
   }
   const command = commandOf(deps, write)
   let taken: Taken[] = []
   const answer = await runCommand(deps, command, async (tx, stamp) => {
-    taken = await takeAll(tx, deps, body, write, causing(write, command.command_id, stamp))
-    return { status: 200, body: replyOf(taken.map(({ result }) => result)) }
+    taken = await takeAll(tx, deps, rest, write, causing(write, command.command_id, stamp))
+    return { status: 200, body: replyTo(taken) }
   })
   return { answer, denied: deniedIn(taken) }
 }

@@ -150,6 +150,7 @@ export const applyEdges = async (
     `Relationships opened where a resource had ${MANY_EDGES} of their type.`,
     ['type_key'],
   )
+  const started = heldOf(tx).journal.length
   const outcome: EdgeOutcome = { events: [], ignored: [], claimed: new Map(), moved: [] }
   const violations: Violation[] = []
   const ids = new Map([[row.rid, row.resource_id]])
@@ -183,7 +184,21 @@ export const applyEdges = async (
     const before = await followParent(tx, deps, types, { child_rid, pointer, mayWrite: plan.mayWrite })
     if (before && before.rid !== row.rid) outcome.moved.push(before)
   }
-  return outcome
+  return cameAndWent(outcome) ? undone(tx, started) : outcome
+}
+
+/** Whether all that was done is to open edges and close them again: such a command has no effect. */
+const cameAndWent = ({ events, ignored }: EdgeOutcome): boolean => {
+  const idsOf = (op: RelationshipEvent['op']) =>
+    new Set(events.flatMap((event) => (event.op === op ? [event.relationship_id] : [])))
+  const [added, removed] = [idsOf('added'), idsOf('removed')]
+  const isGone = ({ relationship_id: id }: RelationshipEvent) => added.has(id) && removed.has(id)
+  return events.length > 0 && ignored.length === 0 && events.every(isGone)
+}
+
+const undone = (tx: Tx, to: number): EdgeOutcome => {
+  heldOf(tx).journal.back(to)
+  return { events: [], ignored: [], claimed: new Map(), moved: [] }
 }
 
 type Applied =

@@ -95,11 +95,13 @@ export const recordOf = (
   const { types } = deps.registry
   const document = documentOf(row, types)
   const old = before && documentOf(before, types)
-  const changed_paths = [
-    ...(old ? fewPaths(factsChanged(old, document)) : []),
-    ...(edges.length > 0 ? ['/relationships'] : []),
-    ...(providers.length > 0 ? ['/provided_capabilities'] : []),
-  ]
+  const changed_paths = old
+    ? [
+        ...fewPaths(factsChanged(old, document)),
+        ...(edges.length > 0 ? ['/relationships'] : []),
+        ...(providers.length > 0 ? ['/provided_capabilities'] : []),
+      ]
+    : []
   const audit = auditOf(deps, cause, {
     object: `resource:${row.resource_id}`,
     outcome: 'applied',

@@ -54,7 +54,7 @@ const wantsHealth = ({ include, at }: GraphQuery): boolean => {
   const unknown = names.find((name) => name !== 'health')
   if (unknown !== undefined) throw refused('include', `does not know ${unknown}; it can be health`)
   if (names.length > 0 && at !== undefined)
-    throw refused('include', 'cannot be combined with at: health has no history')
+    throw refused('include', 'cannot be combined with at: the roll-up has no history')
   return names.length > 0
 }
 

@@ -12,7 +12,6 @@ type Place = Static<typeof TopologyList>['items'][number]
 const LEVELS = ['region', 'datacenter', 'layer', 'segment']
 const asYaml = (body: unknown): string[] => stringify(body).trimEnd().split('\n')
 
-/** Types, places and capabilities of the catalog. */
 export const catalogCommands: Command[] = [
   {
     name: 'type list',

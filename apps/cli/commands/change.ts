@@ -57,7 +57,6 @@ const sentence = ({ kind, subject, request }: Change): string => {
 }
 
 type People = Map<string, string>
-/** Who requested these changes, by name. */
 const requestersOf = async ({ api }: Context, changes: Change[]): Promise<People> => {
   const people: People = new Map()
   for (const id of new Set(changes.map(({ requested_by }) => requested_by)))
@@ -83,7 +82,6 @@ const showHalf = async ({ api, out }: Context, id: string): Promise<void> =>
     ],
   )
 
-/** Changes that need two administrators. */
 export const changeCommands: Command[] = [
   {
     name: 'user changes',

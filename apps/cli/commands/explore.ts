@@ -11,15 +11,16 @@ const pathOf = (id: string, what: string) => `/api/v1/resources/${encodeURICompo
 export const exploreCommands: Command[] = [
   {
     name: 'resource search',
-    takes: 'WORDS',
+    takes: 'WORD [MORE…]',
     about: 'Searches names, labels, owners, relations and attributes by word prefix, best match first.',
-    examples: ['resource search "web eu1"', 'resource search 10.20.30 --type infra.host'],
+    examples: ['resource search web eu1', 'resource search 10.20.30 --type infra.host'],
     options: {
       type: { type: 'string', about: 'one type only' },
       'owned-by': { type: 'string', value: 'RESOURCE', about: 'only resources of this team or person' },
       limit: { type: 'string', value: 'N', about: 'how many at most (20, up to 100)' },
     },
-    run: async ({ api, out }, [q = ''], values) => {
+    run: async ({ api, out }, words, values) => {
+      const q = words.join(' ')
       const [type_key, owned_by, limit] = ['type', 'owned-by', 'limit'].map((name) => text(values, name))
       const { items, more } = await api.get<SearchResult>(withQuery('/api/v1/search', { q, type_key, owned_by, limit }))
       out.list(items, 'resource_id', [

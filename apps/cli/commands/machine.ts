@@ -16,7 +16,6 @@ type Made = Static<typeof MadeCredential>
 const PATH = '/api/v1/admin/machines'
 const OWN = '/api/v1/users/me/machines'
 
-/** Service accounts, for administrators. */
 export const machineCommands: Command[] = [
   {
     name: 'machine list',

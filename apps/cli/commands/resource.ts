@@ -8,17 +8,24 @@ import type {
   Validated,
   VersionItem,
 } from '../../shared/contracts/catalog/resources.ts'
-import { type Command, type Context, needed, readDocument, text, whole } from '../command.ts'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import type { BulkDone, BulkOp, BulkReply } from '../../shared/contracts/imports/bulk.ts'
+import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
+import { refused } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
+import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
 
 const FILE = {
   file: { type: 'string', short: 'f', value: 'FILE', about: 'a file of YAML or JSON; - is stdin' },
 } as const
+const STATED = {
+  version: { type: 'string', value: 'N', about: 'the version that the change is based on' },
+  reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
+} as const
 type Version = Static<typeof VersionItem>
 type Relation = Static<typeof RelationshipItem>
 
-/** Resources: their state, versions and relationships. */
 export const resourceCommands: Command[] = [
   {
     name: 'resource list',
@@ -77,9 +84,8 @@ export const resourceCommands: Command[] = [
     ],
     options: {
       ...FILE,
-      version: { type: 'string', value: 'N', about: 'the version that the change is based on' },
+      ...STATED,
       force: { type: 'boolean', about: 'take over fields that others manage; needs --reason' },
-      reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
     },
     run: async (context, [id = ''], values) => {
       const { api } = context
@@ -99,6 +105,42 @@ export const resourceCommands: Command[] = [
     },
   },
   {
+    name: 'resource relate',
+    takes: 'RESOURCE RELATION TARGET',
+    about: 'Relates a resource to another, or ends the relation with --remove.',
+    examples: ['resource relate eu1-api depends_on eu1-db', 'resource relate eu1-api depends_on eu1-db --remove'],
+    options: { remove: { type: 'boolean', about: 'end the relation' }, ...STATED },
+    run: (context, [id = '', type_key = '', target_id = ''], values) => {
+      const op = values.remove === true ? 'remove' : 'add'
+      return state(context, 'relate', id, values, () => ({ relationship_changes: [{ op, type_key, target_id }] }))
+    },
+  },
+  {
+    name: 'resource move',
+    takes: 'RESOURCE CONTAINER',
+    about: 'Moves a resource, with everything in it, into another container.',
+    examples: ['resource move eu1-api eu1-b-web'],
+    options: STATED,
+    run: (context, [id = '', container = ''], values) =>
+      state(context, 'relate', id, values, ({ parent_id }) => ({
+        relationship_changes: [
+          ...(parent_id === null || parent_id === container ? [] : [into('remove', parent_id)]),
+          into('add', container),
+        ],
+      })),
+  },
+  {
+    name: 'resource retire',
+    takes: 'RESOURCE',
+    about: 'Records that a resource no longer exists. Its relations end; its history stays.',
+    examples: ['resource retire eu1-api --reason "replaced by eu1-api-2"'],
+    options: STATED,
+    run: async (context, [id = ''], values) => {
+      if (!context.yes && !context.dry_run) await confirm(`Retire ${id} for good?`)
+      await state(context, 'retire', id, values, () => ({}))
+    },
+  },
+  {
     name: 'resource history',
     takes: 'RESOURCE',
     about: 'Lists the versions of a resource: when, by whom, what.',
@@ -112,7 +154,7 @@ export const resourceCommands: Command[] = [
           [zoned('when'), ({ at }) => minute(at)],
           ['by', ({ actor_name }) => actor_name],
           ['operation', ({ operation_id }) => (operation_id ? short(operation_id) : '')],
-          ['changed', ({ changed_paths }) => changed_paths.join(' ')],
+          ['changed', ({ version, changed_paths }) => (version === 1 ? 'created' : changed_paths.join(' '))],
         ],
       ),
   },
@@ -144,6 +186,31 @@ export const resourceCommands: Command[] = [
       ),
   },
 ]
+
+const into = (op: 'add' | 'remove', target_id: string) => ({ op, type_key: 'contained_in', target_id })
+
+/** States a fact about one resource, at the version that --version names or that it has now. */
+const state = async (
+  { api, out, dry_run }: Context,
+  op: BulkOp,
+  id: string,
+  values: Values,
+  changeOf: (resource: ResourceView) => object,
+): Promise<void> => {
+  const resource = await api.get<ResourceView>(`/api/v1/resources/${encodeURIComponent(id)}`)
+  const version = text(values, 'version')
+  const expected_version = version === undefined ? resource.version : whole(version, 'version')
+  const change = { resource_id: resource.resource_id, expected_version, ...changeOf(resource) }
+  const how = { mode: 'record_only', reason: text(values, 'reason'), validate_only: dry_run ? 'true' : undefined }
+  const path = withQuery('/api/v1/resources:bulk', how)
+  const { body } = await api.send<Static<typeof BulkReply>>('POST', path, { items: [{ op, change }] })
+  const [made] = body.results
+  if (!made || made.status >= 300) throw refused(made?.body as unknown as Problem, undefined)
+  const done = made.body as BulkDone
+  out.one(done, 'resource_id', () => [
+    `${dry_run ? 'Would be: ' : ''}${done.resource_id}   version ${done.version}${done.applied ? '' : ', no change'}`,
+  ])
+}
 
 /** The current resource; with the intent that its change became; or the resource as it would be. */
 type Written = ResourceDocument | Static<typeof Accepted> | Static<typeof Validated>

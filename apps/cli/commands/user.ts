@@ -19,7 +19,6 @@ type Link = { enrolment: Static<typeof Enrolment> }
 type Made = Link & { user: User }
 type Losing = Static<typeof LosingGates>
 
-/** Accounts of people, for administrators. */
 export const userCommands: Command[] = [
   {
     name: 'user list',

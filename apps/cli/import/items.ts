@@ -71,7 +71,6 @@ export const marksOf = (marks: unknown, others = 'signalbox/marks'): Pick<Import
 /** A resource has at most 64 labels; importers add some themselves. */
 const MAX_LABELS = 50
 
-/** Turns any name into a label value. */
 export const labelOf = (text: string): string => text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(0, 63)
 
 /**

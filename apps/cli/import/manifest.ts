@@ -40,14 +40,12 @@ const unfold = (document: unknown, depth: number, place: string): Manifest[] => 
 }
 
 export const specOf = (manifest: Fields): Fields => fieldsOf(manifest.spec)
-/** The pod template of a workload. */
 const templateOf = (manifest: Fields): Fields => fieldsOf(specOf(manifest).template)
 export const containersOf = (manifest: Fields): Fields[] => {
   const pod = fieldsOf(templateOf(manifest).spec)
   return listOf(pod.containers).map(fieldsOf)
 }
 
-/** Whether a service's selector picks the pods of a workload. */
 export const selects = (service: Manifest, workload: Manifest): boolean => {
   const selector = Object.entries(fieldsOf(specOf(service).selector))
   const labels = fieldsOf(fieldsOf(templateOf(workload).metadata).labels)

@@ -25,7 +25,6 @@ export type Plan = {
   onBatch: (batch: BatchDone) => void
   /** Called with the number of items that have a result. */
   onProgress?: (done: number) => void
-  /** Called for each job that the catalog has accepted. */
   onJob?: (job_id: string) => void
 }
 /** One finished job or request: how many items are done so far, out of how many, and the results of its items. */
@@ -61,11 +60,12 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
   const results = new Map<string, ImportResult>()
   const at = new Map<string, number>()
   let done = 0
+  const way = { jobs: true }
   const tell = (batch: number | string, answers: ImportResult[]) =>
     plan.onBatch({ batch, done, of: sorted.length, outcomes: outcomesOf(answers), results: answers })
   const batches = plan.dry_run
     ? compared(sorted, plan)
-    : taken(sorted, plan, '', (part) => plan.onProgress?.(done + part))
+    : taken(sorted, plan, way, '', (part) => plan.onProgress?.(done + part))
   for await (const { number, answers } of batches) {
     for (const answer of answers) {
       at.set(answer.external_id, number)
@@ -79,7 +79,7 @@ export const sendItems = async (plan: Plan): Promise<ImportResult[]> => {
   const late = sorted.filter(({ external_id, relationships = [] }) =>
     relationships.some(({ target_external_id: to }) => (at.get(to ?? '') ?? 0) > (at.get(external_id) ?? 0)),
   )
-  for await (const { number, answers } of plan.dry_run ? [] : taken(late, plan, 'late-')) {
+  for await (const { number, answers } of plan.dry_run ? [] : taken(late, plan, way, 'late-')) {
     for (const answer of answers) results.set(answer.external_id, joined(results.get(answer.external_id), answer))
     tell(`late-${number}`, answers)
   }
@@ -92,30 +92,52 @@ export const outcomesOf = (results: readonly ImportResult[]): Record<string, num
 
 type Answered = { number: number; answers: ImportResult[] }
 
-/** Sends all items as jobs; each begins when the one before has ended. */
+/** Sends all items as jobs, each when the one before has ended; those of a machine, which has no jobs, as requests. */
 async function* taken(
   sorted: readonly ImportItem[],
   plan: Plan,
+  way: { jobs: boolean },
   pass: string,
   onProgress: (done: number) => void = () => {},
 ): AsyncGenerator<Answered, void, undefined> {
-  for (let from = 0, number = 0; from < sorted.length; number += 1) {
-    const { items } = batchFrom(sorted, from, new Map(), false, plan.size)
-    yield { number, answers: await runJob(plan, items, pass, onProgress) }
-    from += items.length
+  for (let from = 0, number = 0; from < sorted.length; ) {
+    const { jobs } = way
+    const { items } = batchFrom(sorted, from, new Map(), false, jobs ? plan.size : Math.min(plan.size, MAX_ITEMS))
+    try {
+      const answers = await (jobs ? runJob(plan, items, pass, onProgress) : sendNow(plan, items, pass))
+      yield { number, answers }
+      from += jobs ? items.length : answers.length
+      number += 1
+    } catch (error) {
+      if (!jobs || !(error instanceof CliError) || error.code !== 'person_required') throw error
+      way.jobs = false
+    }
   }
 }
 
+/** Sends items in a request that is answered at once. Returns the results of those for which there was time. */
+const sendNow = async (plan: Plan, items: ImportItem[], pass: string): Promise<ImportResult[]> => {
+  const path = '/api/v1/resources:import'
+  const { body } = await patiently(() => plan.api.send<ImportReply>('POST', path, ...requestOf(plan, items, pass)))
+  const answers = body.results.filter(({ outcome }) => outcome !== 'deferred')
+  if (answers.length === 0) throw tooSlow()
+  return answers
+}
+
+/** The body and the headers of a request that imports these items. */
+const requestOf = ({ source, options, key }: Plan, items: ImportItem[], pass: string) =>
+  [{ source, items, options }, { 'idempotency-key': digest([key, source, pass, options, items]) }] as const
+
 /** Starts one job, or finds the one that an earlier run with this key started, and follows it to its end. */
 const runJob = async (
-  { api, source, options, key, onJob }: Plan,
+  plan: Plan,
   items: ImportItem[],
   pass: string,
   onProgress: (done: number) => void,
 ): Promise<ImportResult[]> => {
-  const headers = { 'idempotency-key': digest([key, source, pass, options, items]) }
-  const body = { source, items, options }
-  const { body: started } = await patiently(() => api.send<ImportJob>('POST', '/api/v1/imports', body, headers))
+  const { api, onJob } = plan
+  const request = requestOf(plan, items, pass)
+  const { body: started } = await patiently(() => api.send<ImportJob>('POST', '/api/v1/imports', ...request))
   const path = `/api/v1/imports/${started.job_id}`
   onJob?.(started.job_id)
   for (let job = started; ; job = await patiently(() => api.get<ImportJob>(path))) {

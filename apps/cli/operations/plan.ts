@@ -23,7 +23,6 @@ const planId = async (context: Context, given: string): Promise<string> => {
   return plan_id
 }
 
-/** Intents, their plans, and starting a plan. */
 export const planCommands: Command[] = [
   {
     name: 'intent create',

@@ -55,7 +55,6 @@ const act = (name: Act, about: string): Command => ({
   },
 })
 
-/** Intents that are created at set times. */
 export const scheduleCommands: Command[] = [
   {
     name: 'schedule create',

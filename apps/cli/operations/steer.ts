@@ -77,7 +77,6 @@ const signalCommand: Command = {
   },
 }
 
-/** Commands on running operations and their nodes. */
 export const steerCommands: Command[] = [
   signalCommand,
   steering('pause', 'Pauses an operation: no further node starts.'),

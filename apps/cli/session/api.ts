@@ -26,7 +26,6 @@ export type ApiOptions = {
   idempotency_key: string | undefined
   /** From --dry-run: refuses every request that would change something, unless the server only simulates it. */
   dry_run?: boolean | undefined
-  /** How long one request may take. */
   timeout_ms?: number | undefined
   /** How often a retryable refusal is sent again; 3 by default. */
   repeats?: number | undefined

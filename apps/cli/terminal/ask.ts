@@ -28,7 +28,6 @@ export const ask = async (question: string, instead: string): Promise<string> =>
 
 const SKIP = 'Pass --yes to skip the question.'
 
-/** `otherwise`: what is said if the answer is no. */
 export const confirm = async (question: string, otherwise = 'Nothing was sent.'): Promise<void> => {
   const answer = await ask(harmless(`${question} [y/N]`), SKIP)
   if (!/^y(es)?$/i.test(answer)) throw new CliError(EXIT.error, otherwise)

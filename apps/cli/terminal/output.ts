@@ -119,7 +119,6 @@ export const fieldLines = (head: string, fields: readonly Field[], count = field
   ]
 }
 
-/** The first lines of a long list. */
 export const firstOf = (lines: readonly string[], max = MAX_FIELDS): string[] =>
   lines.length <= max ? [...lines] : [...lines.slice(0, max), dim(`  … ${lines.length - max} more: -o json shows all`)]
 

@@ -11,14 +11,12 @@ import { Failure, isRefusal, readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, DataTable, ListTable } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
-import { OperationLink } from '../values/links.tsx'
+import { OperationLink, ResourceLink } from '../values/links.tsx'
 import { Health, OperationStatusMark } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { ResourceHistory } from '../versions/history.tsx'
 import { States } from '../versions/states.tsx'
 import { tCatalog } from '../words/catalog.ts'
-import { inSentence } from '../words/frame/language.ts'
-import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
 import { tPlan } from '../words/plan.ts'
 import { ResourceCapabilities } from './capabilities.tsx'
@@ -58,7 +56,6 @@ export const ResourcePage = () => {
         <p>
           {tCatalog.resource.sentence(
             capital(tCatalog.resources.lifecycles[resource.lifecycle_status] ?? resource.lifecycle_status),
-            inSentence(t.health[resource.health_status] ?? resource.health_status),
             resource.drift.paths.length,
           )}
         </p>
@@ -123,18 +120,25 @@ const Overview = ({ resource }: { resource: Resource }) => (
         </dd>
         <dt>{tCatalog.resource.version}</dt>
         <dd>{resource.version}</dd>
+        <Containers resource={resource} />
         {resource.owner ? (
           <>
             <dt>{tCatalog.resource.owner}</dt>
             <dd>{resource.owner}</dd>
           </>
         ) : null}
-        {Object.entries(resource.labels).map(([key, value]) => (
-          <div key={key} className="contents">
-            <dt className="mono">{key}</dt>
-            <dd className="mono">{value}</dd>
-          </div>
-        ))}
+        {Object.keys(resource.labels).length > 0 ? (
+          <>
+            <dt>{tCatalog.resource.labels}</dt>
+            <dd className="flex flex-col">
+              {Object.entries(resource.labels).map(([key, value]) => (
+                <code key={key}>
+                  {key}={value}
+                </code>
+              ))}
+            </dd>
+          </>
+        ) : null}
         <dt>{tCatalog.resource.updated}</dt>
         <dd>
           <TimeText at={resource.updated_at} form="both" />
@@ -153,6 +157,37 @@ const Overview = ({ resource }: { resource: Resource }) => (
     </Card>
   </div>
 )
+
+/** Where a resource is: its places from the region down, and what it is in if that is no place. */
+const Containers = ({ resource: { resource_id, scope, parent_id } }: { resource: Resource }) => {
+  const levels = [scope.region_id, scope.datacenter_id, scope.layer_id, scope.segment_id]
+  const places = levels.filter((id) => id !== null).filter((id) => id !== resource_id)
+  return (
+    <>
+      {places.length > 0 ? (
+        <>
+          <dt>{tCatalog.resources.place}</dt>
+          <dd>
+            {places.map((id, at) => (
+              <span key={id}>
+                {at > 0 ? ' / ' : null}
+                <ResourceLink id={id} />
+              </span>
+            ))}
+          </dd>
+        </>
+      ) : null}
+      {parent_id !== null && !places.includes(parent_id) ? (
+        <>
+          <dt>{tCatalog.resource.container}</dt>
+          <dd>
+            <ResourceLink id={parent_id} />
+          </dd>
+        </>
+      ) : null}
+    </>
+  )
+}
 
 /** The checks that determine health, each with its message. Empty if the resource has no checks. */
 const Checks = ({ resource_id }: { resource_id: string }) => {

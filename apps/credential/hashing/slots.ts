@@ -6,7 +6,6 @@ export type SlotSettings = {
   /** Slots reserved for urgent hashes: those of people known here. */
   urgent: number
   queue_max: number
-  /** The maximum wait for a slot. */
   wait_ms: number
   per_key: number
   /** The maximum time to an answer, including the hash itself; a hash that has started runs to its end. */

@@ -71,7 +71,6 @@ export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => 
 /** Accept-Encoding that takes gzip: not by `gzip;q=0`. */
 const GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/
 
-/** Sends a file of the console or of the documentation. */
 export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFile, status = 200): void => {
   const { req, res } = exchange
   const { vary, ...own } = file.headers

@@ -129,10 +129,10 @@ const connectionNames = (value: string | string[] | undefined): ReadonlySet<stri
     : new Set(
         [value]
           .flat()
-          .join(',')
+          .join()
           .toLowerCase()
-          .split(',')
-          .map((name) => name.trim()),
+          .trim()
+          .split(/\s*,\s*/),
       )
 
 /** Headers as Node takes them without a copy: name, value, name, value. */

@@ -112,20 +112,10 @@ const enterLogin = ({ logins, config }: GatewayDeps, res: ServerResponse, known:
   })
 }
 
-const refuseMediaType = (req: IncomingMessage) => {
-  const type = req.headers['content-type']
-  if (
-    type === undefined
-      ? req.headers['content-length'] === '0'
-      : /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)
-  )
-    return
-  if (
-    type === undefined &&
-    req.headers['content-length'] === undefined &&
-    req.headers['transfer-encoding'] === undefined
-  )
-    return
+const refuseMediaType = ({ headers }: IncomingMessage) => {
+  const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = headers
+  const empty = length === '0' || (length === undefined && coding === undefined)
+  if (type === undefined ? empty : /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) return
   throw new AppError('validation_error', 'unsupported_media_type', 'This content type is not accepted here.')
 }
 

@@ -33,7 +33,6 @@ const AGENT_BODIES: Record<string, number> = {
   '/api/v1/execution-results': 8_388_608,
   '/api/v1/artifacts/{sha256}': 268_435_456,
 }
-/** How long an upload of an agent may take. */
 const UPLOAD_MS = 330_000
 /** After this an app answers 503, also if it has not read the whole body. A slow body is refused before that. */
 const APP_MS = 8000

@@ -53,7 +53,6 @@ export const createBodies = ({ enter, leave }: Pressure) => {
   const small: Waiting = new Map()
   const large: Waiting = new Map()
 
-  /** Reads a body whole. */
   const read = async (req: IncomingMessage, limit: number, sender: string): Promise<Buffer> => {
     refuseLong(req, limit)
     if (!hasBody(req)) return Buffer.alloc(0)

@@ -13,7 +13,6 @@ const MAX_PARTS = 500
 
 type OwnDeps = { checks: Checks; isDraining: () => boolean; redis: Redis; prefix: string; principals: Principals }
 
-/** The endpoints that the gateway answers itself. */
 export const createOwn = ({ checks, isDraining, redis, prefix, principals }: OwnDeps) => {
   const readiness = createReadiness(checks)
   let ready: { at: number; answer: Promise<Readiness> } | undefined

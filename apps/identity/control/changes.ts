@@ -33,7 +33,6 @@ export type Cause = { deps: ControlDeps; tx: Tx; req: FastifyRequest | undefined
 
 /** A change that passes all rules. */
 export type Permitted = {
-  /** Whether it needs a second administrator. */
   sensitive: boolean
   /** The accounts whose rights or credential it changes. */
   accounts: readonly string[]

@@ -4,7 +4,6 @@ import type { ChangeKind } from '../../../db/identity/tables.ts'
 import type { ChangeRequests, ChangeSubject } from '../../shared/contracts/identity/changes.ts'
 import { digest } from '../../shared/data/digest.ts'
 
-/** A kind of change with its request. */
 export type Asked = { [K in ChangeKind]: { kind: K; request: ChangeRequests[K] } }[ChangeKind]
 
 /** The current subject of a change, and the roles that it gives. It differs after every change of the account. */

@@ -185,7 +185,6 @@ const createUser = async (
 const isProvided = ({ config }: Deps, { provider, username }: UserRow, id: string): boolean =>
   provider === null ? refuseClosedLogin(config.break_glass, username) !== undefined : provider === id
 
-/** Whether this account already has an identity at this provider. */
 const isFrom = async (db: Queryable, user_id: string, provider: string): Promise<boolean> => {
   const own = and(eq(external_identities.user_id, user_id), eq(external_identities.provider, provider))
   return (await db.select({ id: external_identities.user_id }).from(external_identities).where(own)).length > 0

@@ -24,7 +24,6 @@ export const identitiesOf = (db: Queryable, user_id: string): Promise<Identity[]
     .where(eq(external_identities.user_id, user_id))
     .orderBy(asc(external_identities.provider))
 
-/** This person's identities at the providers. */
 export const listExternal = async ({ db }: Pick<Deps, 'db'>, user_id: string) => ({
   identities: (isUuid(user_id) ? await identitiesOf(db, user_id) : []).map(({ provider, subject, created_at }) => ({
     ...{ providerId: provider, subject },

@@ -89,7 +89,6 @@ const RolesReply = Type.Object({
   }),
 })
 
-/** The roles that can be granted. */
 export const rolesRoutes = routes<unknown>('grants', (app) => {
   app.get('/v1/admin/roles', {
     operationId: 'listRoles',

@@ -40,7 +40,6 @@ export const listGroups = (db: Db, after: string | undefined, limit: number) =>
     .orderBy(asc(groups.group_key))
     .limit(limit)
 
-/** The texts of a group in requests. */
 type Texts = { name?: string; description?: string | null }
 
 export const createGroup = (

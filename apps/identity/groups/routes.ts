@@ -57,7 +57,6 @@ export const groupsRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
   })
 })
 
-/** Removes groups, and manages their members. */
 export const membersRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
   app.delete('/v1/admin/groups/:group_key', {
     operationId: 'deleteGroup',

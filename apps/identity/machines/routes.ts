@@ -76,7 +76,6 @@ export const machinesRoutes = routes<IdentityDeps>('machines', (app, { deps }) =
   })
 })
 
-/** The credentials of a machine. */
 export const machineCredentialsRoutes = routes<IdentityDeps>('machines', (app, { deps }) => {
   const response = { 201: MadeCredential, 202: PendingCredential }
   app.post('/v1/admin/machines/:machine_id/credentials', {

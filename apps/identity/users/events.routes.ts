@@ -21,7 +21,6 @@ const EventsQuery = Type.Object({
   to: Type.Optional(Type.String({ format: 'date-time' })),
 })
 
-/** The audit log of identity. */
 export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
   const pages = createPages([deps.keys.page])
 

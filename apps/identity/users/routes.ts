@@ -149,7 +149,6 @@ const LINKS = [
   },
 ] as const
 
-/** Accounts and their links. */
 export const newUsersRoutes = routes<ChangeDeps>('users', (app, { deps }) => {
   app.post('/v1/admin/users', {
     operationId: 'createUser',
@@ -205,7 +204,6 @@ const MOVES = [
   },
 ] as const
 
-/** Ends accounts and re-enables them. */
 export const movesRoutes = routes<ChangeDeps>('users', (app, { deps }) => {
   for (const { verb, kind, response, move, ...about } of MOVES) {
     app.post(`/v1/admin/users/:user_id/${verb}`, {

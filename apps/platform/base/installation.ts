@@ -17,7 +17,6 @@ export const shortName = ({ id }: Pick<Installation, 'id'>): string => `sb-${id.
 
 const fileOf = (dir: string) => join(dir, 'installation.json')
 
-/** Whether a platform has put data into this folder. */
 export const hasInstallation = (dir: string): boolean =>
   existsSync(fileOf(dir)) || existsSync(join(dir, 'keys/secrets.json'))
 

@@ -2,7 +2,6 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The root of the checkout. */
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 
 /** Where the platform keeps its data: `.signalbox/` in the checkout, or the folder of SIGNALBOX_DIR. */
@@ -30,5 +29,4 @@ const homeFolder = (): string => {
 /** Preloaded by every Node process of the platform; see the file. An address: a path with `#` or `%` would be none. */
 export const QUICK_IMPORTS = new URL('../quick-imports.mjs', import.meta.url).href
 
-/** The path of a program in node_modules/.bin. */
 export const bin = (name: string): string => join(ROOT, 'node_modules/.bin', name)

@@ -6,7 +6,6 @@ import { PORT_TAKEN } from '../../shared/http/lifecycle.ts'
 import { within } from '../../shared/sleep.ts'
 import { signalGroup } from './pids.ts'
 
-/** How to run a process. */
 export type Command = {
   command: string
   args: string[]
@@ -298,7 +297,6 @@ const ownWords = (name: string, log: string): string | undefined => {
   return words.startsWith(`${name}: `) && !/\n( {4}at |\{)/.test(words) ? words : undefined
 }
 
-/** The text of a log from a position on. */
 const wordsFrom = (log: string, from = 0): string => {
   try {
     return readFileSync(log).subarray(from).toString()

@@ -47,7 +47,6 @@ export const staleSchemas = (): Promise<string[]> =>
     return differences(scratch, SCHEMAS).map((file) => `${file}: run npm run settings`)
   })
 
-/** Generates the migration of the changed tables of an area. */
 export const generateMigration = (area: string, out: string, more: string[] = []): Promise<string> => {
   const schema =
     [`./db/${area}/tables.ts`, `./db/${area}/tables/index.ts`].find((file) => existsSync(join(ROOT, file))) ?? ''

@@ -41,7 +41,6 @@ const functionsOf = (file: string, text: string): Piece[] => {
   return found
 }
 
-/** The measures, each with its limit. */
 const measure = (): Measure[] => {
   const tracked = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n')
   const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')

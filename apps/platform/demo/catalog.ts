@@ -22,7 +22,6 @@ export const hostNames = (region: Region, hosts: number): string[] =>
     (_, i) => `${region}-web-${String(i + 1).padStart(2, '0')}`,
   )
 
-/** The registration of a place of the topology. */
 export const placeOf = (
   level: 'region' | 'datacenter' | 'layer' | 'segment',
   resource_id: string,

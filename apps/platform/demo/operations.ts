@@ -1,14 +1,13 @@
 import type { Gate } from '../../shared/contracts/operations/gates.ts'
+import { OPERATION_ENDS } from '../../shared/contracts/operations/graph.ts'
 import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { ENDLESS, type Person, waitUntil } from './client.ts'
 
-export type OperationView = Operation
-
 /** The newest operation with exactly this title, if one exists. */
-export const operationNamed = async (person: Person, title: string): Promise<OperationView | undefined> => {
+export const operationNamed = async (person: Person, title: string): Promise<Operation | undefined> => {
   const query = new URLSearchParams({ q: title, page_size: '50' })
-  const { items } = await person.get<{ items: OperationView[] }>(`/v1/operations?${query}`)
+  const { items } = await person.get<{ items: Operation[] }>(`/v1/operations?${query}`)
   return items.find((operation) => operation.title === title)
 }
 
@@ -17,7 +16,7 @@ export const startOperation = async (
   operator: Person,
   name: string,
   intent: Record<string, unknown>,
-): Promise<OperationView & { plan: PlanView }> => {
+): Promise<Operation & { plan: PlanView }> => {
   const { body: created } = await operator.post<{ intent_id: string }>('/v1/intents', intent, `intent ${name}`)
   // Makes a new plan each time, because that of an earlier try may be too old to start.
   const { body: plan } = await operator.post<PlanView>(
@@ -25,7 +24,7 @@ export const startOperation = async (
     {},
     `plan ${name} ${crypto.randomUUID()}`,
   )
-  const { body: operation } = await operator.post<OperationView>(
+  const { body: operation } = await operator.post<Operation>(
     `/v1/plans/${plan.plan_id}/start`,
     { reviewed_plan_hash: plan.plan_hash },
     `start ${plan.plan_id}`,
@@ -34,7 +33,7 @@ export const startOperation = async (
 }
 
 export const readOperation = (person: Person, operation_id: string) =>
-  person.get<OperationView>(`/v1/operations/${operation_id}`)
+  person.get<Operation>(`/v1/operations/${operation_id}`)
 
 /** Waits until a gate of the operation asks, and returns what the person will read. */
 export const waitForGate = async (person: Person, operation_id: string): Promise<Gate> => {
@@ -118,13 +117,7 @@ export const proposeReinstall = (operator: Person, operation_id: string, host: s
   )
 }
 
-export const ENDED: ReadonlySet<string> = new Set([
-  'succeeded',
-  'succeeded_with_exceptions',
-  'failed',
-  'cancelled',
-  'timed_out',
-])
+export const ENDED: ReadonlySet<string> = new Set(OPERATION_ENDS)
 export const waitForEnd = (person: Person, operation_id: string, timeout_ms = 180_000) =>
   waitUntil(
     'the end of the operation',

@@ -1,10 +1,10 @@
+import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import { hostNames, seedCatalog } from './catalog.ts'
 import { type Account, accountOf, ENDLESS, type Person, signIn, waitUntil } from './client.ts'
 import { createFleetClient } from './fleet.ts'
 import {
   approveGate,
   askingGate,
-  type OperationView,
   operationNamed,
   proposeReinstall,
   releaseIntent,
@@ -31,10 +31,9 @@ export const ensureOperation = async (
   operator: Person,
   name: string,
   intent: { title: string } & Record<string, unknown>,
-): Promise<OperationView> =>
+): Promise<Operation> =>
   (await operationNamed(operator, intent.title)) ?? (await startOperation(operator, name, intent))
 
-/** Approves the gate that is waiting, if there is one. */
 export const passGate = async (approver: Person, operation_id: string, comment: string): Promise<void> => {
   const gate = await askingGate(approver, operation_id)
   if (gate) await approveGate(approver, operation_id, gate, comment)

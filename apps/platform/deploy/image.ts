@@ -38,7 +38,6 @@ const programOf = (name: string, version: string) =>
   locate(name, [onPath([name], version), systemPackage({ apt: name }, [name])], `install ${name}.`, screen)
 const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
 
-/** Adds one layer to an image. */
 const layer = async (buildah: (...args: string[]) => Promise<string>, from: string, tree: string, name: string) => {
   const container = await buildah('from', from)
   await buildah('add', '--quiet', container, tree, '/')

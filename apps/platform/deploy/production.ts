@@ -25,7 +25,6 @@ export type Production = {
   at: string
   /** Where apps keep their own files, on a volume. */
   data: string
-  /** The address that people open in the browser. */
   origin: string
   /** The host name of an app for the others; `{app}` is its name. */
   hosts: string
@@ -106,7 +105,6 @@ export const writeProduction = async (asked: Production): Promise<string[]> => {
   return kept
 }
 
-/** The settings of an app as they are in its files. */
 const presentOf = (app: string, { out }: Production): NodeJS.Dict<string> =>
   parseEnv(['', '.secret'].map((kind) => readFileSync(join(out, `env/${app}${kind}.env`), 'utf8')).join('\n'))
 
@@ -134,7 +132,9 @@ const writeEnv = (file: string, lines: readonly Line[]): string[] => {
   )
   const text = [...kept, ...added.flatMap(({ name, means }) => [`# ${means}`, given.get(name)])]
   writeWhole(file, `${text.join('\n')}\n`)
-  return [...given].flatMap(([name, line]) => (text.includes(line) || ROTATED.test(name) ? [] : [name]))
+  // A rotation changes these lines, but no file.
+  const isRotated = (name: string) => ROTATED.test(name) && text.some((line) => line?.startsWith(`${name}=`))
+  return [...given].flatMap(([name, line]) => (text.includes(line) || isRotated(name) ? [] : [name]))
 }
 
 /** A Postgres URL that trusts only a server with its name and our authority's certificate, unless it says otherwise. */

@@ -42,7 +42,6 @@ export const productionEnv = (dir: string, app: string): Record<string, string> 
   return files.length > 0 ? (withSecretFiles(schemaOf(app), parseEnv(text)) as Record<string, string>) : undefined
 }
 
-/** The names of all settings. */
 export const knownSettings = (): Set<string> => new Set(rowsOf().map(({ name }) => name))
 
 type Row = { name: string; setting: Setting; apps: string[] }

@@ -1,11 +1,15 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { loadLinks, peerOf } from '../../shared/links.ts'
 import { createServiceKey, type RegistryEntry } from '../../shared/service/keys.ts'
+import { certificateOf, type Peer, type Server } from '../../shared/tls/peer.ts'
 import { writeWhole } from '../base/record.ts'
+import { APP_NAMES } from '../run/apps.ts'
 import { NEXT_KEYS } from '../run/keys.ts'
 import { createServerSecrets } from '../servers/up.ts'
 import { AUTHORITIES, issuerOf, makeAuthority } from './certificates.ts'
+import { productionEnv } from './reference.ts'
 
 export const ROTATIONS = ['next', 'use', 'retire', 'accounts', 'evidence', 'push', 'enrolment'] as const
 export type Rotation = (typeof ROTATIONS)[number]
@@ -101,6 +105,43 @@ const turnPayloadKeys = (out: string, step: 'next' | 'use'): Changes => {
   if (step === 'next') stored.keys[newest + 1] = randomBytes(32).toString('base64url')
   else stored.current = String(newest)
   return { 'keys/payload.json': `${JSON.stringify(stored)}\n` }
+}
+
+const SETTINGS = { postgres: 'DATABASE__URL', redis: 'REDIS__URL', nats: 'NATS__URL', temporal: 'TEMPORAL__ADDRESS' }
+
+/**
+ * The servers that `retire` would cut off: those whose certificate only an authority of before makes trustworthy, and
+ * those that cannot be asked from here. `at`: where the folder is on the hosts.
+ */
+export const needOld = async (out: string, at: string): Promise<string[]> => {
+  const going = AUTHORITIES.map((authority) => read(out, `tls/${authority}.pem`))
+    .filter(isOurs)
+    .map((trusted) => trusted.slice(firstPem(trusted).length).trim())
+  const asked = new Map<string, Promise<string | undefined>>()
+  for (const app of APP_NAMES) {
+    const env: NodeJS.Dict<string> = {}
+    for (const [name, value] of Object.entries(productionEnv(out, app) ?? {}))
+      env[name] = value.replaceAll(`${at}/`, `${out}/`)
+    for (const [server, setting] of Object.entries(SETTINGS) as [Server, string][]) {
+      const peer = peerOf(server, env[`${app.toUpperCase()}__${setting}`] ?? '', loadLinks(env))
+      const place = `${server} at ${peer?.host}:${peer?.port}`
+      if (peer && !asked.has(place)) asked.set(place, whyNeeded(server, peer, going))
+    }
+  }
+  const answers = await Promise.all([...asked].map(async ([place, why]) => ({ place, why: await why })))
+  return answers.flatMap(({ place, why }) => (why ? [`${place} ${why}`] : []))
+}
+
+const whyNeeded = async (server: Server, peer: Peer, going: readonly string[]): Promise<string | undefined> => {
+  const faultOf = (one: Peer) =>
+    certificateOf(server, one).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+  const ca = going.reduce((left, pems) => left?.replace(pems, ''), peer.tls.ca)
+  if (!(await faultOf({ ...peer, tls: { ...peer.tls, ca } }))) return
+  const fault = await faultOf(peer)
+  return fault ? `cannot be asked: ${fault}` : 'shows a certificate of the authority of before'
 }
 
 const firstPem = (text: string): string => `${text.split('-----END CERTIFICATE-----')[0]}-----END CERTIFICATE-----\n`

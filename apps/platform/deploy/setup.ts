@@ -4,7 +4,7 @@ import { namesSeveral } from '../../shared/config.ts'
 import { takeFolder, writeWhole } from '../base/record.ts'
 import { readFlags } from '../base/screen.ts'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
-import { endRotation, ROTATIONS, type Rotation, rotate } from './rotate.ts'
+import { endRotation, needOld, ROTATIONS, type Rotation, rotate } from './rotate.ts'
 import { MOUNTED } from './secrets.ts'
 
 /**
@@ -27,7 +27,8 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
   --temporal-api-key FILE  the key that Temporal asks for, as Temporal Cloud does: it is copied to keys/temporal.key
   --ca CERT,KEY       PEM files of your authority; without it, one is made
   --rotate STEP       next: adds a key beside each present one; use: makes the new ones sign; retire: ends the trust in
-                      the authorities and service keys of before; accounts: new passwords;
+                      the authorities and service keys of before, once all servers answer with new certificates;
+                      accounts: new passwords;
                       evidence, push, enrolment: replaces this key, which has leaked. An interrupted step is run again
 
 A later run needs only --out: setup.json in that folder has the other options.`
@@ -96,7 +97,7 @@ const asked: Production = {
 }
 if (rotation !== undefined && !ROTATIONS.includes(rotation as Rotation))
   refuse(`--rotate takes ${ROTATIONS.join(', ')}, not ${rotation}.`)
-const fail = ({ message }: Error): never => {
+const fail = ({ message }: { message: string }): never => {
   console.error(`setup: ${message}`)
   process.exit(1)
 }
@@ -105,6 +106,12 @@ try {
   process.on('exit', takeFolder(folder, 'setup.pid', taken))
 } catch (error) {
   fail(error as Error)
+}
+const needed =
+  rotation === 'retire' && existsSync(join(folder, 'tls')) ? await needOld(folder, asked.at).catch(fail) : []
+if (needed.length > 0) {
+  const remedy = 'Give them their new files, restart them, and run this again where they are known by these names.'
+  fail({ message: `some servers must first show their new certificates:\n  ${needed.join('\n  ')}\n${remedy}` })
 }
 const hindrance = await rotate(folder, rotation as Rotation | undefined)
 if (hindrance) refuse(hindrance)

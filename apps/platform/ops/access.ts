@@ -64,7 +64,6 @@ const isAway = (error: unknown): boolean => {
   return code === 'ECONNREFUSED' || code === '57P03' || (cause !== undefined && isAway(cause))
 }
 
-/** Signs calls in the name of an app. */
 const signerOf = (app: string): ServiceSigner =>
   createServiceSigner({ name: app, key_file: settingOf(app, 'SERVICE__KEY_FILE') })
 

@@ -48,7 +48,6 @@ const isJson = (line: string): boolean => {
   }
 }
 
-/** The anchors of the relay's file. */
 export const anchorsOfFile = (): Anchors => {
   const file = settingOf('relay', 'AUDIT__ANCHOR_FILE')
   if (!existsSync(file)) return { place: file, lines: [], anchors: [], torn: [], missing: true }

@@ -64,7 +64,6 @@ const partsIn = (text: string): string[] => {
   }
 }
 
-/** Every text of a JSON value. */
 const textsIn = (value: unknown): string[] =>
   typeof value === 'string' ? [value] : value && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : []
 

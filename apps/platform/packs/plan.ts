@@ -23,7 +23,6 @@ export type Planned =
   | { input: PlannerInput; made: Made }
   | { input?: PlannerInput; refused: { code: string; message: string } }
 
-/** Plans a test with the server's planner. */
 export const planTest = ({ library, model }: PackFolder, { given }: PackTest): Planned => {
   const named = new Set((given.intent.targets ?? []).map(({ resource_id }) => resource_id))
   for (const node of given.intent.graph?.nodes ?? []) if (node.target_id !== undefined) named.add(node.target_id)

@@ -56,7 +56,6 @@ export const runSandbox = async (
   return ran
 }
 
-/** Orders each node after its dependencies. */
 const inOrder = (nodes: readonly PlanNode[]): PlanNode[] => {
   const byId = new Map(nodes.map((node) => [node.node_id, node]))
   const order = new Set<PlanNode>()

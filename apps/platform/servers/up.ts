@@ -34,18 +34,21 @@ export type Programs = {
 /** Finds or fetches all servers at once, in the order of platform.md 5. Throws one error that names all failures. */
 export const ensureServers = async (screen: Screen): Promise<Programs> => {
   const env = process.env
-  const found = await Promise.allSettled([
+  const [postgres, redis, nats, temporal] = await allOf([
     env.DATABASE_URL ? undefined : locatePostgres(screen),
     env.REDIS_URL ? undefined : locateRedis(screen),
     env.NATS_URL ? undefined : locateNats(screen),
     env.TEMPORAL_ADDRESS ? undefined : locateTemporal(screen),
   ])
-  const failures = found.filter((result) => result.status === 'rejected')
-  if (failures.length > 0) throw new Error(failures.map(({ reason }) => (reason as Error).message).join('\n'))
-  const [postgres, redis, nats, temporal] = found.map((result) =>
-    result.status === 'fulfilled' ? result.value : undefined,
-  )
   return { postgres, redis, nats, temporal }
+}
+
+/** Waits until all have ended; throws one error that names every failure. */
+const allOf = async <const T extends readonly unknown[]>(begun: T) => {
+  const ends: PromiseSettledResult<unknown>[] = await Promise.allSettled(begun)
+  const failures = ends.filter((end) => end.status === 'rejected')
+  if (failures.length === 0) return Promise.all(begun)
+  throw new Error(failures.map(({ reason }) => (reason as Error).message).join('\n'))
 }
 
 /** The secrets of the servers that we start, kept beside their data. */
@@ -132,37 +135,18 @@ export const startServers = async (options: ServerOptions): Promise<Servers> => 
     return at
   }
   const begun = { start, seat, wish, options }
-  const results = await Promise.allSettled([
-    startPostgres(begun),
-    startRedis(begun),
-    startNats(begun),
-    startTemporal(begun),
-  ])
   const stop = async () => {
     for (const name of ['temporal', 'nats', 'redis', 'postgres'] as const) await managed[name]?.stop()
   }
-  const [postgres, redis, nats, temporal] = results
-  if (
-    postgres.status === 'fulfilled' &&
-    redis.status === 'fulfilled' &&
-    nats.status === 'fulfilled' &&
-    temporal.status === 'fulfilled'
-  ) {
+  try {
+    const starting = [startPostgres(begun), startRedis(begun), startNats(begun), startTemporal(begun)] as const
+    const [postgres, redis, nats, temporal] = await allOf(starting)
     const all = Object.values(managed).filter((child) => child !== undefined)
-    return {
-      postgres: postgres.value,
-      redis: redis.value,
-      nats: nats.value,
-      temporal: temporal.value,
-      managed: all,
-      stop,
-    }
+    return { postgres, redis, nats, temporal, managed: all, stop }
+  } catch (error) {
+    await stop()
+    throw error
   }
-  await stop()
-  const reasons = results
-    .filter((result) => result.status === 'rejected')
-    .map(({ reason }) => (reason as Error).message)
-  throw new Error(reasons.join('\n'))
 }
 
 type Seat = { port: number; keep: () => Promise<void> }

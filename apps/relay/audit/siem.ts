@@ -12,7 +12,6 @@ import { follow, readPair, readPem, refuseUseless, renew } from '../../shared/tl
 import { bareHost } from '../../shared/web/addresses.ts'
 import type { RelayConfig } from '../config.ts'
 
-/** The log system of the company. */
 export type Receiver = {
   /** `https://…`: JSON lines by POST; `syslog+tls://host:port`: RFC 5424 messages over TLS (RFC 5425). */
   url: string

@@ -1,15 +1,15 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { allow } from '../../shared/auth/http.ts'
 import { ExternalIdentityList, ProviderParams } from '../../shared/contracts/session/sso.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { findUser } from '../sessions/admin.routes.ts'
-import { commandOf, runOnce } from '../sessions/commands.ts'
+import { answerOnce, NO_CONTENT } from '../sessions/commands.ts'
 import { endUserSessions } from '../sessions/end.ts'
 import { byUser } from '../sessions/routes.ts'
 import { refuseStale } from '../token/password.ts'
@@ -41,7 +41,7 @@ export const identitiesRoutes = routes<SessionDeps>('sso', (app, { deps }) => {
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { user_id, session_id } = req.caller
-      return sendStored(reply, await unlink(deps, req, { user_id, keep_session_id: session_id }, req.params.provider))
+      return unlink(deps, req, reply, { user_id, keep_session_id: session_id }, req.params.provider)
     },
   })
   adminRoutes(app, deps)
@@ -72,8 +72,10 @@ const adminRoutes = (app: Router, deps: SessionDeps) => {
     params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
     headers: CommandHeaders,
     response: { 204: Type.Null() },
-    handler: async (req, reply) =>
-      sendStored(reply, await unlink(deps, req, { user_id: req.params.user_id }, req.params.provider)),
+    handler: (req, reply) => {
+      const { user_id, provider } = req.params
+      return unlink(deps, req, reply, { user_id }, provider)
+    },
   })
 }
 
@@ -92,12 +94,14 @@ const listOf = async (deps: SessionDeps, req: FastifyRequest, user_id: string): 
 const unlink = (
   deps: SessionDeps,
   req: FastifyRequest,
+  reply: FastifyReply,
   kept: { user_id: string; keep_session_id?: string },
   provider: string,
 ) =>
-  runOnce(
+  answerOnce(
     deps,
-    commandOf(req),
+    req,
+    reply,
     async () => {
       const { user_id: userId } = kept
       const by = req.caller.user_id
@@ -109,7 +113,7 @@ const unlink = (
       if (refused) throw lastWayIn()
       if (!removed) throw notFound('identity', provider, 'not_found')
       await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
-      return { status: 204, body: undefined }
+      return NO_CONTENT
     },
     { needs_row: true },
   )

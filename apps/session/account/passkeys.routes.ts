@@ -5,10 +5,10 @@ import type { Passkey } from '../../shared/contracts/gen/auth_pb.ts'
 import { Attestation, PasskeyChallenge, PasskeyList, PasskeyView } from '../../shared/contracts/session/passkeys.ts'
 import { LINE, text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
 import { fromRpc, throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { commandOf, runOnce } from '../sessions/commands.ts'
+import { answerOnce, NO_CONTENT } from '../sessions/commands.ts'
 import { assertionInvalid, methodsOf, newChallenge, spendChallenge } from '../token/passkeys.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
@@ -69,27 +69,22 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
     handler: async (req, reply) => {
       refuseStale(deps, req.caller)
       const { name, attestation } = req.body
-      const answer = await runOnce(
-        deps,
-        commandOf(req),
-        async () => {
-          await refuseHalfProved(deps, req)
-          const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
-          const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
-          const added = await deps.identity
-            .addPasskey(request, withRequestId(String(req.id)))
-            .catch(async (error: unknown) => {
-              // The same request is to be sent again.
-              await deps.flows.ask(challenge)
-              throw fromRpc('identity', error)
-            })
-          if (!added.passkey) throw refusalOf(added.refused)
-          await liftLimits(deps, req, methodsOf(added.passkey))
-          return { status: 201, body: viewOf(added.passkey) }
-        },
-        { needs_row: true },
-      )
-      return sendStored(reply, answer)
+      const add = async () => {
+        await refuseHalfProved(deps, req)
+        const challenge = await spendChallenge(deps, attestation.response.clientDataJSON)
+        const request = { userId: req.caller.user_id, name, challenge, attestation: JSON.stringify(attestation) }
+        const added = await deps.identity
+          .addPasskey(request, withRequestId(String(req.id)))
+          .catch(async (error: unknown) => {
+            // The same request is to be sent again.
+            await deps.flows.ask(challenge)
+            throw fromRpc('identity', error)
+          })
+        if (!added.passkey) throw refusalOf(added.refused)
+        await liftLimits(deps, req, methodsOf(added.passkey))
+        return { status: 201, body: viewOf(added.passkey) }
+      }
+      return answerOnce(deps, req, reply, add, { needs_row: true })
     },
   })
 
@@ -106,7 +101,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
       refuseStale(deps, req.caller)
       const { user_id: userId } = req.caller
       const id = req.params.passkey_id
-      const answer = await runOnce(deps, commandOf(req), async () => {
+      return answerOnce(deps, req, reply, async () => {
         await refuseHalfProved(deps, req)
         const request = { userId, id, hasPassword: await hasPassword(deps, req.caller, String(req.id)) }
         const answer = await deps.identity
@@ -114,9 +109,8 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
           .catch(throwFromRpc('identity'))
         if (answer.refused) throw lastWayIn()
         if (!answer.removed) throw notFound('passkey', id, 'not_found')
-        return { status: 204, body: undefined }
+        return NO_CONTENT
       })
-      return sendStored(reply, answer)
     },
   })
 }

@@ -5,11 +5,11 @@ import { allow } from '../../shared/auth/http.ts'
 import type { Totp } from '../../shared/contracts/gen/auth_pb.ts'
 import { TotpBody, TotpSetup, TotpView } from '../../shared/contracts/session/totp.ts'
 import { AppError } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { byPerson, clientOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { commandOf, runOnce } from '../sessions/commands.ts'
+import { answerOnce, NO_CONTENT } from '../sessions/commands.ts'
 import { liftLimits, refuseStale } from '../token/password.ts'
 import { refuseHalfProved } from '../token/second-factor.ts'
 import { BY_CODE, totpInvalid } from '../token/totp.ts'
@@ -74,7 +74,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         await note(deps, req, 'set_totp')
         return { status: 200, body: viewOf(totp) }
       }
-      return sendStored(reply, await runOnce(deps, commandOf(req), set, { needs_row: true }))
+      return answerOnce(deps, req, reply, set, { needs_row: true })
     },
   })
 
@@ -97,9 +97,9 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         if (!gone.removed)
           throw new AppError('not_found', 'not_found', 'You have no authenticator app.', { hint: 'Set one up first.' })
         await note(deps, req, 'remove_totp')
-        return { status: 204, body: undefined }
+        return NO_CONTENT
       }
-      return sendStored(reply, await runOnce(deps, commandOf(req), remove, { needs_row: true }))
+      return answerOnce(deps, req, reply, remove, { needs_row: true })
     },
   })
 }

@@ -99,7 +99,6 @@ const DETAIL: Partial<Record<CodeOf<'validation_error'>, string>> = {
   unsupported_grant_type: 'Sign-in by device code is turned off in this installation.',
 }
 
-/** A refusal of a poll, also in the terms of RFC 6749 5.2. */
 export const pollRefused = (code: CodeOf<'validation_error'>) => {
   const detail = DETAIL[code] ?? ''
   return new AppError('validation_error', code, detail, {

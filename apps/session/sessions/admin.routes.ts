@@ -5,11 +5,11 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
+import { CommandHeaders, type Router, routes } from '../../shared/http/routes.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { commandOf, runOnce } from './commands.ts'
+import { answerOnce, NO_CONTENT } from './commands.ts'
 import { actorOf, type By, endOwnSession, endUserSessions } from './end.ts'
 import { byUser, listOf, SessionsQuery } from './routes.ts'
 
@@ -41,11 +41,10 @@ const unlockRoutes = (app: Router, deps: SessionDeps) => {
         refuseUnlock(req.caller, user_id) ??
         refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now())
       if (refusal) throw refusal
-      const answer = await runOnce(deps, commandOf(req), async () => {
+      return answerOnce(deps, req, reply, async () => {
         await unlockUser(deps, user_id, byUser(req))
-        return { status: 204, body: undefined }
+        return NO_CONTENT
       })
-      return sendStored(reply, answer)
     },
   })
 }
@@ -80,12 +79,11 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
         // Sessions can be ended even while identity cannot say whether the user exists.
         if (!isUuid(user_id) || (error as AppError).status !== 503) throw error
       })
-      const answer = await runOnce(deps, commandOf(req), async () => {
+      return answerOnce(deps, req, reply, async () => {
         const ended = await endUserSessions(deps, { user_id }, 'admin', byUser(req))
         if (ended === 0) await findUser(deps, user_id, String(req.id)).catch(unlessAway)
-        return { status: 204, body: undefined }
+        return NO_CONTENT
       })
-      return sendStored(reply, answer)
     },
   })
 
@@ -97,13 +95,11 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
     params: UserSessionParams,
     headers: CommandHeaders,
     response: none,
-    handler: async (req, reply) => {
-      const answer = await runOnce(deps, commandOf(req), async () => {
+    handler: (req, reply) =>
+      answerOnce(deps, req, reply, async () => {
         await endOwnSession(deps, req.params, 'admin', byUser(req))
-        return { status: 204, body: undefined }
-      })
-      return sendStored(reply, answer)
-    },
+        return NO_CONTENT
+      }),
   })
 }
 
@@ -125,7 +121,6 @@ export const findUser = async (deps: SessionDeps, user_id: string, request_id: s
   return user
 }
 
-/** Unlocks a user's name for logins. */
 export const unlockUser = async (deps: SessionDeps, user_id: string, by: By): Promise<void> => {
   const { username } = await findUser(deps, user_id, by.request_id)
   await deps.store.unlock(deps.nameOf(foldUsername(username)))

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fingerprintOf, type IdempotentRequest, readKey } from '../../../db/command/keys.ts'
 import { type Answer, answerOf, type Given, keysIn, runAnswered } from '../../../db/command/run.ts'
 import { idempotency } from '../../../db/session/tables.ts'
@@ -6,6 +6,7 @@ import { deriveKey } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
+import { sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 
 export type Command = Omit<IdempotentRequest, 'fingerprint'> & { parts: unknown }
@@ -49,3 +50,14 @@ export const runOnce = async (
     return { ...answerOf(await runOnlyOnce()), replayed: false }
   }
 }
+
+/** Runs the caller's mutation once per key and sends its answer. */
+export const answerOnce = async (
+  deps: SessionDeps,
+  req: FastifyRequest,
+  reply: FastifyReply,
+  run: () => Promise<Given>,
+  options?: { needs_row?: boolean },
+) => sendStored(reply, await runOnce(deps, commandOf(req), run, options))
+
+export const NO_CONTENT: Given = { status: 204, body: undefined }

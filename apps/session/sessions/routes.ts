@@ -11,7 +11,7 @@ import { rowsFrom } from '../../shared/http/pages.ts'
 import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 import type { SessionRecord } from '../store/store.ts'
-import { commandOf, runOnce } from './commands.ts'
+import { answerOnce, commandOf, NO_CONTENT, runOnce } from './commands.ts'
 import { endOwnSession, endUserSessions, isOver, viewOf } from './end.ts'
 
 const SessionParams = Type.Object({ session_id: text('0195f0c2-0000-7000-8000-000000000009', { maxLength: 64 }) })
@@ -64,7 +64,6 @@ const refuseUnconfirmed = ({ clock, config }: SessionDeps, { caller }: FastifyRe
   if (stale) throw stale
 }
 
-/** The caller's own sessions. */
 export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) => {
   app.get('/v1/sessions', {
     preHandler: allow('self', { kind: 'R' }),
@@ -88,12 +87,13 @@ export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) =>
     response: { 204: Type.Null() },
     handler: async (req, reply) => {
       const { user_id, session_id, mode } = req.caller
+      const own = req.params.session_id === session_id
       const answer = await runOnce(deps, commandOf(req), async () => {
-        if (req.params.session_id !== session_id) refuseUnconfirmed(deps, req)
+        if (!own) refuseUnconfirmed(deps, req)
         await endOwnSession(deps, { user_id, session_id: req.params.session_id }, 'logout', byUser(req))
-        return { status: 204, body: undefined }
+        return NO_CONTENT
       })
-      if (req.params.session_id === session_id && mode === 'cookie') reply.header('set-cookie', deps.cookies.expired())
+      if (own && mode === 'cookie') reply.header('set-cookie', deps.cookies.expired())
       return sendStored(reply, answer)
     },
   })
@@ -106,15 +106,13 @@ export const sessionsRoutes = routes<SessionDeps>('sessions', (app, { deps }) =>
     description: 'Ends all other sessions of the caller, who must have signed in recently.',
     headers: CommandHeaders,
     response: { 200: Revoked },
-    handler: async (req, reply) => {
-      const { user_id, session_id } = req.caller
-      const answer = await runOnce(deps, commandOf(req), async () => {
+    handler: (req, reply) =>
+      answerOnce(deps, req, reply, async () => {
         refuseUnconfirmed(deps, req)
-        const revoked = await endUserSessions(deps, { user_id, keep_session_id: session_id }, 'logout', byUser(req))
+        const { user_id, session_id: keep_session_id } = req.caller
+        const revoked = await endUserSessions(deps, { user_id, keep_session_id }, 'logout', byUser(req))
         return { status: 200, body: { revoked } }
-      })
-      return sendStored(reply, answer)
-    },
+      }),
   })
 
   app.post('/v1/sessions/sign-out', {

@@ -54,7 +54,6 @@ export const createDeviceGrants = (
       await redis.multi().hset(key, row).expire(key, REMEMBERED_S).exec()
       return true
     },
-    /** The pending request of a user code. */
     find: async (user_code: string): Promise<DeviceRequest | undefined> => {
       const id = await redis.get(codeKey(user_code))
       if (id === null) return undefined

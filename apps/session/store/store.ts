@@ -267,7 +267,6 @@ const loginCalls = ({ redis, prefix, run }: Place, limits: Record<'limit', Scrip
     const replies = await redis.multi().pfadd(key, name).expire(key, seconds, 'NX').pfcount(key).exec()
     return Number(replies?.at(-1)?.[1] ?? 0)
   },
-  /** Opens a locked name again. */
   unlock: (name: string) => redis.del(`${prefix}lock:name:${name}`),
 
   /** Charges one or more buckets, all or none. A number: the milliseconds to wait. */

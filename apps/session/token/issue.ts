@@ -137,7 +137,6 @@ const issuedOf = (reply: GenerateTokensResponse): Issued => ({
   },
 })
 
-/** The result; `undefined` if token refuses to sign for this key. */
 const unlessRefused = async <T>(answer: Promise<T>): Promise<T | undefined> => {
   try {
     return await answer

@@ -171,12 +171,9 @@ const emptyBody = async (req: FastifyRequest) => {
 }
 
 const refuseForeign = (deps: SessionDeps, req: FastifyRequest) => {
-  const refusal = deps.origins.refuse({
-    origin: req.headers.origin,
-    'sec-fetch-site': req.headers['sec-fetch-site'] as string | undefined,
-  })
-  if (!refusal) return
-  throw refusal
+  const { origin, 'sec-fetch-site': site } = req.headers
+  const refusal = deps.origins.refuse({ origin, 'sec-fetch-site': site as string | undefined })
+  if (refusal) throw refusal
 }
 
 const sameOriginOnly = () =>
@@ -188,14 +185,13 @@ const signIn = async (
   deps: SessionDeps,
   req: FastifyRequest,
   reply: FastifyReply,
-  body: { username?: string; password?: string; device_token?: string; remember_device?: boolean },
+  { username = '', password = '' }: { username?: string; password?: string },
   mode: Mode,
 ) => {
-  const { username = '', password = '', remember_device } = body
   refuseLongPassword(password)
-  const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
+  const device_token = deviceIn(deps, req, mode)
   const done = await login(deps, { ...contextOf(req), username, password, mode, device_token })
-  return sendLogin(deps, req, reply, done, mode, { device_token, remember_device })
+  return sendLogin(deps, req, reply, done, mode)
 }
 
 const byFactor = async (
@@ -205,42 +201,38 @@ const byFactor = async (
   grant: FactorGrant,
   mode: Mode,
 ) => {
-  const body = req.body as { device_token?: string; remember_device?: boolean }
-  const device_token = mode === 'cookie' ? deps.cookies.readDevice(req.headers.cookie) : body.device_token
-  const request = { ...contextOf(req), mode, device_token }
+  const request = { ...contextOf(req), mode, device_token: deviceIn(deps, req, mode) }
   const done =
     'assertion' in grant
       ? await signInByPasskey(deps, grant.assertion, request)
       : await completeLogin(deps, grant.factor_token, grant.factor, request)
-  return sendLogin(deps, req, reply, done, mode, { device_token, remember_device: body.remember_device })
+  return sendLogin(deps, req, reply, done, mode)
 }
 
 const withCode = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, code: CodeGrant) => {
-  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
-  const done = await redeemCode(deps, code, { ...contextOf(req), device_token })
-  return sendLogin(deps, req, reply, done, 'json', { device_token, remember_device })
+  const done = await redeemCode(deps, code, { ...contextOf(req), device_token: deviceIn(deps, req, 'json') })
+  return sendLogin(deps, req, reply, done, 'json')
 }
 
 const withDevice = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, device_code: string) => {
-  const { device_token, remember_device } = req.body as { device_token?: string; remember_device?: boolean }
-  const done = await redeemDevice(deps, { device_code, device_token }, contextOf(req))
-  return sendLogin(deps, req, reply, done, 'json', { device_token, remember_device })
+  const done = await redeemDevice(deps, { device_code, device_token: deviceIn(deps, req, 'json') }, contextOf(req))
+  return sendLogin(deps, req, reply, done, 'json')
 }
 
-type Device = { device_token: string | undefined; remember_device: boolean | undefined }
+type Device = { device_token?: string; remember_device?: boolean }
 
-const sendLogin = async (
-  deps: SessionDeps,
-  req: FastifyRequest,
-  reply: FastifyReply,
-  done: Login,
-  mode: Mode,
-  { device_token, remember_device }: Device,
-) => {
-  const device = mode === 'cookie' || remember_device || done.known_device
-  if (mode === 'cookie') await endReplaced(deps, req, done.user_id)
-  const session = mode === 'cookie' ? done.session_id : undefined
-  const issued = device ? deps.devices.issue(done.user_id, done.folded_name, device_token, session) : undefined
+/** The token of the device: in the cookie of a browser, or in the body. */
+const deviceIn = ({ cookies }: SessionDeps, { headers, body }: FastifyRequest, mode: Mode): string | undefined =>
+  mode === 'cookie' ? cookies.readDevice(headers.cookie) : (body as Device).device_token
+
+const sendLogin = async (deps: SessionDeps, req: FastifyRequest, reply: FastifyReply, done: Login, mode: Mode) => {
+  const { user_id, folded_name, session_id, known_device } = done
+  const by_cookie = mode === 'cookie'
+  if (by_cookie) await endReplaced(deps, req, user_id)
+  const issued =
+    by_cookie || (req.body as Device).remember_device || known_device
+      ? deps.devices.issue(user_id, folded_name, deviceIn(deps, req, mode), by_cookie ? session_id : undefined)
+      : undefined
   return sendTokens(deps, reply, done, mode, issued)
 }
 

@@ -213,7 +213,6 @@ export const renewalRequired = (caller: Caller): AppError | undefined =>
       })
     : undefined
 
-/** Returns a 403 that names the missing permission. */
 export const permissionMissing = (permissions: readonly RoutePermission[]): AppError =>
   new AppError('policy_denied', 'permission_missing', missingWords(permissions), {
     extra: { permission: permissions[0] },

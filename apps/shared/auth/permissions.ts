@@ -1,6 +1,5 @@
 /** The role table of the authorization model (auth.md 9): the only source of a role's rights. */
 
-/** The roles of people. */
 export const ROLES = ['viewer', 'planner', 'operator', 'approver', 'engineer', 'admin', 'auditor'] as const
 /** Including roles that only machines hold: a controller is a control plane. */
 export const ALL_ROLES = [...ROLES, 'controller'] as const

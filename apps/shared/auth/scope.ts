@@ -24,11 +24,9 @@ export type Grant = {
   only?: ReadonlySet<string>
 }
 
-/** Whether this grant gives the permission anywhere. */
 export const givesPermission = ({ role, only }: Pick<Grant, 'role' | 'only'>, permission: Permission): boolean =>
   roleHas(role, permission) && (only === undefined || only.has(permission))
 
-/** Returns every permission that any of these grants gives anywhere. */
 export const permissionsIn = (grants: readonly Grant[]): ReadonlySet<Permission> =>
   new Set(grants.flatMap((grant) => [...permissionsOf([grant.role])].filter((one) => givesPermission(grant, one))))
 

@@ -53,6 +53,27 @@ export const authSettings = {
       1,
     ),
   },
+  reauth: {
+    AUTH__REAUTH__MAX_AGE_S: settings.integer(
+      'How long ago a person may have signed in for a change that needs a fresh sign-in, in seconds.',
+      900,
+      1,
+    ),
+  },
+  origins: {
+    GATEWAY__HTTP__PUBLIC_ORIGIN: settings.url('http://localhost:8080', {
+      production: 'https',
+      description: 'The http or https URL at which people open the console.',
+    }),
+    TOKEN__CORS__ENABLED: Type.Boolean({
+      default: true,
+      description: 'Whether pages of other origins may call the API at all.',
+    }),
+    TOKEN__CORS__ALLOW_ORIGINS: Type.Array(Type.String(), {
+      default: [],
+      description: 'A JSON array of exact origins besides the public one whose pages may call the API.',
+    }),
+  },
   services: {
     AUTH__SERVICES__FILE: Type.String({
       default: '.signalbox/keys/services.json',
@@ -93,11 +114,6 @@ export const authSettings = {
       production: 'required',
       description: 'The Ed25519 key that this app signs with.',
     }),
-  publicOrigin: () =>
-    settings.url('http://localhost:8080', {
-      production: 'https',
-      description: 'The http or https URL at which people open the console.',
-    }),
 }
 
 type LocalSettings = { [K in keyof typeof authSettings.local]: Type.Static<(typeof authSettings.local)[K]> }
@@ -116,6 +132,5 @@ export const emergencyNames = (
   return new Set(config.AUTH__LOCAL__USERS.map(foldUsername))
 }
 
-/** The domain of passkeys. */
 export const rpIdOf = (config: { AUTH__WEBAUTHN__RP_ID: string; GATEWAY__HTTP__PUBLIC_ORIGIN: string }): string =>
   config.AUTH__WEBAUTHN__RP_ID || new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN).hostname

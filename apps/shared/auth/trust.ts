@@ -31,11 +31,9 @@ const issued = (config: Tokens, jwks: Jwks, clock: Clock) => ({
   clock,
 })
 
-/** The verifier of access tokens for an app. */
 export const accessVerifierOf = (config: Tokens, jwks: Jwks, clock: Clock = systemClock) =>
   createAccessVerifier({ ...issued(config, jwks, clock), audience: config.AUTH__TOKENS__AUDIENCE })
 
-/** The verifier of refresh tokens for an app. */
 export const refreshVerifierOf = (config: Tokens & Renewal, jwks: Jwks, clock: Clock = systemClock) =>
   createRefreshVerifier({ ...issued(config, jwks, clock), audience: config.AUTH__TOKENS__REFRESH_AUDIENCE })
 

@@ -88,7 +88,6 @@ export const closureOf = (
 export const freezeEnds = (calendar: OperationCalendar | null): Record<string, string> =>
   Object.fromEntries(Object.entries(calendar?.freezes ?? {}).map(([id, { to }]) => [id, to]))
 
-/** Whether a freeze is in force at `at`. */
 export const isFrozen = (freeze: FrozenSpan, at: number): boolean => thawOf([freeze], at) > at
 
 const until = (kind: Closure['kind'], id: string, time: number): Closure => ({ kind, id, until: time })
@@ -145,7 +144,6 @@ const offsetAt = (timezone: string, instant: number): number => {
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / 1000) * 1000
 }
 
-/** Whether this is the name of an IANA time zone. */
 export const isTimezone = (timeZone: string): boolean => {
   try {
     // Intl also takes an offset, which no summer time follows.

@@ -18,7 +18,6 @@ export const addFormats = (ajv: Ajv): void => {
 
 const OFFSET = /[+-](\d\d):?(?:\d\d)?$/
 
-/** Whether a text is an existing RFC 3339 time. */
 export const isTime = (text: string): boolean =>
   dateTime.validate(text) &&
   !text.startsWith('0000') &&

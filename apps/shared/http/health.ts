@@ -10,6 +10,11 @@ import type { HttpApp } from './app.ts'
 export type Check = { critical: boolean; run: () => Promise<string | undefined | unknown> }
 export type Checks = Record<string, Check>
 
+/** A check's `run`: fails with this sentence while the condition does not hold. */
+export const holds = (condition: () => boolean, fault: string) => async (): Promise<void> => {
+  if (!condition()) throw new Error(fault)
+}
+
 const Ready = Type.Object({
   status: Type.Enum(['ready', 'degraded', 'unready']),
   checks: Type.Record(

@@ -23,6 +23,8 @@ declare module 'fastify' {
     'x-errors'?: readonly number[]
     /** Content types of the same answer as text, chosen by a query parameter. */
     'x-text-types'?: readonly string[]
+    /** The documented body, if its handler checks parts of it. */
+    'x-body'?: TSchema
     /** The items of an endless reply. */
     'x-item-schema'?: TSchema
     /** For a route whose caller brings another token than its guard would take. */
@@ -102,9 +104,9 @@ export const describeRoutes = (app: FastifyInstance, about: Documented, problem:
   })
 }
 
-type DocumentedSchema = { body?: unknown; response?: Record<string, unknown> }
+type DocumentedSchema = { body?: unknown; 'x-body'?: unknown; response?: Record<string, unknown> }
 /** Describes refusals once, as components, instead of with each route. */
-const withoutRefusals = ({ body, response = {}, ...schema }: DocumentedSchema) =>
+const withoutRefusals = ({ body: checked, 'x-body': body = checked, response = {}, ...schema }: DocumentedSchema) =>
   spelled({
     ...schema,
     ...(body !== undefined && body !== NO_BODY && { body }),

@@ -150,9 +150,8 @@ export const createPressure = (
   const known = pressures.get(telemetry)
   if (known) return known
   const shed = telemetry.counter('signalbox_http_shed_total', 'Requests refused under load.', ['class', 'reason'])
-  const gauge = telemetry.gauge('signalbox_http_in_flight', 'Requests in flight.')
   let in_flight = 0
-  Object.assign(gauge, { collect: () => gauge.set(in_flight) })
+  telemetry.reading('signalbox_http_in_flight', 'Requests in flight.', () => in_flight)
   const pressure: Pressure = {
     enter: () => {
       in_flight += 1

@@ -69,7 +69,6 @@ export const refusalOf = (status: number): { $ref: string } => {
   return { $ref: `#/components/responses/${name}` }
 }
 
-/** The named answers of a document. */
 export const refusals = (): Record<string, object> =>
   Object.fromEntries(
     ALL.map(({ status, name, description, category, code, detail }) => {

@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncTypebox, TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { ErrorObject } from 'ajv'
 import type {
   ContextConfigDefault,
   FastifyInstance,
   FastifyReply,
+  FastifyRequest,
   FastifySchema,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
@@ -156,8 +158,18 @@ export const sendStored = (
 ): FastifyReply => {
   markReplayed(reply, answer).code(answer.status).headers(answer.headers)
   if (answer.body.length === 0) return reply.send()
-  return reply
-    .type(answer.headers['content-type'] ?? 'application/json; charset=utf-8')
-    .serializer((body: string) => body)
-    .send(answer.body.toString('utf8'))
+  return sendText(reply, answer.body.toString('utf8'), answer.headers['content-type'])
+}
+
+/** Sends a body that is text already. */
+export const sendText = (reply: FastifyReply, body: string, type = 'application/json; charset=utf-8'): FastifyReply =>
+  reply
+    .type(type)
+    .serializer((text: string) => text)
+    .send(body)
+
+/** Returns where a part of a body violates its own schema; `undefined` if it fits. */
+export const faultsIn = (req: FastifyRequest, schema: TSchema, part: unknown): ErrorObject[] | undefined => {
+  const fits = req.compileValidationSchema(schema, 'body')
+  return fits(part) ? undefined : (fits.errors as ErrorObject[])
 }

@@ -74,7 +74,8 @@ export const createJwksClient = (options: JwksOptions) => {
   }
 
   const age_s = () => (monotonic() - fetched_at) / 1000
-  showAge(options.telemetry, age_s)
+  const help = 'Since the keys of token were read; 1e9: never.'
+  options.telemetry?.reading('signalbox_jwks_age_seconds', help, () => Math.min(age_s(), 1e9))
 
   const reload = async (): Promise<void> => {
     // A fetch in flight may have read the set before the change that is the reason to look.
@@ -122,13 +123,6 @@ export const createJwksClient = (options: JwksOptions) => {
 }
 export type JwksClient = ReturnType<typeof createJwksClient>
 
-const showAge = (telemetry: Telemetry | undefined, age_s: () => number): void => {
-  const gauge = telemetry?.gauge('signalbox_jwks_age_seconds', 'Since the keys of token were read; 1e9: never.')
-  // Read when the metrics are scraped.
-  if (gauge) Object.assign(gauge, { collect: () => gauge.set(Math.min(age_s(), 1e9)) })
-}
-
-/** Fetches the set; `undefined` if it has not changed. */
 const fetchSet = async (options: JwksOptions, etag: string | undefined): Promise<KeySet | undefined> => {
   const { url, fetch: fetchFn = fetch } = options
   const response = await fetchFn(url, {

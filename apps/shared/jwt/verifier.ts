@@ -76,7 +76,6 @@ export const verifyToken = <T extends TokenType>(token: string, options: VerifyO
   return claims as ClaimsOf[T]
 }
 
-/** Returns the key id of a verified token. */
 export const kidOf = (token: string): string => {
   const [header = ''] = token.split('.', 1)
   return (JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid: string }).kid
@@ -215,7 +214,7 @@ const checkTimes = (claims: Json, { type, now, skew_s = SKEW_S }: VerifyOptions<
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-const isTexts = (value: unknown): value is string[] =>
+export const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 const isMachine = ({ cm, scope, place }: Json): boolean =>

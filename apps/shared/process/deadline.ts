@@ -73,7 +73,6 @@ const current = new AsyncLocalStorage<Deadline | undefined>()
 export const withinDeadline = <T>(deadline: Deadline | undefined, run: () => T): T =>
   deadline === undefined ? run() : current.run(deadline, run)
 
-/** Returns the deadline of the current request; `undefined` in the background. */
 export const deadlineNow = (): Deadline | undefined => current.getStore()
 
 /** Refuses a step whose effect stays and could no longer be answered: less than this is left to the request. */

@@ -28,5 +28,4 @@ export const SERVICE_SCOPES: Readonly<Record<string, Readonly<Record<string, rea
   },
 }
 
-/** The audience of an app's internal listener. */
 export const audienceOf = (app: string): string => `${app}-internal`

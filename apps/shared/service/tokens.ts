@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import type { ServiceClaims } from '../jwt/claims.ts'
 import { newJti, signToken } from '../jwt/sign.ts'
 import { publicKeyOf } from '../jwt/sound.ts'
-import { rememberVerified, TokenRejected, type VerificationKey, type VerifyOptions } from '../jwt/verifier.ts'
+import { isTexts, rememberVerified, TokenRejected, type VerificationKey, type VerifyOptions } from '../jwt/verifier.ts'
 import { type RegistryEntry, readKeyFile, thumbprintOf } from './keys.ts'
 import { audienceOf, SERVICE_SCOPES } from './scopes.ts'
 
@@ -116,9 +116,6 @@ const parseRegistry = (text: string): Entries => {
   return { keys, callers }
 }
 
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string')
-
 export type ServiceCaller = { name: string; scopes: ReadonlySet<string>; jti: string }
 
 /**
@@ -145,7 +142,6 @@ export const verifyServiceToken = (
   return { name: caller.name, scopes: new Set(claims.scope), jti: claims.jti }
 }
 
-/** Refuses a call for which the caller's token lacks the scope. */
 export const checkScope = (caller: ServiceCaller, scope: string): void => {
   if (!caller.scopes.has(scope)) throw scopeMissing(caller.name, scope, 'is missing in the token of')
 }

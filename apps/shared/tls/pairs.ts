@@ -2,7 +2,6 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { ConfigError, readTextFile } from '../config.ts'
 import type { Telemetry } from '../telemetry.ts'
 
-/** A certificate and its key, as PEM. */
 export type Pair = { cert: string; key: string }
 export type Prefix = 'AUTH__TLS' | 'SIGNALBOX__TLS' | 'GATEWAY__TLS' | 'RELAY__SIEM'
 

@@ -6,13 +6,15 @@ import { import_job, import_job_item } from '../tables.ts'
 
 export type JobRow = typeof import_job.$inferSelect
 
+/** `results`: of items that need no work. */
 export const insertJob = async (
   tx: Tx,
   job: typeof import_job.$inferInsert,
   items: readonly object[],
+  results: ReadonlyMap<number, object>,
 ): Promise<void> => {
   await tx.insert(import_job).values(job)
-  const rows = items.map((item, seq) => ({ job_id: job.job_id, seq, item, again: false }))
+  const rows = items.map((item, seq) => ({ job_id: job.job_id, seq, item, result: results.get(seq), again: false }))
   await insertMany(tx, import_job_item, rows)
 }
 

@@ -35,19 +35,28 @@ export const lateHealth = async (db: Queryable, now: Date): Promise<Map<number, 
   return new Map(rows.map(({ rid, status }) => [Number(rid), status]))
 }
 
-/**
- * Own health of a resource at a past time, from its latest observations then; a late one counts for the time when it was
- * observed. None is valid for more than seven days. Unknown before the retained observations.
- */
-export const healthThen = (rid: SQL, lifecycle: SQL, at: string): SQL =>
-  sql`(case when ${lifecycle} = 'maintenance' then 'maintenance' else coalesce((
-      select h.status from catalog.observation_latest o cross join lateral (
+/** The latest observations of a resource at a past time that were still valid; none is for more than seven days. */
+const validThen = (rid: SQL, at: string): SQL =>
+  sql`catalog.observation_latest o cross join lateral (
         select p.status, p.expires_at from catalog.observation_history p
         where p.rid = o.rid and p.source = o.source and p.check_key = o.check_key
           and p.observed_at <= ${at}::timestamptz and p.observed_at > ${at}::timestamptz - interval '7 days'
         order by p.observed_at desc, p.command_id desc limit 1) h
-      where o.rid = ${rid} and h.expires_at > ${at}::timestamptz
+      where o.rid = ${rid} and h.expires_at > ${at}::timestamptz`
+
+/**
+ * Own health of a resource at a past time, from its latest observations then; a late one counts for the time when it was
+ * observed. Unknown before the retained observations.
+ */
+export const healthThen = (rid: SQL, lifecycle: SQL, at: string): SQL =>
+  sql`(case when ${lifecycle} = 'maintenance' then 'maintenance' else coalesce((
+      select h.status from ${validThen(rid, at)}
       order by array_position(${WORST}, h.status) limit 1), 'unknown') end)`
+
+/** Whether a resource had been observed by a past time, but had no valid observation then. */
+export const hadExpired = (rid: SQL, at: string): SQL =>
+  sql`(exists (select from catalog.observation_history p where p.rid = ${rid} and p.observed_at <= ${at}::timestamptz)
+    and not exists (select from ${validThen(rid, at)}))`
 
 type Then = { rid: string; lifecycle_status: string }
 

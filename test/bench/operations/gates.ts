@@ -1,5 +1,6 @@
 import { waitUntil } from '../../../apps/platform/demo/client.ts'
-import { approveGate, type OperationView, waitForGate } from '../../../apps/platform/demo/operations.ts'
+import { approveGate, waitForGate } from '../../../apps/platform/demo/operations.ts'
+import type { Operation } from '../../../apps/shared/contracts/operations/operations.ts'
 import { quantile } from '../lib/graph.ts'
 import { printFigure } from '../lib/print.ts'
 import { platformCpuSince } from '../lib/processes.ts'
@@ -48,7 +49,7 @@ export const decideAlone = async (bench: Bench, pace: 'idle' | 'loaded'): Promis
     if (pace === 'loaded') continue
     await waitUntil(
       'the node behind the gate',
-      () => operator.get<OperationView>(`/v1/operations/${operation_id}`),
+      () => operator.get<Operation>(`/v1/operations/${operation_id}`),
       ({ progress }) => progress.done > i,
     )
   }

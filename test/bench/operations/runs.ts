@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client'
 import { type Person, waitUntil } from '../../../apps/platform/demo/client.ts'
-import type { OperationView } from '../../../apps/platform/demo/operations.ts'
+import type { Operation } from '../../../apps/shared/contracts/operations/operations.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { layeredGraph } from '../lib/graph.ts'
 
@@ -35,7 +35,7 @@ export const preview = async ({ operator }: Bench, intent: Record<string, unknow
 
 export const startPlan = async ({ operator }: Bench, { plan_id, plan_hash }: Plan): Promise<Run> => {
   const begun = Date.now()
-  const { body } = await operator.post<OperationView>(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })
+  const { body } = await operator.post<Operation>(`/v1/plans/${plan_id}/start`, { reviewed_plan_hash: plan_hash })
   return { operation_id: body.operation_id, begun }
 }
 
@@ -43,7 +43,7 @@ export const startPlan = async ({ operator }: Bench, { plan_id, plan_hash }: Pla
 export const secondsOf = async ({ operator }: Bench, { operation_id, begun }: Run): Promise<number> => {
   const { ended_at } = await waitUntil(
     'the end',
-    () => operator.get<OperationView & { ended_at: string }>(`/v1/operations/${operation_id}`),
+    () => operator.get<Operation & { ended_at: string }>(`/v1/operations/${operation_id}`),
     ({ status }) => status === 'succeeded',
     300_000,
     LOOK_MS,

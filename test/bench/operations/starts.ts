@@ -1,5 +1,5 @@
 import { waitUntil } from '../../../apps/platform/demo/client.ts'
-import type { OperationView } from '../../../apps/platform/demo/operations.ts'
+import type { Operation } from '../../../apps/shared/contracts/operations/operations.ts'
 import { layeredGraph, quantile } from '../lib/graph.ts'
 import { printFigure } from '../lib/print.ts'
 import { idleCpu } from '../lib/processes.ts'
@@ -68,7 +68,7 @@ export const benchCrowd = async (bench: Bench): Promise<Row[]> => {
   for (const { operation_id } of runs) {
     const { ended_at } = await waitUntil(
       'the end of all',
-      () => bench.operator.get<OperationView & { ended_at: string }>(`/v1/operations/${operation_id}`),
+      () => bench.operator.get<Operation & { ended_at: string }>(`/v1/operations/${operation_id}`),
       ({ status }) => status === 'succeeded',
       300_000,
       1000,

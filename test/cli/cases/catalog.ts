@@ -54,6 +54,42 @@ describe('the catalog', () => {
     expect(relations.out).toMatch(/-> contained_in +imp-a +topology\.datacenter/)
     expect(relations.out).toMatch(/<- /)
   })
+  it('relates, moves and retires a resource, at the version that was read', async () => {
+    const box = async (name: string, parent_id = 'imp-a') => {
+      const body = { resource_id: name, type_key: 'infra.generic', name, parent_id }
+      const input = JSON.stringify({ ...body, desired_state: { provider: 'p', kind: 'box' } })
+      expect(await signalbox('ada', ['resource', 'create', '-f', '-'], input)).toMatchObject({ code: 0 })
+    }
+    for (const name of ['cli-box', 'cli-peer']) await box(name)
+    const ada = (...args: string[]) => signalbox('ada', ['resource', ...args])
+    expect((await ada('relate', 'cli-box', 'depends_on', 'cli-peer', '--dry-run')).out).toBe(
+      'Would be: cli-box   version 2\n',
+    )
+    expect((await ada('relate', 'cli-box', 'depends_on', 'cli-peer')).out).toBe('cli-box   version 2\n')
+    expect((await ada('relate', 'cli-box', 'depends_on', 'cli-peer')).out).toBe('cli-box   version 2, no change\n')
+    expect((await ada('relations', 'cli-box')).out).toMatch(/-> depends_on +cli-peer/)
+    expect((await ada('move', 'cli-box', 'cli-peer', '--reason', 'tidy')).out).toBe('cli-box   version 3\n')
+    expect(await read('resource', 'show', 'cli-box')).toMatchObject({ parent_id: 'cli-peer' })
+    expect((await ada('move', 'cli-box', 'cli-peer')).out).toBe('cli-box   version 3, no change\n')
+    expect(await ada('relate', 'cli-box', 'depends_on', 'cli-peer', '--remove', '--version', '1')).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('version_conflict/version_mismatch'),
+    })
+    expect(await ada('relate', 'cli-box', 'no_such', 'cli-peer')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('/relationship_changes/0/type_key no_such is not a relationship type'),
+    })
+    expect(await ada('retire', 'cli-peer', '--yes')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('blocked_by_dependents'),
+    })
+    expect(await ada('retire', 'cli-box')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') })
+    expect((await ada('retire', 'cli-box', '--yes')).out).toBe('cli-box   version 4\n')
+    expect(await read('resource', 'show', 'cli-box')).toMatchObject({ lifecycle_status: 'retired' })
+    expect((await ada('history', 'cli-box')).out).toMatch(/\b1 .* created\b/)
+    expect((await ada('search', 'cli', 'peer')).out).toContain('cli-peer')
+  })
+
   it('changes a resource, dry-runs a change, and names the intent that a change became', async () => {
     await login('olga')
     const host = { resource_id: 'cli-host', type_key: 'fleet.host', name: 'cli-host', parent_id: 'imp-a' }

@@ -113,6 +113,17 @@ describe('importing a file', () => {
     expect(await label()).toBe(false)
   })
 
+  it('is for machines too', async () => {
+    await signalbox('ada', ['machine', 'create', 'importer', '--owner', 'olga'])
+    for (const role of ['controller', 'viewer'])
+      expect(await signalbox('ada', ['user', 'grant', 'machine:importer', role])).toMatchObject({ code: 0 })
+    const add = ['machine', 'key', 'add', 'importer', '--permissions', 'catalog:read,catalog:record', '--days', '30']
+    const SIGNALBOX_TOKEN = /sbk_\S+/.exec((await signalbox('ada', add)).out)?.[0] ?? ''
+    const args = ['import', 'kubernetes', 'shop.yaml', '--source-name', 'shop', '--into', 'imp-a', '--batch', '2']
+    const ran = await signalbox('nobody', [...args, '-o', 'json'], '', { SIGNALBOX_TOKEN })
+    expect(ends(ran), ran.err).toEqual([0, all('unchanged', ...IDS, CONFIG)])
+  })
+
   it('refuses an unknown or unsuitable container, a wrong name and a wrong file', async () => {
     expect(await run('shop.yaml', '--into', 'nowhere')).toMatchObject({ code: 1 })
     const homeless = await signalbox('ada', ['import', 'kubernetes', 'shop.yaml', '--source-name', 'other'])

@@ -20,6 +20,7 @@ import { ROOT } from '../../../apps/platform/base/paths.ts'
 import { silentScreen } from '../../../apps/platform/base/screen.ts'
 import { type Account, dataFolder, postgresTls, unprivileged } from '../../../apps/platform/servers/postgres.ts'
 import { locateTemporal } from '../../../apps/platform/servers/temporal.ts'
+import { sha256Hex } from '../../../apps/shared/data/digest.ts'
 import { withConnection } from '../../../db/connection.ts'
 import { blocksOf, GUIDES, guideText } from '../../support/guides.ts'
 import { until } from '../../support/until.ts'
@@ -125,6 +126,25 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await expect(typed(use)).rejects.toThrow('run --rotate next first')
     }, 240_000)
 
+    it('ends no trust that a server still needs: each is named, and no file changes', async () => {
+      const before = readFileSync(join(out, 'tls/ca.pem'), 'utf8')
+      const shows = 'a certificate of the authority of before'
+      await expect(typed(retire)).rejects.toThrow(
+        new RegExp(
+          ['postgres', 'redis', 'nats', 'temporal'].map((name) => `${name} at .+ shows ${shows}`).join('.+'),
+          's',
+        ),
+      )
+      await up()
+        .servers.managed.find(({ name }) => name === 'redis')
+        ?.stop()
+      await expect(typed(retire)).rejects.toThrow(/redis at .+ECONNREFUSED.+nats/s)
+      await up()
+        .servers.managed.find(({ name }) => name === 'redis')
+        ?.start()
+      expect(readFileSync(join(out, 'tls/ca.pem'), 'utf8')).toBe(before)
+    })
+
     it('ends the trust in the authority of before: its certificates alone are refused', async () => {
       const files = { cert_file: join(out, 'tls/postgres.pem'), key_file: join(out, 'tls/postgres.key') }
       postgresTls(dataFolder(home), files)
@@ -202,7 +222,7 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       if (account) for (const file of ['', 'wal', 'ca.pem']) chownSync(join(backup, file), account.uid, account.gid)
       const url = up().owner.OWNER_URL.replace(join(out, 'tls/ca.pem'), join(backup, 'ca.pem'))
       const env = { BACKUP: backup, PGDATA: dataFolder(home), OWNER_URL: url, HOME: backup }
-      const [archive = '', keep = '', drill = ''] = blocksOf('backup.md', 'servers')
+      const [archive = '', keep = '', files = '', drill = ''] = blocksOf('backup.md', 'servers')
       const [base = ''] = blocksOf('backup.md', 'postgres')
       await typed(archive, env)
       await stopped(async () => {})
@@ -212,6 +232,13 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       await shelve(join(ROOT, 'README.md')) // as after a crash that came before Postgres noted the success
       await expect(shelve(join(ROOT, 'LICENSE'))).rejects.toThrow()
       expect(readFileSync(join(backup, 'wal/first'))).toEqual(readFileSync(join(ROOT, 'README.md')))
+      const sha256 = sha256Hex('a saved plan')
+      const stored = (folder: string) => join(folder, sha256.slice(0, 2), sha256)
+      const artifacts = join(home, 'data/artifacts')
+      mkdirSync(dirname(stored(artifacts)), { recursive: true })
+      writeFileSync(stored(artifacts), 'a saved plan')
+      await asOwner(`insert into operations.operation_artifact_index values (gen_random_uuid(), gen_random_uuid(), 'apply', 1,
+        'plan', 'plan', 'text/plain', 12, '${sha256}', 'stored', null, null, now() - interval '3 days')`)
       await typed(base, env, account)
       await typed(keep, env)
       for (const name of readdirSync(backup).filter((file) => file.startsWith('config-')))
@@ -224,8 +251,13 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       const room = join(home, 'room')
       const again = `${drill.trim()} --into ${room}`
       expect(await typed(again, { ...env, ...live })).toMatch(
-        /PEOPLE.+identity.user_events +\d.+ as written.+The backup holds/s,
+        /PEOPLE.+identity.user_events +\d.+ as written.+Not verified: the files of 1 .+Not verified: Temporal.+The backup holds/s,
       )
+      await typed(files, env)
+      expect(await typed(drill, env)).toMatch(/Artifacts: 1 of 1 .+The backup holds/s)
+      writeFileSync(stored(join(backup, 'artifacts')), 'another plan')
+      await expect(typed(drill, env)).rejects.toThrow(/FAIL {2}1 of these artifacts.+does not hold/s)
+      rmSync(join(backup, 'artifacts'), { recursive: true })
       await typed('pg_verifybackup --quiet "$BACKUP"/base-*', env, account)
       expect(readdirSync(room)).toEqual([])
       await expect(typed(`${drill.trim()} --env "$CONFIG"`, env)).rejects.toThrow('--backup takes no --env')

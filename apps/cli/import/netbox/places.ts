@@ -76,7 +76,6 @@ export const siteOf = (row: Row, place: Place): string | undefined => {
   return location ? siteOf(location, place) : undefined
 }
 
-/** The fields by which a row names its site. */
 export const SITE_FIELDS = (row: Row, place: Place): string[] =>
   refTo('dcim.site', row.fields.site, place.index)
     ? ['site']

@@ -110,6 +110,5 @@ export type Index = ReturnType<typeof indexOf>
 export const idOf = ({ model, pk }: Row): string => `${model}/${pk}`
 export const nameOf = ({ model, pk, fields }: Row): string =>
   textOf(fields.name) ?? textOf(fields.display_name) ?? `${model}-${pk}`
-/** The row that a field names. */
 export const refTo = (model: string, value: unknown, { byId }: Index): Row | undefined =>
   value === null || value === undefined ? undefined : byId.get(`${model}/${String(value)}`)

@@ -29,7 +29,6 @@ const fromDocuments =
     return { found: reader(documents, options), digest }
   }
 
-/** How each kind of file is read. */
 const READERS = {
   netbox: fromDocuments(readNetbox),
   kubernetes: fromDocuments(readKubernetes),

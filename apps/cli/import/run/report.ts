@@ -45,7 +45,6 @@ export const losesAnything = (found: Found): boolean => {
   return lost.length + lost_rows.length > 0
 }
 
-/** Writes the whole report as JSON. */
 export const writeReport = (file: string, context: Context, run: Run): void => {
   const { source, results, found, missing, pruned, kept } = run
   const body = {

@@ -30,11 +30,14 @@ export const csvRows = (text: string, { delimiter = ',' }: Mapping): Row[] => {
 }
 
 /** The names of the columns; of two columns with one name, only the last would be read. */
-const namesOf = (header: readonly string[]): string[] =>
-  header.map((name, at) => {
+const namesOf = (given: readonly string[]): string[] => {
+  // A mapping is written with composed accents; some systems export decomposed ones.
+  const header = given.map((name) => name.normalize('NFC'))
+  return header.map((name, at) => {
     if (name !== '' && header.indexOf(name) !== at) throw new Error(`the header names the column ${name} twice`)
     return name === '' ? `column ${at + 1}` : name
   })
+}
 
 /** The rows of a JSON or YAML document: the list that `rows` points to. */
 export const jsonRows = (documents: readonly unknown[], { rows = '' }: Mapping): Row[] => {
@@ -64,7 +67,8 @@ export const readRows = (rows: readonly Row[], mapping: Mapping, { into }: Pick<
   const found = collect()
   const made = new Map<string, ImportItem>()
   checkColumns(rows, mapping)
-  for (const row of rows) {
+  const faults: string[] = []
+  const read = (row: Row): void => {
     const used = new Set(mapping.ignore ?? [])
     const keeper = mapping.items.find(({ rest, when }) => rest !== undefined && applies(when, row))
     const items = mapping.items
@@ -89,8 +93,20 @@ export const readRows = (rows: readonly Row[], mapping: Mapping, { into }: Pick<
         throw new SourceError(`${row.at} contradicts an earlier row about ${item.external_id}`)
     }
   }
+  for (const row of rows) {
+    try {
+      read(row)
+    } catch (error) {
+      if (!(error instanceof SourceError)) throw error
+      faults.push(error.message)
+    }
+  }
+  if (faults.length > 0) throw new SourceError(`${faults.slice(0, MAX_FAULTS).join('; ')}${more(faults.length)}`)
   return found.done()
 }
+
+const MAX_FAULTS = 10
+const more = (faults: number): string => (faults > MAX_FAULTS ? `; and ${faults - MAX_FAULTS} more rows` : '')
 
 const applies = (when: string | undefined, row: Row): boolean => when === undefined || !isEmpty(row.fields[when])
 
@@ -109,7 +125,9 @@ const checkColumns = (rows: readonly Row[], { items }: Mapping): void => {
   const unknown = named.find((column) => !there.has(column))
   const some = [...there].slice(0, 8).join(', ')
   if (unknown !== undefined && rows.length > 0)
-    throw new SourceError(`the mapping names the column ${unknown}, which no row has; columns are ${some}`)
+    throw new SourceError(
+      `the mapping names the column ${unknown}, which no row has; columns are ${some}${there.size === 1 && /[;\t]/.test(some) ? ': set delimiter in the mapping' : ''}`,
+    )
 }
 
 const itemOf = (rule: ItemRule, row: Row, used: Set<string>, into: Options['into']): ImportItem => {

@@ -107,8 +107,8 @@ export const resource: typeof en.resource = {
     self: 'die Ressource selbst',
   },
   rejected: (rule: string, n: number) => `${rule}: ${number(n)}`,
-  sentence: (lifecycle: string, health: string, drift: number) =>
-    `${lifecycle}, ${health}${drift > 0 ? `; ${count(drift, 'ein Feld weicht ab', '{n} Felder weichen ab')}` : ''}.`,
+  sentence: (lifecycle: string, drift: number) =>
+    `${lifecycle}${drift > 0 ? `; ${count(drift, 'ein Feld weicht ab', '{n} Felder weichen ab')}` : ''}.`,
   desired: 'Soll',
   observed: 'Ist',
   field: 'Feld',
@@ -122,6 +122,7 @@ export const resource: typeof en.resource = {
   no_state: 'Weder Soll noch Ist erfasst.',
   labels: 'Labels',
   facts: 'Angaben',
+  container: 'Liegt in',
   id: 'ID',
   version: 'Version',
   owner: 'Verantwortlich',

@@ -106,8 +106,8 @@ export const resource = {
     self: 'the resource itself',
   },
   rejected: (rule: string, n: number) => `${rule}: ${number(n)}`,
-  sentence: (lifecycle: string, health: string, drift: number) =>
-    `${lifecycle}, ${health}${drift > 0 ? `; ${count(drift, 'one field drifted', '{n} fields drifted')}` : ''}.`,
+  sentence: (lifecycle: string, drift: number) =>
+    `${lifecycle}${drift > 0 ? `; ${count(drift, 'one field drifted', '{n} fields drifted')}` : ''}.`,
   desired: 'Desired',
   observed: 'Observed',
   field: 'Field',
@@ -121,6 +121,7 @@ export const resource = {
   no_state: 'No state recorded.',
   labels: 'Labels',
   facts: 'Facts',
+  container: 'Inside',
   id: 'ID',
   version: 'Version',
   owner: 'Owner',

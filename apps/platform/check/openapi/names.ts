@@ -109,7 +109,6 @@ export const nameSchemas = (given: Document, exported: readonly Exported[]): Nam
     texts.set(name, text)
     schemas[name] = parts(schema, name)
   }
-  /** The schema with its parts named. */
   const parts = (schema: Json, place: string): Json =>
     Object.fromEntries(
       Object.entries(single(schema)).map(([member, value]) => {

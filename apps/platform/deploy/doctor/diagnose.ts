@@ -177,7 +177,6 @@ const LINKS = {
   temporal: ['TEMPORAL__ADDRESS', weakTemporal],
 } as const
 
-/** TLS failures and their remedies. */
 const REMEDIES: [RegExp, string][] = [
   [/EXPIRED/, 'Renew the certificate of the server'],
   [/ALTNAME/, 'Give the server a certificate with this name, or use the name that it has'],

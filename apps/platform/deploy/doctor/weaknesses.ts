@@ -10,7 +10,6 @@ import { type Links, redisLink, temporalAuthorities, temporalOptions } from '../
 import { bareHost } from '../../../shared/web/addresses.ts'
 import { DATABASE_ROLES } from '../../base/database.ts'
 
-/** A weakness and its remedy. */
 export type Weakness = readonly [what: string, remedy: string]
 /** A list with the weakness if it exists, otherwise an empty one. */
 export const weak = (is_weak: boolean, what: string, remedy: string): Weakness[] => (is_weak ? [[what, remedy]] : [])

@@ -140,6 +140,10 @@ export const ResourceCapabilities = Type.Object({
 export const ResourceCapabilitiesQuery = Closed({
   status: many('Only provided capabilities of these statuses; all but withdrawn unless said.'),
   allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers also meet requirements.' })),
-  at: OptionalText({ format: 'date-time', maxLength: 40, description: 'The state at this time, without health.' }),
+  at: OptionalText({
+    format: 'date-time',
+    maxLength: 40,
+    description: 'The state at this time; health comes from the observations of 30 days.',
+  }),
   ...FreshnessQuery,
 })

@@ -31,7 +31,6 @@ const envelope = {
 export const CatalogEvent = Type.Object(envelope, { additionalProperties: true })
 export type CatalogEvent = Static<typeof CatalogEvent>
 
-/** What a change did to an edge. */
 export type RelationshipEvent = { op: 'added' | 'updated' | 'removed' } & Relationship
 
 export type ResourceEventPayload = {

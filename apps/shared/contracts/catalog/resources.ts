@@ -157,7 +157,9 @@ export const ResourceDocument = Type.Object({
 export type ResourceDocument = Static<typeof ResourceDocument>
 
 export const Selection = {
-  fields: many('Fields to return, such as name,labels.environment; resource_id and version are always included.'),
+  fields: many(
+    'Fields to return, such as name,labels.environment; resource_id, version and historical are always included. The reply then lacks all other members, also those that its schema requires.',
+  ),
   include: many(
     '`state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields).',
   ),
@@ -321,7 +323,7 @@ export const VersionItem = Type.Object({
   command_id: nullable(Type.String()),
   operation_id: nullable(Type.String()),
   lifecycle_status: text('active'),
-  changed_paths: Type.Array(Type.String()),
+  changed_paths: Type.Array(Type.String(), { description: 'Empty in version 1, which created the resource.' }),
   evidence_refs: Type.Array(EvidenceRef),
 })
 export const VersionList = pageOf(VersionItem)

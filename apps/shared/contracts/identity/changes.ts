@@ -7,7 +7,6 @@ const id = () => Type.String({ format: 'uuid' })
 const time = () => Type.String({ format: 'date-time' })
 export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-/** The request of each kind of change. */
 export type ChangeRequests = {
   'user.create': Type.Static<typeof NewUser>
   'user.enable': { user_id: string; reason: string }

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import { CapabilityChange } from '../catalog/commands.ts'
 import { Annotations, JsonObject, Labels, ResourceId, Time, TypeKey } from '../catalog/common.ts'
 import { ArrayOf, Closed, text } from '../shapes.ts'
@@ -88,17 +88,19 @@ export const ImportOptions = Closed({
 
 export type ImportOptions = Static<typeof ImportOptions>
 
-const requestOf = (maxItems: number) =>
+const requestOf = (maxItems: number, item: TSchema = ImportItem) =>
   Closed(
     {
       source: ImportSource,
-      items: Type.Array(ImportItem, { minItems: 1, maxItems }),
+      items: Type.Array(Type.Unsafe<ImportItem>(item), { minItems: 1, maxItems }),
       options: Type.Optional(ImportOptions),
     },
     { examples: [EXAMPLE] },
   )
 export const ImportRequest = requestOf(IMPORT_ITEMS)
 export type ImportRequest = Static<typeof ImportRequest>
+/** The request as its route checks it: each item is then checked by itself, so that one bad item does not stop the others. */
+export const ImportBody = requestOf(IMPORT_ITEMS, JsonObject)
 
 export const ImportQuery = Closed({
   validate_only: Type.Optional(
@@ -118,7 +120,7 @@ export const ImportProblem = Type.Object(
 
 export const ImportResult = Type.Object({
   index: Type.Integer(),
-  external_id: text('site/1'),
+  external_id: text('site/1', { description: 'Empty if the item has none.' }),
   outcome: Type.Enum([...OUTCOMES]),
   resource_id: Type.Optional(text('eu9')),
   version: Type.Optional(Type.Integer()),
@@ -142,6 +144,7 @@ export const JOB_ITEMS = 1000
 /** A job takes more items than one request and continues on its own. */
 export const ImportJobRequest = requestOf(JOB_ITEMS)
 export type ImportJobRequest = Static<typeof ImportJobRequest>
+export const ImportJobBody = requestOf(JOB_ITEMS, JsonObject)
 
 export const ImportJob = Type.Object({
   job_id: text('0195f0c2-0000-7000-8000-000000000009'),

@@ -54,7 +54,6 @@ const freeze = {
 export const FreezeParams = Type.Object({ freeze_id: text('network-rebuild', { pattern: '^[a-z][a-z0-9_-]{0,62}$' }) })
 export const FreezeBody = Closed(freeze)
 
-/** A freeze that a person makes. */
 export const FreezeCreation = Closed({ ...FreezeParams.properties, ...freeze, dry_run: DryRun })
 export type FreezeCreation = Static<typeof FreezeCreation>
 export const FreezeEnd = Closed({ dry_run: DryRun })

@@ -114,7 +114,6 @@ export const PatchViolation = Type.Object({
 })
 const FieldView = Type.Object({ path: text('/with'), before: Type.Unknown(), after: Type.Unknown() })
 
-/** The effect of a patch on the graph. */
 export const GraphDifference = Type.Object({
   added: Type.Array(Type.String()),
   removed: Type.Array(Type.String()),
@@ -131,7 +130,6 @@ export const GraphDifference = Type.Object({
     ),
   ),
 })
-/** Whose approval a patch needs. */
 export const PatchApproval = Type.Object({
   quorum: Type.Integer(),
   groups: Type.Array(Type.Object({ group: text('netops'), min: Type.Integer() })),
