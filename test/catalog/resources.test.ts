@@ -72,6 +72,14 @@ describe('creating', () => {
     ])
   })
 
+  it('names the intent of a resource whose long name is cut within a character', async () => {
+    const body = { type_key: 'infra.host', name: `x${'\u{1F600}'.repeat(95)}`, parent_id: 'eu1-a-web' }
+    const reply = await c.as('olga').post('/v1/resources', { ...body, desired_state: { hostname: 'h' } })
+    expect(reply.status).toBe(202)
+    const [event] = await eventsOf('intent', reply.body.operation_ref.intent_id)
+    expect(event?.payload.title).toMatch(/\uFFFD$/)
+  })
+
   it('states facts with record_only, which needs its own permission', async () => {
     const host = hostOf(name(), 'eu1-a-web')
     const denied = await c.as('olga').post('/v1/resources?mode=record_only', host)

@@ -26,7 +26,7 @@ const BUDGET: Record<string, { statements: number; trips: number }> = {
   'voters proved': { statements: 2, trips: 2 },
   pause: { statements: 21, trips: 10 },
   'pause, tried': { statements: 15, trips: 8 },
-  retry: { statements: 30, trips: 21 },
+  retry: { statements: 28, trips: 19 },
   grant: { statements: 21, trips: 20 },
   'result of an operation': { statements: 5, trips: 2 },
   create: { statements: 19, trips: 6 },

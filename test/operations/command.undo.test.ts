@@ -280,6 +280,29 @@ describe('a command that is withdrawn', () => {
   })
 })
 
+describe('an operation that the engine has not looked at since', () => {
+  it('is blocked only on what the rows still know, and shows its deadline while its time runs', async () => {
+    const { operation_id } = await p.startOperation(graph, { more: { constraints: { deadline_s: 3600 } } })
+    await p.openGate(operation_id, 'go')
+    const path = `/v1/operations/${operation_id}`
+    const look = async () => must(await p.as('vic').get(path), 200).body
+    const kinds = async () => (await look()).blocked_on.map(({ kind }: { kind: string }) => kind)
+    const counts = { total: 2, done: 1, running: 0, failed: 0, waiting: 1, open_gates: 1 }
+    const gate = { kind: 'gate' as const, id: 'go', message: 'Gate go waits for a decision.' }
+    const paused = { kind: 'paused' as const, id: operation_id, message: 'Paused by an operator.' }
+    const report = { ...counts, engine_status: 'blocked' as const, blocked_on: [gate, paused] }
+    const ref = { namespace: 'default', workflow_id: operation_id, run_id: '' }
+    await recordChanges(p.deps.db, operation_id, { record_seq: 1, changes: [], report }, ref)
+    expect(await kinds()).toEqual(['gate'])
+    expect((await look()).deadline_at).toEqual(expect.any(String))
+    must(await p.as('olga').post(`${path}/pause`, { reason }), 200, 202)
+    expect(await kinds()).toEqual(['gate', 'paused'])
+    expect((await look()).deadline_at).toBeNull()
+    must(await p.as('olga').post(`${path}/cancel`, { reason }), 200, 202)
+    expect(await kinds()).toEqual([])
+  })
+})
+
 describe('a start that is withdrawn', () => {
   it('closes the patches of its operation, approved ones too', async () => {
     const { path, patched, lapses } = await waiting()
@@ -296,6 +319,23 @@ describe('a start that is withdrawn', () => {
     ])
     const held = 'select from operations.nodes where operation_id = $1 and hold_patch_id is not null'
     expect(await p.query(held, [path.split('/').at(-1)])).toEqual([])
+  })
+
+  it('stays withdrawn if a relay that was stopped sends it all the same', async () => {
+    const { path } = await waiting()
+    const operation_id = path.split('/').at(-1) ?? ''
+    must(await p.as('olga').post(`${path}/cancel`, { reason }), 200, 202)
+    const [start] = await p.query(
+      `select command_id, status from operations.operation_commands where operation_id = $1 and kind = 'start'`,
+      [operation_id],
+    )
+    expect(start?.status).toBe('superseded')
+    const { command_id } = start as { command_id: string }
+    expect(await reducerOf(operation_id)([command_id, 'applied'])).toMatchObject({ withdrawn: true })
+    const { body } = must(await p.as('olga').get(`${path}/commands/${command_id}`), 200)
+    expect(body.command).toMatchObject({ status: 'withdrawn', code: 'superseded' })
+    const { events } = must(await p.as('vic').get(`${path}/timeline?types=operation.ended`), 200).body
+    expect(events).toHaveLength(1)
   })
 })
 

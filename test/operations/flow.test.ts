@@ -664,6 +664,20 @@ describe('work of an external agent', () => {
     expect(await say(first, { phase: 'succeeded', sequence: 99, outputs: {} })).toMatchObject(refusal('attempt_closed'))
   }, 90_000)
 
+  it('holds its operation with an error whose text is cut within a character, as with any other', async () => {
+    answerBy = async (work) => {
+      const report = createReporter(work)
+      await report('started')
+      await report('failed', { error: { class: 'refused', message: '\u{1F600}'.repeat(200), retryable: false } })
+    }
+    const { operation_id, path } = await start(external('greet'))
+    await reaches(operation_id, 'blocked')
+    const { blocked_on } = (await p.as('vic').get(path)).body
+    expect(blocked_on).toMatchObject([{ kind: 'failed_node', message: expect.stringMatching(/\u{1F600}\uFFFD$/u) }])
+    await p.as('olga').post(`${path}/cancel`, { reason })
+    await reaches(operation_id, 'failed', 'cancelled')
+  }, 90_000)
+
   it('names secrets by reference: the worker of the job resolves them, and they appear nowhere', async () => {
     answerBy = byAgent
     const node = external('greet', {
@@ -728,6 +742,7 @@ describe('work of an external agent', () => {
     expect(refused.map(({ data }: { data: { code: string } }) => data.code)).toEqual([
       'not_dispatched',
       'not_dispatched',
+      'result_conflict',
       'not_dispatched',
       'stale_attempt',
       'stale_attempt',
@@ -890,6 +905,54 @@ describe('a program', () => {
     expect({ status, body }).toMatchObject({ status: 422, body: { code: 'unsound' } })
     expect(body.violations).toMatchObject([{ code: 'unknown_executor' }])
     await reaches(operation_id, 'succeeded')
+  }, 60_000)
+})
+
+describe('conditions', () => {
+  it('that are slow together fail those that come last, and hold up no record of their operation', async () => {
+    const list = `[${Array.from({ length: 180 }, (_, i) => i)}]`
+    const slow = `${list}.all(x, ${list}.all(y, ${Array(12).fill('x + y < 1000').join(' && ')}))`
+    const after = Array.from({ length: 80 }, (_, i) => ({ ...noop(`n${i}`, 0, 'a'), when: `${slow} || ${i} < 0` }))
+    const { operation_id } = await p.startOperation({ nodes: [noop('a', 0), ...after] })
+    await reaches(operation_id, 'blocked')
+    const path = `/v1/operations/${operation_id}`
+    const { items } = (await p.as('vic').get(`${path}/nodes?state=failed&page_size=1`)).body
+    expect(items).toMatchObject([
+      { error_class: 'expression_error', error_message: expect.stringMatching(/together$/) },
+    ])
+    await p.as('olga').post(`${path}/cancel`, { reason })
+    await reaches(operation_id, 'cancelled')
+  }, 90_000)
+})
+
+describe('a wait that is open', () => {
+  const never = { node_id: 'w', kind: 'wait', with: { signal: 'never' }, depends_on: ['a'] }
+  const isOpen = (path: string) =>
+    until(async () => (await p.as('vic').get(`${path}/nodes/w`)).body.state === 'running', { timeout_ms: 30_000 })
+  const begin = async () => {
+    const { operation_id } = await p.startOperation({ nodes: [noop('a', 0), never, noop('b', 0, 'w')] })
+    const path = `/v1/operations/${operation_id}`
+    await isOpen(path)
+    return { operation_id, path }
+  }
+
+  it('can be skipped', async () => {
+    const { operation_id, path } = await begin()
+    const { allowed_actions } = (await p.as('olga').get(`${path}/nodes/w`)).body
+    expect(allowed_actions).toContainEqual(expect.objectContaining({ action: 'skip', allowed: true }))
+    const skip = { type: 'skip', node_id: 'w', payload: {}, reason }
+    expect((await p.as('olga').post(`${path}/interventions`, skip)).status).toBe(201)
+    await reaches(operation_id, 'succeeded_with_exceptions')
+  }, 60_000)
+
+  it('begins again with a node before it', async () => {
+    const { operation_id, path } = await begin()
+    const { status, body } = await p.as('olga').post(`${path}/nodes/a/retry`, { reason })
+    expect({ status, body }).toMatchObject({ status: 200, body: { reset_cone: ['a', 'w'] } })
+    await until(async () => (await p.as('vic').get(`${path}/nodes/a`)).body.attempt === 2, { timeout_ms: 30_000 })
+    await isOpen(path)
+    await p.as('olga').post(`${path}/cancel`, { reason })
+    await reaches(operation_id, 'cancelled')
   }, 60_000)
 })
 

@@ -132,6 +132,15 @@ describe('a graph', () => {
     },
     60_000,
   )
+
+  it('with a thousand slow values is refused before they are all evaluated', async () => {
+    const list = `[${Array.from({ length: 180 }, (_, i) => i)}]`
+    const slow = `${list}.all(x, ${list}.all(y, ${Array(12).fill('x + y < 1000').join(' && ')})) ? 1 : 0`
+    const nodes = Array.from({ length: 400 }, (_, i) => noop(`n${i}`, { with: { delay_ms: { $cel: slow } } }))
+    const { status, body } = await soon(() => refusalOf({ nodes }))
+    expect({ status, body }).toMatchObject({ status: 422, body: { code: 'expression_error' } })
+    expect(body.violations[0].message).toMatch(/have together$/)
+  }, 30_000)
 })
 
 describe('a patch', () => {

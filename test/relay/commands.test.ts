@@ -57,6 +57,7 @@ const senderOf = (target: Engine, notify: Parameters<typeof createCommandSender>
   return createCommandSender({ pool, engine: target, config: config(''), log, notify, observe: () => {}, refuse })
 }
 
+const PAGE = 'https://console.test/operations/1'
 const add = async (
   operation_id: string,
   seq: number,
@@ -66,7 +67,14 @@ const add = async (
   const command_id = randomUUID()
   const payload =
     kind === 'start'
-      ? { title: 'a test', plan_id: randomUUID(), plan_hash: 'sha256:0', requester: 'olga', kind: 'graph' }
+      ? {
+          title: 'a [test]',
+          plan_id: randomUUID(),
+          plan_hash: 'sha256:0',
+          requester: 'olga',
+          kind: 'graph',
+          page: PAGE,
+        }
       : {}
   await pool.query(
     `insert into operations.operation_commands (command_id, operation_id, seq, kind, class, payload, actor, not_after)
@@ -127,9 +135,10 @@ describe('commands to Temporal', () => {
     expect((await signalsOf(operation_id)).map((signal) => signal.command_id)).toEqual(ids)
     // An engineer who finds it in the engine's own pages can tell what it is.
     const { staticSummary, staticDetails, memo } = await client.workflow.getHandle(operation_id).describe()
-    expect(await staticSummary()).toBe('a test')
+    expect(await staticSummary()).toBe('a \\[test\\]')
+    expect(await staticDetails()).toContain(`](${PAGE})`)
     expect(await staticDetails()).toContain(`Operation \`${operation_id}\` of kind graph, requested by \`olga\``)
-    expect(memo).toMatchObject({ operation_id, title: 'a test', plan_hash: 'sha256:0' })
+    expect(memo).toMatchObject({ operation_id, title: 'a [test]', plan_hash: 'sha256:0' })
   })
 
   it('sends only stops while a restore of the database waits for a person', async () => {

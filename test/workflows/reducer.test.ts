@@ -615,6 +615,27 @@ describe('reducer', () => {
     expect(taken('run')).toMatchObject([{ effect: { generation: 2 } }])
   })
 
+  it('records thousands of long errors in a message that the engine takes', () => {
+    const one = { deps: [], gates: [], join: 'all', on_failure: 'hold', kind: 'task', tries: 1 } as const
+    const node = { ...one, deps: [], gates: [], when: true, catalog: false, undo: false }
+    const page = pageOf({
+      ...{ nodes: [node], gates: [], max_parallel: 1, pause_on_failure: false, failure_budget: null, deadline: null },
+    })
+    const id = (n: number) => `${n}`.padEnd(96, 'x')
+    page.nodes = Array.from({ length: 5000 }, (_, n) => [id(n), 'A node', 0, [], []])
+    const world = new World([page])
+    const s = start('op', world.pages, world.command('start', {}), world.now)
+    const batches = (...events: Event[]) =>
+      step(s, ...events).effects.flatMap((effect) => (effect.type === 'record' ? [effect.batch] : []))
+    const at = world.now
+    const [asked] = batches({ type: 'due', at })
+    const whens = Object.fromEntries(page.nodes.map(([name]) => [name, '€'.repeat(300)]))
+    const result = { record_seq: asked?.record_seq ?? 0, gates: [], whens, control: null }
+    const [told] = batches({ type: 'recorded', at, result })
+    expect(told?.changes).toHaveLength(5000)
+    expect(Buffer.byteLength(JSON.stringify(told))).toBeLessThan(2_000_000)
+  })
+
   it('opens a gate once all nodes whose outputs it binds are settled, and not at the first of its nodes', () => {
     const one = { join: 'all', on_failure: 'hold', kind: 'task', when: false, catalog: false, undo: false } as const
     const node = (deps: number[], gates: boolean[]) => ({ ...one, tries: 1, deps, gates })

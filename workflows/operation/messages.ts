@@ -120,6 +120,9 @@ export type CommandMessage<K extends CommandKind = CommandKind> = {
   }
 }[K]
 
+/** Words of people and targets in the engine's markdown: they draw no link there. */
+export const inMarkdown = (text: string): string => text.replaceAll(/[\\`*[\]<>]/g, '\\$&')
+
 /** Input of the workflow; `carried` is the snapshot of the previous run (continue-as-new). */
 export type OperationInput = {
   v: 1
@@ -129,6 +132,8 @@ export type OperationInput = {
   plan_hash: string
   requester: string
   kind: string
+  /** The operation's page in the console; absent in operations of older code. */
+  page?: string
   /** The start command, whose outcome the first record_changes reports. */
   start: CommandMessage<'start'>
   bookkeeping_queue: string

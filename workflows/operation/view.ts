@@ -1,6 +1,6 @@
 import { defineSearchAttributeKey } from '@temporalio/common'
 import { upsertSearchAttributes } from '@temporalio/workflow'
-import type { OperationInput, SEARCH_ATTRIBUTES } from './messages.ts'
+import { inMarkdown, type OperationInput, type SEARCH_ATTRIBUTES } from './messages.ts'
 import { statusOf } from './rules/facts.ts'
 import type { Change, Effect, Report } from './state/events.ts'
 import type { State } from './state/types.ts'
@@ -55,7 +55,7 @@ export const createFace = ({ operation_id, title, plan_id, search_attributes }: 
   let shown = ''
   let next: { status: string; waiting: string[]; failed: number } | undefined
   const last: string[] = []
-  let details = `**${title}** is being loaded`
+  let details = `**${inMarkdown(title)}** is being loaded`
   return (s: State, effects: readonly Effect[]): string => {
     const batch = effects.find((effect) => effect.type === 'record')?.batch
     if (batch || s.end !== null) {
@@ -107,17 +107,17 @@ type Details = {
 
 const markdown = ({ operation_id, title, plan_id, status, report, waiting, last }: Details): string =>
   [
-    `**${title}** is **${status}**${report ? `: ${report.done} of ${report.total} nodes done, ${report.running} running, ${report.failed} failed` : ''}`,
+    `**${inMarkdown(title)}** is **${status}**${report ? `: ${report.done} of ${report.total} nodes done, ${report.running} running, ${report.failed} failed` : ''}`,
     `operation \`${operation_id}\`, plan \`${plan_id}\``,
     ...(waiting.length > 0 ? [`Waiting gates: ${waiting.map((gate) => `\`${gate}\``).join(', ')}`] : []),
-    ...(report?.blocked_on ?? []).slice(0, LAST_EVENTS).map(({ kind, message }) => `- ${kind}: ${message}`),
+    ...(report?.blocked_on ?? []).slice(0, LAST_EVENTS).map(({ kind, message }) => `- ${kind}: ${inMarkdown(message)}`),
     ...(last.length > 0 ? ['', 'Last:', ...last.map((line) => `- ${line}`)] : []),
   ].join('\n')
 
 const lineOf = (change: Change): string => {
   switch (change.t) {
     case 'node':
-      return `${new Date(change.at).toISOString()} node \`${change.id}\` ${change.state}${change.error ? `: ${change.error.message.slice(0, 100)}` : ''}`
+      return `${new Date(change.at).toISOString()} node \`${change.id}\` ${change.state}${change.error ? `: ${inMarkdown(change.error.message.slice(0, 100))}` : ''}`
     case 'catalog':
       return `node \`${change.id}\`: catalog ${change.role ? 'undo ' : ''}${change.status}`
     case 'when':

@@ -43,7 +43,7 @@ export const requestIntent = async (
     base_generation: row.generation,
     desired_state_patch,
     requester: { kind: 'user', id: caller.user_id, name: caller.username, roles: caller.roles },
-    title: `${op === 'create' ? 'Create' : 'Change'} ${type_key} ${row.name}`.slice(0, 200),
+    title: `${op === 'create' ? 'Create' : 'Change'} ${type_key} ${row.name}`.slice(0, 200).toWellFormed(),
     reason: cause.reason ?? 'Requested through the catalog.',
   }
   const event = eventOf(cause, { ...row, type_key }, row.version, {

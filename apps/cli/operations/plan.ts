@@ -217,7 +217,7 @@ const namesOf = (targets: IntentView['targets_resolved']): string => {
 }
 
 const sizeOf = ({ counts, gates, estimates }: Outline): string =>
-  `${counts.nodes ?? 0} nodes, ${gates.length} gate${gates.length === 1 ? '' : 's'}, ${span(estimates.p50_s)} to ${span(estimates.p90_s)}`
+  `${counts.nodes ?? 0} nodes, ${gates.length} gate${gates.length === 1 ? '' : 's'}, ${[...new Set([estimates.p50_s, estimates.p90_s].map(span))].join(' to ')}`
 
 const changeLines = ({ diff }: Outline): string[] =>
   firstOf(

@@ -63,31 +63,16 @@ export const takeResult = async (
   const token_sha256 = sha256Hex(token ?? '')
   const stored = await storedAmong(deps, message)
   const mayEnd = TERMINAL.has(message.phase) || message.phase === 'started'
-  let pool = ''
-  const outcome = await deps.db.transaction(async (tx): Promise<Outcome> => {
+  const { handed, outcome } = await deps.db.transaction(async (tx) => {
     const handed = await lockExecution(tx, token_sha256, mayEnd)
     if (!handed || handed.expired) throw tokenRefused()
     checkIds(handed, message)
-    pool = handed.pool
-    const fingerprint = digest(message)
-    const known = await knownAnswer(tx, token_sha256, message.result_id)
-    if (known && known.fingerprint !== fingerprint)
-      return { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
-    const answer = known?.answer as Kept | undefined
-    // It has its line in the history already.
-    if (answer && 'refusal' in answer) return answer
-    const outcome = answer
-      ? await repeated(tx, token_sha256, answer, handed, message)
-      : await take(tx, deps.planPolicies, token_sha256, handed, message, stored)
-    const keep = (made: Kept) => keepAnswer(tx, token_sha256, message.result_id, fingerprint, made)
-    if ('reply' in outcome) {
-      if (!answer) await keep(outcome.reply)
-    } else {
-      await noteRefusal(tx, handed, message, outcome.refusal, request_id)
-      if (outcome.ended) await keep({ refusal: outcome.refusal })
-    }
-    return outcome
+    return { handed, outcome: await answered(tx, deps.planPolicies, token_sha256, handed, message, stored) }
   })
+  // Later, because everyone else locks the history of an operation before its nodes.
+  if ('refusal' in outcome)
+    await deps.db.transaction((tx) => noteRefusal(tx, handed, message, outcome.refusal, request_id))
+  const { pool } = handed
   if (mayEnd) {
     // Whoever waits for the place need not wait for the sweeper.
     await offerPlaces(deps.db).catch((error) => deps.telemetry.log.warn({ err: error }, 'places'))
@@ -109,6 +94,28 @@ const resultOf = (outcome: Outcome, { phase }: ExecutionResult) =>
   'refusal' in outcome || outcome.reply.node_state === 'failed' ? 'failed' : phase
 
 type Kept = ExecutionReply | { refusal: RefusalCode }
+
+/** Returns the answer to a message, which is kept for its repeats. */
+const answered = async (
+  tx: Tx,
+  policies: PlanPolicies,
+  token_sha256: string,
+  handed: Handed,
+  message: ExecutionResult,
+  stored: ReadonlySet<string>,
+): Promise<Outcome> => {
+  const fingerprint = digest(message)
+  const known = await knownAnswer(tx, token_sha256, message.result_id)
+  if (known && known.fingerprint !== fingerprint)
+    return { refusal: rejected('result_conflict', 'This result_id was sent before with different content.') }
+  const answer = known?.answer as Kept | undefined
+  if (answer && 'refusal' in answer) return answer
+  if (answer) return repeated(tx, token_sha256, answer, handed, message)
+  const outcome = await take(tx, policies, token_sha256, handed, message, stored)
+  const kept = 'reply' in outcome ? outcome.reply : outcome.ended && { refusal: outcome.refusal }
+  if (kept) await keepAnswer(tx, token_sha256, message.result_id, fingerprint, kept)
+  return outcome
+}
 
 /**
  * The message that ended an attempt keeps its answer. Any other repeat is a sign of life, and accepted only while the

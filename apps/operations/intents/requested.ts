@@ -19,7 +19,7 @@ export const createRequestedIntent = async (
     tx,
     {
       ...pick(asked, 'intent_id', 'kind', 'reason', 'requester'),
-      title: asked.title.slice(0, 200),
+      title: asked.title.slice(0, 200).toWellFormed(),
       request: {
         ...pick(asked, 'kind', 'title', 'reason'),
         targets: [{ resource_id: asked.resource_id }],

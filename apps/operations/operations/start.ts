@@ -72,6 +72,7 @@ export const startSteps = (
         now: now.toISOString(),
         opens_at,
         calendar,
+        page: new URL(`/operations/${command.operation_id}`, deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN).href,
       })
     },
     render: ({ operation_id }) => readOperation(deps, command.caller, operation_id),

@@ -34,6 +34,8 @@ export type Starting = {
   /** When its windows let it begin, if later than now. */
   opens_at: string | undefined
   calendar: OperationCalendar | null
+  /** Its page in the console. */
+  page: string
 }
 
 /** Writes the operation of a plan, locks the plan and moves its intent. Returns the decision of the start. */
@@ -60,6 +62,7 @@ export const writeOperation = async (
       ...pick(intent, 'title', 'kind'),
       ...pick(plan, 'plan_id', 'plan_hash'),
       requester: intent.requester.name,
+      page: starting.page,
     },
     object: `operation:${operation_id}`,
     before: { plan_status: 'ready' },

@@ -21,6 +21,7 @@ import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { type CodeOf, notFound } from '../../shared/errors.ts'
+import { CEL_LIMITS, withinTime } from '../../shared/expressions/cel.ts'
 import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
 import { byText, drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
@@ -74,7 +75,8 @@ export const lookAhead = async (
   const running = runningOf(rows, subject)
   const world = await loadWorld(tx, deps, targets, deps.clock.now().toISOString())
   const intent = { ...subject, kind: subject.kind as PlannedIntent['kind'] }
-  const patched = applyPatch(running, changes, { ...world, intent, ...planned })
+  const context = { ...world, intent, ...planned }
+  const patched = withinTime(CEL_LIMITS.plan_ms, () => applyPatch(running, changes, context))
   const overridden = withOverrides(patched.nodes, rows)
   const asked = askedBy(rows, planned)
   const gates = patched.gates.map((gate) => ({

@@ -5,6 +5,7 @@ import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
+import { CEL_LIMITS, withinTime } from '../../shared/expressions/cel.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { unanswered } from '../catalog/heads.ts'
 import type { OperationsConfig } from '../config.ts'
@@ -67,7 +68,7 @@ export const planIntent = async (
 ): Promise<Made & { rehearsable?: RehearsalInput }> => {
   const input = { ...(await loadInput(db, deps, intent, exclude, at)), affected }
   try {
-    const made = makePlan(input)
+    const made = withinTime(CEL_LIMITS.plan_ms, () => makePlan(input))
     await refuseLost(db, made.document.nodes, at)
     return { ...made, ...(assumed && { rehearsable: rehearsalOf(input, made.document, assumed) }) }
   } catch (error) {

@@ -159,7 +159,7 @@ const messageOf = (row: CommandRow): CommandMessage =>
 const inputOf = (row: CommandRow, message: CommandMessage, config: RelayConfig): OperationInput => {
   const start = row.payload as Pick<
     OperationInput,
-    'title' | 'plan_id' | 'plan_hash' | 'requester' | 'kind' | 'test_roll_events'
+    'title' | 'plan_id' | 'plan_hash' | 'requester' | 'kind' | 'page' | 'test_roll_events'
   >
   return {
     v: 1,

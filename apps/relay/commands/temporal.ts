@@ -15,6 +15,7 @@ import type pg from 'pg'
 import {
   COMMAND_SIGNAL,
   type CommandMessage,
+  inMarkdown,
   type OperationInput,
   operationQueue,
   type SEARCH_ATTRIBUTES,
@@ -143,16 +144,17 @@ const startOf = (input: OperationInput, taskQueue: string): WorkflowStartOptions
   workflowIdReusePolicy: 'REJECT_DUPLICATE',
   workflowIdConflictPolicy: 'USE_EXISTING',
   memo: { operation_id: input.operation_id, title: input.title, plan_hash: input.plan_hash },
-  staticSummary: input.title.slice(0, 200),
+  staticSummary: inMarkdown(input.title),
   staticDetails: detailsOf(input),
   ...(input.search_attributes && { typedSearchAttributes: initialAttributes(input) }),
 })
 
 /** The details that an engineer needs to continue on the engine's own pages. */
-const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester }: OperationInput): string =>
+const detailsOf = ({ operation_id, plan_id, plan_hash, kind, requester, page }: OperationInput): string =>
   [
     `Operation \`${operation_id}\` of kind ${kind}, requested by \`${requester}\`.`,
     `It carries out plan \`${plan_id}\`, reviewed as \`${plan_hash}\`.`,
+    ...(page === undefined ? [] : [`[Its page in the console](${page})`]),
   ].join('\n\n')
 
 const contextOf = (namespace: string, workflowId: string) => ({ type: 'workflow', namespace, workflowId }) as const

@@ -13,6 +13,9 @@ export const CEL_LIMITS = {
   steps: 20_000_000,
   ms: 2000,
   values: 100_000,
+  /** Of one request, and of one record of a running operation: the process serves no one else meanwhile. */
+  plan_ms: 3000,
+  record_ms: 2000,
 } as const
 
 /** An expression that does not compile, or that cannot be evaluated on its input. */
@@ -84,8 +87,22 @@ const environmentOf = (variables: readonly string[]): Environment => {
   return environment
 }
 
+let left_ms = Number.POSITIVE_INFINITY
+/** Does work whose expressions have this much time together; those that come later throw CelError. */
+export const withinTime = <T>(ms: number, work: () => T): T => {
+  const before = left_ms
+  left_ms = ms
+  try {
+    return work()
+  } finally {
+    left_ms = before
+  }
+}
+
 const programOf = (source: string, parsed: ParseResult, power: number, type: string): CelProgram => {
   const evaluate = (context: Record<string, unknown>): unknown => {
+    if (left_ms <= 0) throw new CelError('The expressions before this one took the time that all of them have together')
+    const begun = performance.now()
     const run = () => {
       const value: unknown = parsed(context)
       const absent = value instanceof Optional && !value.hasValue()
@@ -99,6 +116,8 @@ const programOf = (source: string, parsed: ParseResult, power: number, type: str
       return size <= SMALL ? run() : inTime(run)
     } catch (error) {
       throw error instanceof CelError ? error : new CelError(lineOf(error), { cause: error })
+    } finally {
+      left_ms -= performance.now() - begun
     }
   }
   const test = (context: Record<string, unknown>): boolean => {

@@ -1,7 +1,10 @@
 /** Escapes that Postgres rejects: U+0000 and unpaired surrogates. */
 const UNSTORABLE = /\\u(0000|d[89a-f])/
 
-/** The JSON of any output of targets and programs; a character that cannot be stored becomes U+FFFD. */
+/** Any output of targets and programs; a character that cannot be stored, also half of one that was cut, is U+FFFD. */
+export const storableValue = <T>(value: T): T =>
+  UNSTORABLE.test(JSON.stringify(value)) ? (storable(value) as T) : value
+
 export const storableJson = (value: unknown): string => {
   const text = JSON.stringify(value)
   return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text

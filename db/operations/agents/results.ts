@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Db, Tx } from '../../client.ts'
+import { lockHead } from '../facts/state.ts'
 import { type LogLine, withdrawnBefore } from '../nodes/attempts.ts'
 import { operation_timeline_view } from '../tables/index.ts'
 
@@ -210,12 +211,13 @@ export const keepAnswer = (tx: Tx, token_sha256: string, result_id: string, fing
 /** Events of a history among which a repeat is looked for: it comes soon. */
 const RECENT = 500
 
-/** Whether the end of the history has such an event. */
+/** Whether the end of the history, which is locked, has such an event. */
 export const isNoted = async (
   tx: Tx,
   operation_id: string,
   { type, node_id, data, reason }: { type: string; node_id: string; data: object; reason: string },
 ): Promise<boolean> => {
+  await lockHead(tx, operation_id)
   const { rows } = await tx.execute(sql`
     with recent as (
       select type, node_id, data, reason from ${operation_timeline_view} where operation_id = ${operation_id} order by seq desc limit ${RECENT})

@@ -19,7 +19,7 @@ export const pauseOnMismatch = (db: Db, operation_id: string, message: string): 
     const operation = await lockOperation(tx, operation_id)
     const now = await readNow(tx, operation_id)
     if (!operation || !now || now.ended) return
-    const why = `The workflow engine cannot continue: ${message}`.slice(0, MAX_MESSAGE)
+    const why = `The workflow engine cannot continue: ${message}`.slice(0, MAX_MESSAGE).toWellFormed()
     const cancelling = operation.control === 'cancel'
     const events =
       cancelling || operation.pause_reason === 'engine_mismatch'

@@ -2,8 +2,9 @@ import { sql } from 'drizzle-orm'
 import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import { compileCel } from '../../../apps/shared/expressions/cel.ts'
-import type { Change } from '../../../workflows/operation/state/events.ts'
+import { CEL_LIMITS, compileCel, withinTime } from '../../../apps/shared/expressions/cel.ts'
+import { storableText } from '../../../apps/shared/run/storable.ts'
+import { type Change, roomFor } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
 import { ENGINE, type TimelineEvent } from '../facts/state.ts'
 import type { EvidenceFact } from '../tables/evidence.ts'
@@ -172,6 +173,8 @@ const evidenceOf = (change: NodeChange, said: string, row: AttemptRow | undefine
   }
 }
 
+const MAX_MESSAGE = 300
+
 /** Evaluates conditions of nodes over the outputs of the nodes that they name: true, false, or why this fails. */
 export const evaluateWhens = async (
   tx: Tx,
@@ -187,7 +190,10 @@ export const evaluateWhens = async (
   const context = {
     nodes: Object.fromEntries(known.map(({ node_id, outputs }) => [node_id, { outputs: outputs ?? {} }])),
   }
-  return Object.fromEntries(rows.map(({ node_id, when }) => [node_id, test(when, context)]))
+  const room = Math.min(MAX_MESSAGE, roomFor(rows.length))
+  return withinTime(CEL_LIMITS.record_ms, () =>
+    Object.fromEntries(rows.map(({ node_id, when }) => [node_id, test(when, context, room)])),
+  )
 }
 
 /** Node ids that an expression names, as nodes["id"] or nodes.id. */
@@ -196,11 +202,11 @@ export const namesIn = (source: string): string[] =>
     ([, quoted, plain]) => quoted ?? plain ?? '',
   )
 
-const test = (source: string | null, context: Record<string, unknown>): boolean | string => {
+const test = (source: string | null, context: Record<string, unknown>, room: number): boolean | string => {
   if (source === null) return true
   try {
     return compileCel(source, ['nodes']).test(context)
   } catch (error) {
-    return (error as Error).message.slice(0, 300)
+    return storableText((error as Error).message.slice(0, room))
   }
 }

@@ -114,6 +114,7 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
       all: sql<
         [string, string[], Progress][]
       >`coalesce(json_agg(json_build_array(node_id, depends_on, ${PROGRESS}) order by ordinal), '[]')`,
+      decided: decidedBy(operation_id),
     })
     .from(nodes)
     .where(equals(nodes, { operation_id, removed: false }))
@@ -137,7 +138,7 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
     .from(nodes)
     .where(and(equals(nodes, { operation_id, removed: false }), sql`${nodes.node_id} in ${eachText(cone)}`))
     .orderBy(asc(nodes.ordinal))
-  const decided = await listDecided(tx, operation_id)
+  const decided = new Map(Object.entries(links?.decided ?? {}))
   return rows.map((row) => ({ ...row, free: free.has(row.node_id), decided_by: decided.get(row.node_id) ?? null }))
 }
 
@@ -145,16 +146,13 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
  * Who ended or reset which nodes in commands that are on their way to the engine, which writes the state or refuses
  * them. Past its time it refuses each.
  */
-const listDecided = async (tx: Queryable, operation_id: string): Promise<Map<string, string>> => {
-  const { rows } = await tx.execute<{ node_id: string; name: string }>(sql`
-    select d.node_id, c.actor ->> 'name' as name from operations.operation_commands c
-      cross join lateral (select c.payload ->> 'node_id' as node_id where c.kind = 'intervene'
-        union all select jsonb_object_keys(c.payload -> 'generations') where c.kind = 'retry_node') d
-    where c.operation_id = ${operation_id} and c.status in ('pending', 'sending', 'delivered')
-      and (c.kind = 'retry_node' or (c.kind = 'intervene' and c.payload ->> 'type' in ('skip', 'mark_succeeded', 'mark_failed', 'mark_compensated')))
-      and coalesce(c.not_after > clock_timestamp(), true)`)
-  return new Map(rows.map(({ node_id, name }) => [node_id, name]))
-}
+const decidedBy = (operation_id: string) => sql<Record<string, string>>`(
+  select coalesce(jsonb_object_agg(d.node_id, c.actor ->> 'name'), '{}') from operations.operation_commands c
+    cross join lateral (select c.payload ->> 'node_id' as node_id where c.kind = 'intervene'
+      union all select jsonb_object_keys(c.payload -> 'generations') where c.kind = 'retry_node') d
+  where c.operation_id = ${operation_id} and c.status in ('pending', 'sending', 'delivered')
+    and (c.kind = 'retry_node' or (c.kind = 'intervene' and c.payload ->> 'type' in ('skip', 'mark_succeeded', 'mark_failed', 'mark_compensated')))
+    and coalesce(c.not_after > clock_timestamp(), true))`
 
 const PROGRESS = sql.raw(`case
   when state = 'pending' then case when spec ->> 'when' is not null then 'conditional' when kind = 'task' then 'task' else 'instant' end

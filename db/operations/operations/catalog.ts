@@ -48,12 +48,12 @@ export const saveCatalogWrite = (
       update operations.operations set pins = pins || jsonb_build_object(${resource_id}::text, ${version}::bigint)
       where operation_id = ${operation_id} and coalesce((pins ->> ${resource_id})::bigint, 0) < ${version}`)
     await tx.execute(sql`
-      update operations.nodes set catalog = ${catalog}::jsonb, updated_at = clock_timestamp()
-      where operation_id = ${operation_id} and node_id = ${node_id} and generation = ${generation}`)
-    await tx.execute(sql`
-      update operations.nodes set state = ${REACHED[role]}, error = null, ended_at = clock_timestamp()
-      where operation_id = ${operation_id} and node_id = ${node_id} and generation = ${generation}
-        and not exists (select from operations.operation_control where operation_id = ${operation_id} and ended)`)
+      update operations.nodes n set catalog = ${catalog}::jsonb, updated_at = clock_timestamp(),
+        state = case when c.ended then n.state else ${REACHED[role]} end,
+        error = case when c.ended then n.error end,
+        ended_at = case when c.ended then n.ended_at else clock_timestamp() end
+      from operations.operation_control c where c.operation_id = n.operation_id
+        and n.operation_id = ${operation_id} and n.node_id = ${node_id} and n.generation = ${generation}`)
     await tx.execute(sql`
       update operations.resource_operation_index set version_to = ${version}, last_command_id = ${command_id}
       where operation_id = ${operation_id} and resource_id = ${resource_id}`)

@@ -3,7 +3,12 @@ import type { Expiring } from '../../../apps/shared/contracts/operations/waiting
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
-import { gates, intents, operations, plans } from '../tables/index.ts'
+import { gates, intents, operation_control, operations, plans } from '../tables/index.ts'
+
+/** Whether the time of an open operation runs: it stands while it is paused, and until it holds its first leases. */
+export const CLOCK_RUNS = sql`not exists (select from ${operation_control} c where c.operation_id = ${operations.operation_id} and c.control <> 'run')
+  and not exists (select from operations.operation_commands k where k.operation_id = ${operations.operation_id}
+    and k.kind = 'start' and k.status = 'pending' and k.next_try_at = 'infinity')`
 
 /** `visible`, `planned`: operations and intents that the caller may see; `decidable`: gates that they may decide. */
 type Scope = { user_id: string; visible: SQL | undefined; planned: SQL | undefined; decidable: SQL; only_mine: boolean }
@@ -30,7 +35,7 @@ export const listExpiring = async (db: Queryable, { user_id, visible, planned, d
         ${operations.title} as title, null as question, ${operations.deadline_at} as at,
         coalesce(${operations.constraints} ->> 'on_deadline', 'graceful') as follows, ${own} as mine
       from ${operations}
-      where ${and(sql`${operations.ended_at} is null`, within(1, operations.deadline_at), visible, if_mine(own))}
+      where ${and(sql`${operations.ended_at} is null`, within(1, operations.deadline_at), CLOCK_RUNS, visible, if_mine(own))}
       union all
       select 'plan', null, ${plans.plan_id}, null, ${intents.title}, null, ${plans.expires_at}, null, ${own_plan}
       from ${plans} join ${intents} on ${intents.intent_id} = ${plans.intent_id}

@@ -4,6 +4,7 @@ import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
 import { gates, operations } from '../tables/index.ts'
+import { CLOCK_RUNS } from './expiring.ts'
 import { GROUPS } from './read.ts'
 
 /** Sums for the overview: each is one statement over a bounded period and the visible rows. */
@@ -101,7 +102,7 @@ export const listDeadlines = async (
     db
       .select({ at: sql<string>`${iso(operations.deadline_at)}`, operation_id: operations.operation_id, title })
       .from(operations)
-      .where(and(isNull(operations.ended_at), within(sql`${operations.deadline_at}`, span), visible))
+      .where(and(isNull(operations.ended_at), within(sql`${operations.deadline_at}`, span), CLOCK_RUNS, visible))
       .orderBy(asc(operations.deadline_at))
       .limit(limit),
     db

@@ -17,6 +17,7 @@ import {
   outbox,
   resource_operation_index,
 } from '../tables/index.ts'
+import { CLOCK_RUNS } from './expiring.ts'
 
 /** The age of what is read: Postgres' time, and the last numbered position of the own log. */
 export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: string }> => {
@@ -47,8 +48,15 @@ const untaken = sql`coalesce((
     where ${summary.ended_at} is null and e.operation_id = ${summary.operation_id} and e.closed_at is null and e.started_at is null
       and e.created_at < clock_timestamp() - ${AGENT_LATE}
     group by 1, 2 order by 3 limit 10) w), '[]'::jsonb)`
+/** The engine's last report, as far as the rows do not know better: it learns of pauses, resumes and votes later. */
+const reported = sql`case when ${summary.blocked_on} = '[]' then '[]' else (
+  select coalesce(jsonb_agg(b order by n), '[]') from jsonb_array_elements(${summary.blocked_on}) with ordinality as reported(b, n)
+  where case b ->> 'kind' when 'paused' then ${summary.control} = 'pause'
+    when 'gate' then exists (select from ${gates} g where g.operation_id = ${summary.operation_id} and g.gate_id = b ->> 'id'
+      and case when b ->> 'message' like '%waits for a decision.' then g.status = 'waiting' else g.status in ('rejected', 'expired') end)
+    else true end) end`
 /** The engine's last report, plus the engine and the agents that have not carried out later decisions. */
-const blockedOn = sql<BlockedOn[]>`${summary.blocked_on} || ${untaken} || coalesce((
+const blockedOn = sql<BlockedOn[]>`${reported} || ${untaken} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.since)),
     'message', 'The workflow engine has not carried out every decision yet: it is away or busy.'))
   from (select operation_id, since from ${sql.raw(UNDELIVERED)} u
@@ -194,7 +202,9 @@ export const getOperation = (db: Queryable, operation_id: string) =>
         ...pick(operations, 'plan_revision', 'plan_hash', 'constraints'),
         control: sql<Control>`${summary.control}`,
         ...pick(summary, 'cancel_mode', 'resource_ids'),
-        deadline_at: iso(operations.deadline_at),
+        deadline_at: iso(
+          sql`case when ${operations.ended_at} is not null or (${CLOCK_RUNS}) then ${operations.deadline_at} end`,
+        ),
         ...pick(operations, 'max_parallel', 'exceptions', 'retry_of'),
       },
       ...pick(operations, 'evidence_seq', 'evidence_hash', 'engine_ref'),

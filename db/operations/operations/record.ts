@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
+import { storableValue } from '../../../apps/shared/run/storable.ts'
 import type { Change, RecordBatch, RecordResult, Report } from '../../../workflows/operation/state/events.ts'
 import { DEADLINE } from '../../../workflows/operation/state/nodes.ts'
 import { type Db, first, type Last, type Tx, together, transact, updateRows } from '../../client.ts'
@@ -42,10 +43,12 @@ export const recordChanges = (
 export const recordBatch = async (
   tx: Tx,
   operation_id: string,
-  batch: RecordBatch,
+  given: RecordBatch,
   engine_ref: EngineRef,
   last: Last,
 ): Promise<RecordResult> => {
+  // A text of a target may have been cut within a character.
+  const batch = storableValue(given)
   const row = await lockRow(tx, { operation_id }).then(first)
   if (!row) throw new Error(`no operation ${operation_id}`)
   if (row.record_seq >= batch.record_seq) return row.record_result as RecordResult
@@ -192,9 +195,9 @@ const commandsByIds = builtOnce(['ids'], (tx, { ids }) =>
 
 /** A condition in words of ours: the status is an activity's input, and must never be a part of a statement. */
 const UNSETTLED: Record<CommandChange['status'], string> = {
-  applied: `and status not in ('applied', 'withdrawn')`,
-  refused: `and status not in ('refused', 'withdrawn')`,
-  expired: `and status not in ('expired', 'withdrawn')`,
+  applied: `and status not in ('applied', 'withdrawn', 'superseded')`,
+  refused: `and status not in ('refused', 'withdrawn', 'superseded')`,
+  expired: `and status not in ('expired', 'withdrawn', 'superseded')`,
 }
 
 const settleTogether = async (
@@ -217,12 +220,10 @@ const settleTogether = async (
   for (const { command_id, status } of changes) {
     const row = rows.find((candidate) => candidate.command_id === command_id)
     // A start that a stopped relay sends after it was taken back: the operation has ended, and stays so.
-    if (row?.kind === 'start' && (row.status === 'withdrawn' || row.status === 'superseded')) {
-      result.withdrawn = true
-      continue
-    }
+    const takenBack = row?.status === 'withdrawn' || row?.status === 'superseded'
+    if (row?.kind === 'start' && takenBack) result.withdrawn = true
     // A later patch of an undone one is withdrawn, even if the engine took it.
-    if (!row || row.status === 'withdrawn') continue
+    if (!row || takenBack) continue
     if (status === 'applied') {
       if (row.kind === 'start') await planConfirmed(tx, operation_id)
       if (row.kind === 'patch_applied') events.push(...(await patchTaken(tx, operation_id, row)))

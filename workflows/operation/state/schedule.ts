@@ -2,7 +2,7 @@ import type { EngineStatus, NodeState, OperationEnd } from '../../../apps/shared
 import { dispatch, nodeDue } from './attempts.ts'
 import { pause } from './commands.ts'
 import { beginCancel, beginUndo, FORCE_DUE, forceDue, mayUndo } from './compensate.ts'
-import type { Change, RecordBatch } from './events.ts'
+import { type Change, type RecordBatch, roomFor } from './events.ts'
 import { gateDue } from './gates.ts'
 import { at as item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
@@ -284,12 +284,23 @@ const takeBatch = (s: State, status: EngineStatus, at: number): RecordBatch => {
   s.fresh.clear()
   const report = reportOf(s, status)
   s.record_seq += 1
-  const batch = { record_seq: s.record_seq, changes: s.changes, report }
+  const batch = { record_seq: s.record_seq, changes: brief(s.changes), report }
   s.reported = report
   s.changes = []
   s.urgent = false
   s.flush_at = 0
   return batch
+}
+
+/** The row of an attempt has the whole text of its error. */
+const brief = (changes: Change[]): Change[] => {
+  const room = roomFor(changes.length)
+  return changes.map((change) => {
+    if (change.t !== 'node' || !change.error) return change
+    const { hint = '', ...error } = change.error
+    if (error.message.length + hint.length <= room) return change
+    return { ...change, error: { ...error, message: error.message.slice(0, room) } }
+  })
 }
 
 /** One timer for the nearest due time. */

@@ -100,7 +100,10 @@ const single = {
   pending_commands: Type.Array(CommandView),
   steering: Nullable(Steering),
   constraints: Json,
-  deadline_at: NullableText,
+  deadline_at: {
+    ...NullableText,
+    description: 'Null without a deadline, and while its time stands: paused, or before it holds its first leases.',
+  },
   max_parallel: Type.Integer(),
   exceptions: Type.Array(Type.Unknown()),
   evidence_head: Type.Object({
