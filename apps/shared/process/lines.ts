@@ -52,7 +52,7 @@ type Waiting<I, O> = { item: I; settle: PromiseWithResolvers<O> }
 const MOST_JOINED = 500
 
 /**
- * Joins calls about one object into few. One made while another is under way waits and goes out with others in the next,
+ * Joins calls about one object into few. One made while another runs waits and goes out with others in the next,
  * so no answer is older than its question. `run` answers all items in their order; if it fails, all fail.
  */
 export const createJoiner = <I, O>(run: (key: string, items: readonly I[]) => Promise<readonly O[]>) => {
