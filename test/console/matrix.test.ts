@@ -18,18 +18,26 @@ const statesOf = (drawn: Graph) => {
 }
 
 describe('targets by steps', () => {
-  it('come first if at least six targets share two steps, few cells are empty, and no work is left out', () => {
-    const steps = (hosts: number, left_out = 0, ...more: GraphNode[]) => {
-      const names = Array.from({ length: hosts }, (_, at) => `w${at}`)
-      const moves = names.slice(left_out).map((host) => node(`move ${host}`, host))
-      const drawn = graph([...names.map((host) => node(`drain ${host}`, host)), ...moves, ...more])
+  it('come first if at least six targets share two steps, few cells are empty, and no work or gate is left out', () => {
+    const hosts = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`)
+    const first = (drawn: Graph) => {
       const matrix = matrixOf(drawn)
       return matrix !== null && isMatrixFirst(drawn, matrix)
     }
-    expect([5, 6, 40].map((hosts) => steps(hosts))).toEqual([false, true, true])
-    expect([steps(10, 4), steps(10, 5)]).toEqual([true, false])
-    expect(steps(6, 0, node('compare all', null))).toBe(false)
-    expect(steps(6, 0, node('all moved', null, { kind: 'barrier' }))).toBe(true)
+    const nodes = (step: string, names: string[]) => names.map((host) => node(`${step} ${host}`, host))
+    const steps = (count: number, left_out = 0, ...more: GraphNode[]) =>
+      graph([...nodes('drain', hosts(count)), ...nodes('move', hosts(count).slice(left_out)), ...more])
+    expect([5, 6, 40].map((count) => first(steps(count)))).toEqual([false, true, true])
+    expect([steps(10, 4), steps(10, 5)].map(first)).toEqual([true, false])
+    expect(first(steps(6, 0, node('compare all', null)))).toBe(false)
+    const barrier = node('all moved', null, { kind: 'barrier' })
+    expect(first(steps(6, 0, barrier))).toBe(true)
+    const guarding = (...guards: string[]) => graph(steps(6, 0, barrier).nodes, [{ gate_id: 'go', guards }])
+    expect([guarding('all moved'), guarding('all moved', 'move w0')].map(first)).toEqual([false, true])
+    // 0.8 * 30 is a little more than 24.
+    const five = (left_out: number) =>
+      graph(['a', 'b', 'c', 'd', 'e'].flatMap((step, at) => nodes(step, hosts(6).slice([0, 0, 0, 3, left_out][at]))))
+    expect([five(3), five(4)].map(first)).toEqual([true, false])
   })
 
   it('hold every node with a target exactly once, in its row and step, for any plan', () => {

@@ -279,7 +279,7 @@ type ValuesProps = {
 } & ReturnType<typeof useFields>
 const Values = ({ what, typed, change, fields, now, mixed, managers, unread }: ValuesProps) => (
   <Part title={tPlan.intent.should}>
-    {unread ? <Unread query={unread} /> : null}
+    {unread ? <Unread query={unread} rows={2} /> : null}
     {fields.length === 0 && !unread ? <p className="text-muted">{tPlan.intent.no_values}</p> : null}
     <SchemaForm
       fields={fields.map((field) =>

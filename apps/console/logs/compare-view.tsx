@@ -38,7 +38,7 @@ export const CompareView = (props: CompareProps) => {
   const { before, after } = props
   const [different, setDifferent] = useState(true)
   const query = useQuery(compareQuery(props))
-  if (query.data === undefined) return <Unread query={query} />
+  if (query.data === undefined) return <Unread query={query} rows={1} />
   const count = query.data.filter(({ same }) => !same).length
   const shown = different ? query.data.filter(({ same }) => !same) : query.data
   return (

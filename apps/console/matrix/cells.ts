@@ -42,12 +42,17 @@ export const matrixOf = (graph: Graph): Matrix | null => {
   return { steps: shown.map(({ step }) => step), rows: [...Map.groupBy(rows, ({ group }) => group).values()].flat() }
 }
 
-/** Whether the matrix says more than the drawing: many targets share steps, few cells are empty, no work is left out. */
-export const isMatrixFirst = ({ nodes }: Graph, { rows, steps }: Matrix): boolean =>
-  rows.length >= 6 &&
-  steps.length >= 2 &&
-  rows.flatMap(({ cells }) => cells).filter(Boolean).length >= 0.8 * rows.length * steps.length &&
-  nodes.every(({ target_id, kind }) => target_id !== null || kind === 'barrier')
+/** Whether the matrix says more than the drawing: many targets share steps, few cells are empty, no work or gate is left out. */
+export const isMatrixFirst = ({ nodes, gates }: Graph, { rows, steps }: Matrix): boolean => {
+  const cells = new Set(rows.flatMap((row) => row.cells.flatMap((node) => node?.node_id ?? [])))
+  return (
+    rows.length >= 6 &&
+    steps.length >= 2 &&
+    5 * cells.size >= 4 * rows.length * steps.length &&
+    nodes.every(({ target_id, kind }) => target_id !== null || kind === 'barrier') &&
+    gates.every(({ guards }) => guards.length === 0 || guards.some((id) => cells.has(id)))
+  )
+}
 
 /** The matrix of a graph that is read again and again: its places change only with the plan. */
 export const useMatrix = (graph: Graph): Matrix | null =>

@@ -34,7 +34,7 @@ export const Regions = ({ overview }: { overview: Overview }) => {
   }))
   return (
     <Card title={words.title}>
-      <Unread query={places} />
+      <Unread query={places} rows={2} />
       {places.isSuccess && regions.length === 0 ? <p className="p-4 text-muted">{words.none}</p> : null}
       {regions.length > 0 ? (
         <DataTable caption={words.title} columns={COLUMNS} rows={regions} keyOf="region_id" />

@@ -132,7 +132,7 @@ const Result = ({ result }: { result: ChainResult }) => {
             className="text-table"
             facts={[
               [tProof.evidence.expected, fault.expected, 'mono'],
-              [tProof.evidence.found, fault.found, 'mono'],
+              [tProof.evidence.found, fault.found || '–', 'mono'],
             ]}
           />
         </>

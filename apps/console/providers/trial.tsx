@@ -42,7 +42,7 @@ const effectOf = ({ outcome, account, groups, roles, second_factor, refusal }: P
 const claimsOf = (claims: NonNullable<ProviderTrial['claims']>) =>
   [
     [words.subject, <code key="subject">{claims.subject}</code>],
-    [words.username, claims.username ?? words.none],
+    [words.username, claims.username || words.none],
     [
       words.email,
       claims.email === null || claims.email_verified ? (claims.email ?? words.none) : words.unverified(claims.email),

@@ -120,11 +120,11 @@ export const readOf = <T,>({ data, error }: Read<T>): T | undefined => (isGone(e
 type Query = { isError: boolean; isPending: boolean; error: unknown; refetch: () => unknown }
 
 /** What a query stands for until it has an answer: gray blocks, or the fault. */
-export const Unread = ({ query, noun }: { query: Query; noun?: Noun }) =>
+export const Unread = ({ query, noun, rows = 3 }: { query: Query; noun?: Noun; rows?: number }) =>
   query.isError ? (
     <Failure error={query.error} retry={() => void query.refetch()} noun={noun} />
   ) : query.isPending ? (
-    <Loading />
+    <Loading rows={rows} />
   ) : null
 
 type UnreadPageProps = { title: string; heading?: string; query: Query; noun: Noun }
@@ -133,6 +133,6 @@ type UnreadPageProps = { title: string; heading?: string; query: Query; noun: No
 export const UnreadPage = ({ title, heading = title, query, noun }: UnreadPageProps) => (
   <Page>
     <Heading title={title}>{heading}</Heading>
-    <Unread query={query} noun={noun} />
+    {query.isError ? <Unread query={query} noun={noun} /> : <Loading />}
   </Page>
 )
