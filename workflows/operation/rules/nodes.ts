@@ -20,10 +20,6 @@ import {
 export const isInFlight = (state: NodeState): boolean =>
   state === 'dispatched' || state === 'running' || state === 'compensating'
 
-/** A wait has no effect while it runs: it can be passed over, and begun again. */
-const isOpenWait = ({ kind, state }: Pick<NodeFacts, 'kind' | 'state'>): boolean =>
-  kind === 'wait' && state === 'running'
-
 const RETRYABLE: ReadonlySet<NodeState> = new Set(['failed', 'outcome_unknown', 'succeeded', 'skipped'])
 
 /**
@@ -111,13 +107,11 @@ export const refuseRetry = (
     )
   const decided = cone.find(({ decided_by }) => decided_by)
   if (decided) return wrongState('node_not_retryable', undecided(decided))
-  const busy = cone.filter((other) => isInFlight(other.state) && !isOpenWait(other)).map(({ node_id }) => node_id)
-  if (busy.length > 0) {
-    const more = busy.length > 1 ? `, and ${busy.length - 1} more` : ''
-    return wrongState('cone_in_flight', `Nodes that would be reset are still running: "${busy[0]}"${more}.`, {
-      extra: { in_flight: busy.slice(0, 100) },
+  const busy = cone.filter(({ state }) => isInFlight(state))
+  if (busy.length > 0)
+    return wrongState('cone_in_flight', `Nodes that would be reset are still running: ${busy.length}.`, {
+      extra: { in_flight: busy.slice(0, 100).map(({ node_id }) => node_id) },
     })
-  }
   if (node.state === 'outcome_unknown' && !reconciliation)
     return refusal(
       'validation_error',
@@ -163,8 +157,7 @@ export const refuseIntervention = (facts: OperationFacts, node: NodeFacts, { typ
   if (node.decided_by) return notApplicable(undecided(node))
   // No one has to wait until three heartbeats are missed.
   const givenUp = type === 'mark_failed' && node.state === 'running' && node.silent === true
-  const passedOver = type === 'skip' && isOpenWait(node)
-  if (!INTERVENTION_STATES[type].has(node.state) && !givenUp && !passedOver)
+  if (!INTERVENTION_STATES[type].has(node.state) && !givenUp)
     return notApplicable(`The node is ${node.state}: ${type} does not apply.`)
   if (type === 'skip' && !node.skippable) return notApplicable('The plan says that this node must not be skipped.')
   const later = cone.filter(({ node_id }) => node_id !== node.node_id)

@@ -246,9 +246,7 @@ const intervene = (
   if (type === 'set_output') return void takeGates(s, body.gates, at)
   const node = item(s.nodes, i)
   const givenUp = type === 'mark_failed' && isUnderWay(node, payload.attempt)
-  const passedOver = type === 'skip' && node.doing === 'wait'
-  if (!givenUp && !passedOver && (isFlying(node) || !INTERVENTION_STATES[type].has(node.state)))
-    return NOT_APPLICABLE(node.state)
+  if (!givenUp && (isFlying(node) || !INTERVENTION_STATES[type].has(node.state))) return NOT_APPLICABLE(node.state)
   const undoing = node.state === 'compensation_failed' && (type === 'mark_compensated' || s.mode === 'compensate')
   if (s.control === 'cancel' && !undoing) return refuse('already_cancelling', 'The operation is being cancelled.')
   if (others.some((n) => isFlying(item(s.nodes, n))))
