@@ -4,7 +4,8 @@ import { audienceOf } from '../apps/shared/service/scopes.ts'
 import type { ServiceSigner } from '../apps/shared/service/tokens.ts'
 import type { Logger } from '../apps/shared/telemetry.ts'
 
-const TIMEOUT_MS = 5000
+/** A question may wait for the one before it; both fit between two heartbeats. */
+const TIMEOUT_MS = 3000
 
 /** At most this many gates in one request. */
 const MOST_GATES = 1000

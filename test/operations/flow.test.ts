@@ -925,37 +925,6 @@ describe('conditions', () => {
   }, 90_000)
 })
 
-describe('a wait that is open', () => {
-  const never = { node_id: 'w', kind: 'wait', with: { signal: 'never' }, depends_on: ['a'] }
-  const isOpen = (path: string) =>
-    until(async () => (await p.as('vic').get(`${path}/nodes/w`)).body.state === 'running', { timeout_ms: 30_000 })
-  const begin = async () => {
-    const { operation_id } = await p.startOperation({ nodes: [noop('a', 0), never, noop('b', 0, 'w')] })
-    const path = `/v1/operations/${operation_id}`
-    await isOpen(path)
-    return { operation_id, path }
-  }
-
-  it('can be skipped', async () => {
-    const { operation_id, path } = await begin()
-    const { allowed_actions } = (await p.as('olga').get(`${path}/nodes/w`)).body
-    expect(allowed_actions).toContainEqual(expect.objectContaining({ action: 'skip', allowed: true }))
-    const skip = { type: 'skip', node_id: 'w', payload: {}, reason }
-    expect((await p.as('olga').post(`${path}/interventions`, skip)).status).toBe(201)
-    await reaches(operation_id, 'succeeded_with_exceptions')
-  }, 60_000)
-
-  it('begins again with a node before it', async () => {
-    const { operation_id, path } = await begin()
-    const { status, body } = await p.as('olga').post(`${path}/nodes/a/retry`, { reason })
-    expect({ status, body }).toMatchObject({ status: 200, body: { reset_cone: ['a', 'w'] } })
-    await until(async () => (await p.as('vic').get(`${path}/nodes/a`)).body.attempt === 2, { timeout_ms: 30_000 })
-    await isOpen(path)
-    await p.as('olga').post(`${path}/cancel`, { reason })
-    await reaches(operation_id, 'cancelled')
-  }, 60_000)
-})
-
 describe('read models', () => {
   it('match their events after all of this, and manual edits are found', async () => {
     expect(await readModelDifferences(p.deps.db)).toEqual([])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { foldCondition } from '../../apps/operations/graph/conditions.ts'
-import { CEL_LIMITS, CelError, compileCel } from '../../apps/shared/expressions/cel.ts'
+import { allWithinTime, CEL_LIMITS, CelError, compileCel, withinTime } from '../../apps/shared/expressions/cel.ts'
 
 const value = (source: string, context: Record<string, unknown> = {}) =>
   compileCel(source, ['target', 'params', 'nodes']).evaluate(context)
@@ -105,5 +105,14 @@ describe('the work of an expression on its input', () => {
   it('continues if it is small, however it is written', () => {
     expect(value('target.exists(a, target.exists(b, a == b + 1.0))', { target: numbers(100) })).toBe(true)
     expect(value('target.all(a, a >= 0.0)', { target: numbers(100_000) })).toBe(true)
+  })
+
+  it('has a time in common with others: who goes on without one that came too late is told of it at the end', () => {
+    const all = () => value('target.all(a, a >= 0.0)', { target: numbers(100_000) })
+    const work = () => [all(), refusal('1 + 1')]
+    expect(withinTime(1, work)).toEqual([true, expect.stringMatching(/have together$/)])
+    expect(() => allWithinTime(1, work)).toThrow(CelError)
+    expect(allWithinTime(60_000, all)).toBe(true)
+    expect(value('1 + 1')).toBe(2)
   })
 })

@@ -69,9 +69,6 @@ export const takeResult = async (
     checkIds(handed, message)
     return { handed, outcome: await answered(tx, deps.planPolicies, token_sha256, handed, message, stored) }
   })
-  // Later, because everyone else locks the history of an operation before its nodes.
-  if ('refusal' in outcome)
-    await deps.db.transaction((tx) => noteRefusal(tx, handed, message, outcome.refusal, request_id))
   const { pool } = handed
   if (mayEnd) {
     // Whoever waits for the place need not wait for the sweeper.
@@ -80,7 +77,11 @@ export const takeResult = async (
   }
   if (TERMINAL.has(message.phase) && ('reply' in outcome ? !outcome.reply.duplicate : outcome.ended))
     attemptsOf(deps.telemetry).inc({ pool, result: resultOf(outcome, message) })
-  if ('refusal' in outcome) throw refused(outcome.refusal)
+  if ('refusal' in outcome) {
+    // In a later transaction, because everyone else locks the history of an operation before its nodes.
+    await deps.db.transaction((tx) => noteRefusal(tx, handed, message, outcome.refusal, request_id))
+    throw refused(outcome.refusal)
+  }
   // The list of agents is for people: no failure here keeps an agent from its work.
   if (message.agent !== undefined && mayEnd)
     await noteBegun(deps.db, token_sha256, pool, message.agent).catch((error) =>

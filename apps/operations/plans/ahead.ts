@@ -21,7 +21,6 @@ import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { type CodeOf, notFound } from '../../shared/errors.ts'
-import { CEL_LIMITS, withinTime } from '../../shared/expressions/cel.ts'
 import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
 import { byText, drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
@@ -37,7 +36,7 @@ import { onePerson } from '../policies/authority.ts'
 import { refuseHard } from '../policies/plans.ts'
 import { loadTargets } from '../targets/resolve.ts'
 import { type Planned, plannedOf } from './difference.ts'
-import { loadWorld } from './make.ts'
+import { inTime, loadWorld } from './make.ts'
 
 const DEFAULT_ESTIMATE_S = 10
 
@@ -76,7 +75,7 @@ export const lookAhead = async (
   const world = await loadWorld(tx, deps, targets, deps.clock.now().toISOString())
   const intent = { ...subject, kind: subject.kind as PlannedIntent['kind'] }
   const context = { ...world, intent, ...planned }
-  const patched = withinTime(CEL_LIMITS.plan_ms, () => applyPatch(running, changes, context))
+  const patched = inTime(() => applyPatch(running, changes, context))
   const overridden = withOverrides(patched.nodes, rows)
   const asked = askedBy(rows, planned)
   const gates = patched.gates.map((gate) => ({

@@ -5,7 +5,7 @@ import type { Affected } from '../../shared/contracts/catalog/affected.ts'
 import type { IntentBody } from '../../shared/contracts/operations/intents.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
-import { CEL_LIMITS, withinTime } from '../../shared/expressions/cel.ts'
+import { allWithinTime, CEL_LIMITS, CelError } from '../../shared/expressions/cel.ts'
 import { refuseHeld } from '../catalog/consumer.ts'
 import { unanswered } from '../catalog/heads.ts'
 import type { OperationsConfig } from '../config.ts'
@@ -68,11 +68,21 @@ export const planIntent = async (
 ): Promise<Made & { rehearsable?: RehearsalInput }> => {
   const input = { ...(await loadInput(db, deps, intent, exclude, at)), affected }
   try {
-    const made = withinTime(CEL_LIMITS.plan_ms, () => makePlan(input))
+    const made = inTime(() => makePlan(input))
     await refuseLost(db, made.document.nodes, at)
     return { ...made, ...(assumed && { rehearsable: rehearsalOf(input, made.document, assumed) }) }
   } catch (error) {
     if (error instanceof PlanRefusal) throw asAppError(error)
+    throw error
+  }
+}
+
+/** A plan whose later expressions had no time left would be made from half of them: it is refused. */
+export const inTime = <T>(work: () => T): T => {
+  try {
+    return allWithinTime(CEL_LIMITS.plan_ms, work)
+  } catch (error) {
+    if (error instanceof CelError) throw asAppError(new PlanRefusal('expression_error', `${error.message}.`))
     throw error
   }
 }

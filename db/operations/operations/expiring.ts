@@ -5,10 +5,14 @@ import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
 import { gates, intents, operation_control, operations, plans } from '../tables/index.ts'
 
-/** Whether the time of an open operation runs: it stands while it is paused, and until it holds its first leases. */
+/**
+ * Whether the time of an open operation runs: it stands while it is paused or being cancelled, and until it holds its first
+ * leases. After a resume the deadline moves once the engine has taken it.
+ */
 export const CLOCK_RUNS = sql`not exists (select from ${operation_control} c where c.operation_id = ${operations.operation_id} and c.control <> 'run')
   and not exists (select from operations.operation_commands k where k.operation_id = ${operations.operation_id}
-    and k.kind = 'start' and k.status = 'pending' and k.next_try_at = 'infinity')`
+    and (k.kind = 'start' and k.status = 'pending' and k.next_try_at = 'infinity'
+      or k.kind = 'resume' and k.status in ('pending', 'sending', 'delivered')))`
 
 /** `visible`, `planned`: operations and intents that the caller may see; `decidable`: gates that they may decide. */
 type Scope = { user_id: string; visible: SQL | undefined; planned: SQL | undefined; decidable: SQL; only_mine: boolean }

@@ -107,11 +107,13 @@ export const refuseRetry = (
     )
   const decided = cone.find(({ decided_by }) => decided_by)
   if (decided) return wrongState('node_not_retryable', undecided(decided))
-  const busy = cone.filter(({ state }) => isInFlight(state))
-  if (busy.length > 0)
-    return wrongState('cone_in_flight', `Nodes that would be reset are still running: ${busy.length}.`, {
-      extra: { in_flight: busy.slice(0, 100).map(({ node_id }) => node_id) },
+  const busy = cone.filter(({ state }) => isInFlight(state)).map(({ node_id }) => node_id)
+  if (busy.length > 0) {
+    const more = busy.length > 1 ? `, and ${busy.length - 1} more` : ''
+    return wrongState('cone_in_flight', `Nodes that would be reset are still running: "${busy[0]}"${more}.`, {
+      extra: { in_flight: busy.slice(0, 100) },
     })
+  }
   if (node.state === 'outcome_unknown' && !reconciliation)
     return refusal(
       'validation_error',

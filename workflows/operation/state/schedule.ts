@@ -294,7 +294,8 @@ const takeBatch = (s: State, status: EngineStatus, at: number): RecordBatch => {
 
 /** The row of an attempt has the whole text of its error. */
 const brief = (changes: Change[]): Change[] => {
-  const room = roomFor(changes.length)
+  const failed = changes.filter((change) => change.t === 'node' && change.error)
+  const room = roomFor(Math.max(1, failed.length))
   return changes.map((change) => {
     if (change.t !== 'node' || !change.error) return change
     const { hint = '', ...error } = change.error
