@@ -13,7 +13,7 @@ const FIRST_MS = 1000
 
 /** The user menu. Its code is fetched when the page is idle, or on first use. */
 export const UserMenu = () => {
-  const [wanted, setWanted] = useState<'no' | 'idle' | 'open'>('no')
+  const [wanted, setWanted] = useState(false)
   const reads = useIsFetching() > 0
   useEffect(() => {
     if (reads) return
@@ -22,10 +22,7 @@ export const UserMenu = () => {
     const timer = setTimeout(
       () =>
         idle(() => {
-          load().then(
-            () => setWanted((before) => (before === 'no' ? 'idle' : before)),
-            () => {},
-          )
+          load().catch(() => {})
           void import('../queries/kept.ts').then(({ followKept }) => followKept()).catch(() => {})
         }),
       FIRST_MS,
@@ -39,16 +36,17 @@ export const UserMenu = () => {
       aria-haspopup="menu"
       aria-label={t.nav.user(name)}
       onPointerEnter={() => load().catch(() => {})}
-      onClick={() => setWanted('open')}
+      onClick={() => setWanted(true)}
     >
       {name}
       <ChevronDown size={16} aria-hidden="true" />
     </Button>
   )
-  if (wanted === 'no') return plain
+  // Not before it is used: a press that began on this button would be lost.
+  if (!wanted) return plain
   return (
     <Suspense fallback={plain}>
-      <LazyMenu name={name} signOut={() => void signOut()} startOpen={wanted === 'open'} />
+      <LazyMenu name={name} signOut={() => void signOut()} />
     </Suspense>
   )
 }

@@ -18,9 +18,9 @@ const PAGES = [
 ] as const
 
 /** The only lazy chunk with floating layers: behavior by Base UI, styles by our tokens, no style elements. */
-export const UserMenu = ({ name, signOut, startOpen }: { name: string; signOut: () => void; startOpen: boolean }) => (
+export const UserMenu = ({ name, signOut }: { name: string; signOut: () => void }) => (
   <CSPProvider disableStyleElements>
-    <Menu.Root defaultOpen={startOpen}>
+    <Menu.Root defaultOpen>
       <Menu.Trigger className="button quiet" aria-label={t.nav.user(name)}>
         {name}
         <ChevronDown size={16} aria-hidden="true" />
