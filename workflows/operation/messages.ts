@@ -120,9 +120,6 @@ export type CommandMessage<K extends CommandKind = CommandKind> = {
   }
 }[K]
 
-/** Words of people and targets in the engine's markdown: they draw no link under another text there. */
-export const inMarkdown = (text: string): string => text.replaceAll(/[\\`*[\]<>]/g, '\\$&')
-
 /** Input of the workflow; `carried` is the snapshot of the previous run (continue-as-new). */
 export type OperationInput = {
   v: 1

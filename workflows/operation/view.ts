@@ -1,6 +1,7 @@
 import { defineSearchAttributeKey } from '@temporalio/common'
 import { upsertSearchAttributes } from '@temporalio/workflow'
-import { inMarkdown, type OperationInput, type SEARCH_ATTRIBUTES } from './messages.ts'
+import { inMarkdown } from '../../apps/shared/contracts/engine/texts.ts'
+import type { OperationInput, SEARCH_ATTRIBUTES } from './messages.ts'
 import { statusOf } from './rules/facts.ts'
 import type { Change, Effect, Report } from './state/events.ts'
 import type { State } from './state/types.ts'

@@ -15,13 +15,13 @@ import type pg from 'pg'
 import {
   COMMAND_SIGNAL,
   type CommandMessage,
-  inMarkdown,
   type OperationInput,
   operationQueue,
   type SEARCH_ATTRIBUTES,
   WORKFLOW_TYPE,
 } from '../../../workflows/operation/messages.ts'
 import { dataConverterOf, loadPayloadCodec } from '../../shared/codec/payload.ts'
+import { inMarkdown } from '../../shared/contracts/engine/texts.ts'
 import { linksOfProcess, temporalOptions } from '../../shared/links.ts'
 import type { Logger } from '../../shared/telemetry.ts'
 import { onRenewal } from '../../shared/tls/pairs.ts'

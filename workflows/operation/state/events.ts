@@ -74,9 +74,6 @@ export type GraphPage = {
   }
 }
 
-/** How long each text may be in a message of so many facts: the engine takes no message above 2 MB (temporal.md 2). */
-export const roomFor = (facts: number): number => Math.floor(200_000 / facts)
-
 /** Facts for record_changes, in the order in which they arose. */
 export type Change =
   | {
