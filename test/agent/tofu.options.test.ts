@@ -178,7 +178,7 @@ it('what the agent sets itself needs no word of the step, and no reader sees it'
   // An input of null is none, as in the plan.
   const none = { workspace: null, backend: null, var_files: null, parallelism: null, credentials: null }
   const inputs = { source: 'fixed', variables: { size: 1, name: 'fixed' }, ...none }
-  const path = await lab.startGraph(change(inputs))
+  const path = await lab.startGraph(change(inputs, { ...inputs, backend: { path: null } }))
   expect(boundOf(await lab.approve(path)).place).toHaveProperty('backend', {})
   await lab.reaches(path, 'succeeded', 'apply')
   expect(readdirSync(join(lab.folder, 'states'))).toContain('fixed.tfstate')

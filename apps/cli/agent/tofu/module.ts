@@ -150,7 +150,7 @@ const fixedIn = (allowed: Record<string, string> = {}): Place['backend'] =>
 
 /** Those that the step chose, where the agent's file has `*`, or repeated. */
 const chosenIn = (allowed: Record<string, string> = {}, given: unknown, source: unknown): Place['backend'] => {
-  const asked = Object.entries(isObject(given) ? given : {})
+  const asked = Object.entries(isObject(given) ? given : {}).filter(([, value]) => value !== null)
   const chosen = asked.map(([name, value]): [string, string] => {
     const pattern = Object.hasOwn(allowed, name) ? allowed[name] : undefined
     const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
