@@ -184,6 +184,7 @@ it('refuses jobs that its file does not list, and machines that the pool does no
       /to use the credential "aws"/,
     ],
     [{ job: 'shell', inputs: {} }, /does not know the job "shell"/],
+    [{ job: 'command', inputs: { program: 'greet', args: [10 ** 24] } }, /^"args.0" is an integer beyond 2\^53/],
   ]
   for (const [values, words] of cases) {
     const path = await lab.start(job('greet', 'x', { with: values }))

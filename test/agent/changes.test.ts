@@ -30,7 +30,7 @@ import { Ended, type Job, runTool } from '../../apps/cli/agent/tools/types.ts'
 import { seal as sealBy } from '../../apps/shared/codec/seal.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { lineMaskerOf, maskerOf, maskIn } from '../../apps/shared/data/mask.ts'
-import { digitsOf, parseExact, writeExact } from '../../apps/shared/run/exact.ts'
+import { digitsOf, parseDigits, parseExact, writeExact } from '../../apps/shared/run/exact.ts'
 import { removeTree } from '../../apps/shared/run/remove.ts'
 
 const SECRET = 'hunter2-is-one'
@@ -254,6 +254,20 @@ it('keeps an integer of the cluster exact: in a difference, in an approved field
   expect((one.spec as { note: string }).note).toBe('1234567890123456789 " 9007199254740993')
   const long = JSON.stringify({ a: 'x'.repeat(5_000_000), n: 1 }).replace('1}', '9007199254740993}')
   expect(writeExact(parseExact(long))).toBe(long)
+})
+
+it('reads the digits beside a text of any length, and tells a long text that was cut in no time', () => {
+  const wide = '12345678901234567890'
+  for (const text of ['x'.repeat(16_000_000), '"'.repeat(8_000_000), '\\'.repeat(8_000_000), '1'.repeat(16_000_000)])
+    expect(parseDigits(`{"a":${JSON.stringify(text)},"b":-${wide}}`)).toEqual({ a: text, b: `-${wide}` })
+  const parts = [`1.${wide}`, `1e-${wide}`, `${wide}.5`, `${wide}e2`, '9007199254740991']
+  const [name, note] = ['\\', `\\",${wide}`]
+  const members = [`"${wide}":[${parts.join()}]`, `${JSON.stringify(name)}:${JSON.stringify(note)}`]
+  expect(parseDigits(`{${members.join()}}`)).toEqual({ [wide]: parts.map(Number), [name]: note })
+  const before = process.cpuUsage()
+  expect(() => parseDigits(`{"b":${wide},"a":"${'\\"'.repeat(100_000)}`)).toThrow(SyntaxError)
+  const { user, system } = process.cpuUsage(before)
+  expect((user + system) / 1000).toBeLessThan(1000)
 })
 
 it('an object that someone else created after the preview has moved, and one of an earlier try has not', () => {

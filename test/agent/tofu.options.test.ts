@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createScreen } from '../../apps/platform/base/screen.ts'
+import { digest } from '../../apps/shared/data/digest.ts'
 import { locateTofu } from '../support/tofu.ts'
 import { type Lab, startLab } from './support/agent.ts'
 import { refused } from './support/refusal.ts'
@@ -50,7 +51,12 @@ beforeAll(async () => {
   const fixed = { path: `${lab.place('states')}/fixed.tfstate` }
   const sources = { web: { path: web, backend }, fixed: { path: web, backend: fixed } }
   const path = lab.script('count', `echo '{"wide": ${WIDER}}' > "$SIGNALBOX_OUTPUTS"`)
-  lab.startAgent({ pools: ['infra'], uid: 0, programs: { count: { path, args: {} } }, tofu: { program, sources } })
+  const region = join(lab.folder, 'region')
+  writeFileSync(region, 'masked')
+  const env = { AWS_REGION: { file: region } }
+  const credentials = { cloud: { jobs: ['opentofu.preview', 'opentofu.apply'], env } }
+  const programs = { count: { path, args: {} } }
+  lab.startAgent({ ...{ pools: ['infra'], uid: 0, programs, credentials }, tofu: { program, sources } })
 }, 300_000)
 afterAll(() => lab.stop(), 120_000)
 
@@ -90,7 +96,8 @@ it('the state is where the step says, variables count above their files, and no 
   const path = await lab.startGraph(change(inputs))
   const gate = await lab.approve(path)
   const { place, changes } = boundOf(gate)
-  expect(place).toEqual({ source: 'web', workspace: 'default', backend: { path: state('eu1') } })
+  const where = { source: 'web', workspace: 'default', backend: { path: state('eu1') } }
+  expect(place).toEqual({ ...where, digest: digest(where) })
   expect(changes).toContainEqual(
     expect.objectContaining({
       id: 'terraform_data.wide',
@@ -157,11 +164,22 @@ it('an apply that names another state than its preview is refused, and neither s
   expect(readdirSync(join(lab.folder, 'states')).filter((name) => name.startsWith('ap'))).toEqual([])
 }, 100_000)
 
-it('what the agent sets itself needs no word of the step', async () => {
+it('a state whose place has a text of the credential is shown masked, and the approved plan reaches it', async () => {
+  const path = state('masked-1')
+  const inputs = { backend: { path }, variables: { size: 1, name: 'one' }, credentials: 'cloud' }
+  const started = await lab.startGraph(change(inputs))
+  const { place } = boundOf(await lab.approve(started))
+  expect(place).toMatchObject({ backend: { path: path.replace('masked', '•••') } })
+  await lab.reaches(started, 'succeeded', 'apply')
+  expect(readdirSync(join(lab.folder, 'states'))).toContain('masked-1.tfstate')
+}, 100_000)
+
+it('what the agent sets itself needs no word of the step, and no reader sees it', async () => {
   // An input of null is none, as in the plan.
   const none = { workspace: null, backend: null, var_files: null, parallelism: null, credentials: null }
-  const path = await lab.startGraph(change({ source: 'fixed', variables: { size: 1, name: 'fixed' }, ...none }))
-  await lab.approve(path)
+  const inputs = { source: 'fixed', variables: { size: 1, name: 'fixed' }, ...none }
+  const path = await lab.startGraph(change(inputs, { ...inputs, backend: { path: null } }))
+  expect(boundOf(await lab.approve(path)).place).toHaveProperty('backend', {})
   await lab.reaches(path, 'succeeded', 'apply')
   expect(readdirSync(join(lab.folder, 'states'))).toContain('fixed.tfstate')
 }, 100_000)

@@ -200,7 +200,7 @@ export const carryOut = async (file: AgentFile, handed: Work, told: AbortSignal,
     if (!tool) return refusedBy(`This agent does not know the job "${work.job}".`)
     if (typeof given === 'string') return refusedBy(given)
     const inputs = work.inputs as Record<string, unknown>
-    const [wrong] = [...faultsInJob(work.job, inputs), ...inexactIn({ ...inputs, preview: undefined })]
+    const [wrong] = [...faultsInJob(work.job, inputs), ...inexactIn({ ...inputs, preview: undefined }, Infinity)]
     if (wrong)
       return refusedBy(`"${tokensOf(wrong.pointer).join('.')}" ${wrong.message.replace(/[.?]?$/, (end) => end || '.')}`)
     if (Object.keys(work.secrets ?? {}).length > 0)

@@ -50,12 +50,15 @@ function* faultsAt(at: string, shape: Shape, value: unknown, rules: Rules): Gene
     for (const [i, item] of value.entries()) yield* faultsAt(at + pointerOf(i), meant.items, item, rules)
 }
 
-/** Integers that may have lost their last digits on the way here: a tool would get others than were written. */
-export function* inexactIn(value: unknown, pointer = ''): Generator<Fault> {
-  const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(Number(value)) < 1e21
+/**
+ * Integers below this bound that may have lost their last digits on the way here: a tool would get others than were written.
+ * From 1e21 on JSON writes an exponent, as of a measured value.
+ */
+export function* inexactIn(value: unknown, below = 1e21, pointer = ''): Generator<Fault> {
+  const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(Number(value)) < below
   if (isInexact) yield { pointer, message: 'is an integer beyond 2^53, which loses digits: give it as a string' }
   else if (isObject(value) || Array.isArray(value))
-    for (const [name, member] of Object.entries(value)) yield* inexactIn(member, pointer + pointerOf(name))
+    for (const [name, member] of Object.entries(value)) yield* inexactIn(member, below, pointer + pointerOf(name))
 }
 
 /** An object of known members, whose null counts as absent, or one whose members have any name and are alike. */

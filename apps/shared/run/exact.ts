@@ -4,18 +4,45 @@
  */
 const MARK = '\u0000integer:'
 const MARKED = /"\\u0000integer:(-?\d+)"/g
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
-const WIDE = /^-?\d{16,}$/
+/** A whole number of at least 16 digits, or the whole part of a number with a fraction or an exponent (`more`). */
+const WIDE = /(?<![\d.eE+-])-?\d{16}\d*(?<more>[.eE]?)/g
 
 const parsing =
   (mark: string) =>
   (text: string): unknown =>
-    JSON.parse(
-      /\d{16}/.test(text)
-        ? text.replace(TOKEN, (token) => (isWide(token) ? JSON.stringify(mark + token) : token))
-        : text,
-    )
-const isWide = (token: string): boolean => WIDE.test(token) && !Number.isSafeInteger(Number(token))
+    JSON.parse(marked(text, mark))
+
+/** Looks only for quotes between such numbers: an expression over a long text of many escapes runs out of stack. */
+const marked = (text: string, mark: string): string => {
+  let made = ''
+  let taken = 0
+  let past = 0
+  let quote = text.indexOf('"')
+  for (const { 0: token, index, groups } of text.matchAll(WIDE)) {
+    while (quote >= 0 && quote < index) {
+      past = endOf(text, quote)
+      quote = text.indexOf('"', past)
+    }
+    if (index < past || groups?.more !== '' || Number.isSafeInteger(Number(token))) continue
+    made += text.slice(taken, index) + JSON.stringify(mark + token)
+    taken = index + token.length
+  }
+  return made + text.slice(taken)
+}
+
+/** Where the text that begins with this quote ends. */
+const endOf = (text: string, quote: number): number => {
+  let end = quote
+  do end = text.indexOf('"', end + 1)
+  while (end >= 0 && isEscaped(text, end))
+  return end < 0 ? text.length : end + 1
+}
+
+const isEscaped = (text: string, at: number): boolean => {
+  let first = at
+  while (text[first - 1] === '\\') first -= 1
+  return (at - first) % 2 === 1
+}
 
 export const parseExact = parsing(MARK)
 

@@ -1,7 +1,8 @@
 import { chownSync, existsSync, lchownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { digest } from '../../../shared/data/digest.ts'
 import { matcherOf } from '../../../shared/data/pattern.ts'
-import { equalJson, isObject, objectIn } from '../../../shared/data/pointer.ts'
+import { isObject, objectIn } from '../../../shared/data/pointer.ts'
 import { parseDigits } from '../../../shared/run/exact.ts'
 import { readPlain } from '../../../shared/run/plain.ts'
 import { type Approved, type Taken, takeSource } from '../tools/checkout.ts'
@@ -27,7 +28,8 @@ export type Module = {
 }
 
 const GRACE_S = 120
-export type Place = { source: string; workspace: string; backend: Record<string, string> }
+/** `digest` is over the rest, which readers see masked. */
+export type Place = { source: string; workspace: string; backend: Record<string, string>; digest: string }
 
 const VARIABLES = 'zz_signalbox.auto.tfvars.json'
 const VAR_FILE = pathTo('\\.tfvars(\\.json)?')
@@ -69,8 +71,10 @@ export const openModule = async (
   if (!rules || !found) throw refusal(`The agent's file names no source "${source}".`)
   if (typeof workspace !== 'string' || !WORKSPACE.test(workspace))
     throw refusal('"workspace" must consist of letters, digits and ._-.')
-  const place = { source: String(source), workspace, backend: backendOf(found.backend, asked.backend, source) }
-  if (preview?.place && !equalJson(preview.place, place))
+  const backend = chosenIn(found.backend, asked.backend, source)
+  const where = { source: String(source), workspace, backend }
+  const place = { ...where, digest: digest(where) }
+  if (preview?.place && preview.place.digest !== place.digest)
     throw refusal('The preview was made for another source, workspace or backend. Give both steps the same.')
   const dir = join(job.folder, MODULE)
   const taken = await takeSource(job, { name: String(source), found, skipped: SKIPPED }, dir, preview)
@@ -78,8 +82,8 @@ export const openModule = async (
   if (found.state !== undefined) {
     // A sandbox can only show what is there. A job might have replaced it by a link in the meantime.
     if (mkdirSync(found.state, { recursive: true }) !== undefined && uid) lchownSync(found.state, uid, uid)
-    const backend = { terraform: { backend: { local: { path: state_file } } } }
-    writeNew(join(dir, 'signalbox_override.tf.json'), JSON.stringify(backend))
+    const local = { terraform: { backend: { local: { path: state_file } } } }
+    writeNew(join(dir, 'signalbox_override.tf.json'), JSON.stringify(local))
   }
   const vars = plans ? varsOf(dir, asked) : []
   const cache = offerProviders(job)
@@ -120,8 +124,9 @@ export const openModule = async (
   const proven = existsSync(lock_file) ? readFileSync(lock_file, 'utf8') : ''
   const lock = proven === '' ? [] : ['-lockfile=readonly']
   let said = ''
-  const backend = Object.entries(place.backend).map(([name, value]) => `-backend-config=${name}=${value}`)
-  const init = await tofu(['init', '-no-color', '-input=false', ...lock, ...backend], {
+  const settings = Object.entries({ ...fixedIn(found.backend), ...backend })
+  const given = settings.map(([name, value]) => `-backend-config=${name}=${value}`)
+  const init = await tofu(['init', '-no-color', '-input=false', ...lock, ...given], {
     log: (text, line) => {
       said = `${said} ${text}`.slice(-MAX_SAID)
       job.log(text, line)
@@ -139,17 +144,21 @@ export const openModule = async (
   return { tofu, dir, taken, place, parallel, vars, state_file }
 }
 
-/** The backend's settings: all of the agent's file, where those with `*` are the step's to choose. */
-const backendOf = (allowed: Record<string, string> = {}, given: unknown, source: unknown): Place['backend'] => {
-  const fixed = Object.entries(allowed).filter(([, pattern]) => !pattern.includes('*'))
-  const chosen = Object.entries(isObject(given) ? given : {}).map(([name, value]): [string, string] => {
+/** The backend's settings that are the agent's alone: they may be secret, so no preview has them. */
+const fixedIn = (allowed: Record<string, string> = {}): Place['backend'] =>
+  Object.fromEntries(Object.entries(allowed).filter(([, pattern]) => !pattern.includes('*')))
+
+/** Those that the step chose, where the agent's file has `*`, or repeated. */
+const chosenIn = (allowed: Record<string, string> = {}, given: unknown, source: unknown): Place['backend'] => {
+  const asked = Object.entries(isObject(given) ? given : {}).filter(([, value]) => value !== null)
+  const chosen = asked.map(([name, value]): [string, string] => {
     const pattern = Object.hasOwn(allowed, name) ? allowed[name] : undefined
     const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
     if (pattern === undefined || !matcherOf(pattern)(text) || text.split('/').includes('..'))
       throw refusal(`The agent's file allows no "${name}" = "${text}" for the backend of "${source}".`)
     return [name, text]
   })
-  return Object.fromEntries([...fixed, ...chosen])
+  return Object.fromEntries(chosen.filter(([name]) => allowed[name]?.includes('*')))
 }
 
 /** Writes the variables of the step. They count above those of `var_files`, of which the last one counts. */

@@ -51,12 +51,13 @@ export const SavedPlan = Type.Object({
   ...Preview.properties,
   /** The plan covers only these and their dependencies. */
   targets: Type.Optional(Type.Array(Type.String())),
-  /** Where its state is. Older agents do not state it. */
+  /** Where its state is, as far as the step chose it; the digest is over the unmasked rest. Older agents do not state it. */
   place: Type.Optional(
     Type.Object({
       source: Type.String(),
       workspace: Type.String(),
       backend: Type.Record(Type.String(), Type.String()),
+      digest: Type.String(),
     }),
   ),
   base: Type.Object({ lineage: Type.Union([Type.String(), Type.Null()]), serial: Type.Integer() }),
