@@ -4,17 +4,18 @@
  */
 const MARK = '\u0000integer:'
 const MARKED = /"\\u0000integer:(-?\d+)"/g
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 const WIDE = /^-?\d{16,}$/
 
 const parsing =
   (mark: string) =>
   (text: string): unknown =>
-    JSON.parse(
-      /\d{16}/.test(text)
-        ? text.replace(TOKEN, (token) => (isWide(token) ? JSON.stringify(mark + token) : token))
-        : text,
-    )
+    /\d{16}/.test(text)
+      ? JSON.parse(text, (_name, value: unknown, context?: { source?: string }) =>
+          typeof value === 'number' && context?.source !== undefined && isWide(context.source)
+            ? mark + context.source
+            : value,
+        )
+      : JSON.parse(text)
 const isWide = (token: string): boolean => WIDE.test(token) && !Number.isSafeInteger(Number(token))
 
 export const parseExact = parsing(MARK)
