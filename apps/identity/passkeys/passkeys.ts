@@ -94,7 +94,7 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
   const public_key = Buffer.from(credential.publicKey).toString('base64url')
   return deps.db.transaction(async (tx) => {
     const user = await lockUser(tx, user_id)
-    // A lost app proves a factor until credential has ended it: what it added would outlive the recovery.
+    // A lost app proves a factor until credential has ended it: a passkey added by it would outlive the recovery.
     if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering || user.factors_ended_at)
       return { refused: 'assertion_invalid', cause: 'account' }
     // The registration made this key, so its answer was lost and comes again.

@@ -304,7 +304,7 @@ export const openSession = async (
     const again = await deps.identity
       .getUser({ id: user.user_id, providerId: provider_id }, withRequestId(request_id))
       .catch(throwFromRpc('identity'))
-    // The file may have lost the provider meanwhile; from here on, what ends its sessions finds this one.
+    // The file may have lost the provider meanwhile. The sweep of its sessions finds this one from here on.
     const indexes = ('indexes' in owned && owned.indexes) || []
     const known = indexes.every((index) => deps.providers.get(providerIn(index)))
     if (known && again.user?.status === UserStatus.ACTIVE) {
