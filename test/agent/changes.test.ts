@@ -254,6 +254,12 @@ it('keeps an integer of the cluster exact: in a difference, in an approved field
   expect((one.spec as { note: string }).note).toBe('1234567890123456789 " 9007199254740993')
   const long = JSON.stringify({ a: 'x'.repeat(5_000_000), n: 1 }).replace('1}', '9007199254740993}')
   expect(writeExact(parseExact(long))).toBe(long)
+  const large = `{"a":"${'x'.repeat(20_000_000)}","n":9007199254740993}`
+  expect(parseExact(large)).toMatchObject({ n: expect.stringMatching(/9007199254740993$/) })
+  const began = performance.now()
+  // Output that was cut off within a text.
+  expect(() => parseExact(`{"n":9007199254740993,"a":"${'\\"'.repeat(20_000)}`)).toThrow(SyntaxError)
+  expect(performance.now() - began).toBeLessThan(1000)
 })
 
 it('reads the digits beside a text of any length, and tells a long text that was cut in no time', () => {

@@ -1,8 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { eq, sql } from 'drizzle-orm'
+import { eq, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { linkExternal } from '../../apps/identity/federation/external.ts'
+import { addPasskey } from '../../apps/identity/passkeys/passkeys.ts'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
+import { endLostFactors } from '../../apps/identity/users/factors.ts'
 import { lossOf } from '../../apps/operations/policies/footing.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { joinHalves } from '../../apps/shared/contracts/client/enrolment.ts'
@@ -317,8 +320,8 @@ describe('a person of a provider who lost every factor', () => {
     const again = await bearerOf(browser)
     expect(claimsOf(again)).toMatchObject({ sub: id, scope: ['enrolment'] })
     expect(await rightsFrom(id)).toMatchObject([{ role: 'approver' }])
-    // No factor is left that this session would have to prove first.
-    expect((await addKey()).status).toBe(201)
+    // No factor is left that this session would have to prove first, once credential has ended the app.
+    await until(async () => (await addKey()).status === 201, { what: 'a new passkey' })
     const factors = await send(`${url}/api/v1/users/me/totp`, { headers: await bearerOf(browser) })
     expect(factors.body).toMatchObject({ active: false })
     const [notice] = await auth.identity_deps.db
@@ -348,10 +351,51 @@ describe('a person of a provider who lost every factor', () => {
     expect(await confirm(change)).toMatchObject({ status: 200, body: { sessions: 'pending' } })
     await until(async () => away.mock.calls.length > 1, { what: 'a second try' })
     expect(await appOf()).toBe(1)
+    // Whoever proves that app adds no way in that would outlive the recovery.
+    const asked = await challenge()
+    const attestation = JSON.stringify(createAuthenticator(SITE).attest(asked, id))
+    const key = { userId: id, name: 'theirs', challenge: asked, attestation }
+    expect(await addPasskey(auth.identity_deps, key as never, 'test')).toMatchObject({ cause: 'account' })
+    const own = { userId: id, providerId: 'corp', subject: 's-theirs', externalId: '' }
+    expect(await linkExternal(auth.identity_deps, own, 'test')).toEqual({ refused: 'account_disabled' })
     away.mockRestore()
     await until(async () => (await appOf()) === 0, { what: 'the app to end' })
     await browser.signIn(sub)
-    expect((await addKey()).status).toBe(201)
+    await until(async () => (await addKey()).status === 201, { what: 'a new passkey' })
+  })
+
+  it('keeps the app that they set up since, and does not wait for others whose factors cannot be ended yet', async () => {
+    const { db, credential: own } = auth.identity_deps
+    const held = vi.spyOn(own, 'endPassword').mockRejectedValue(new Error('away'))
+    const names = ['a', 'b', 'c'].map((name) => `${name}-${randomUUID().slice(0, 8)}`)
+    const rest = new Set((await Promise.all(names.map((name) => auth.addUser(name)))).map(({ id }) => id))
+    const mark = (ids: Iterable<string>, factors_ended_at: string | null) =>
+      db
+        .update(users)
+        .set({ factors_ended_at })
+        .where(inArray(users.id, [...ids]))
+    await mark(rest, new Date().toISOString())
+    const ended: string[] = []
+    let done = ''
+    const credential = {
+      endPassword: async ({ userId }: { userId: string }) => {
+        rest.delete(userId)
+        if (done) return
+        // While this call fails, another process ends the factors of one of the others.
+        done = [...rest][0] ?? ''
+        await mark([done], null)
+        throw new Error('slow')
+      },
+      removeTotp: async ({ userId }: { userId: string }) => void ended.push(userId),
+    }
+    try {
+      await expect(endLostFactors({ db, credential: credential as never })).rejects.toThrow('slow')
+    } finally {
+      held.mockRestore()
+    }
+    expect(ended).toHaveLength(1)
+    expect(ended).not.toContain(done)
+    expect([...rest]).toEqual([done])
   })
 })
 

@@ -82,10 +82,60 @@ it.each(Object.entries(THINGS))(
     expect(await remove(lost)).toMatchObject({ status: 204, headers: { 'idempotency-replayed': 'true' } })
     if (call !== 'removeTotp') return
     const noted = async () =>
-      (await auth.session.deps.db.select().from(auth_events)).some(({ action }) => action === 'remove_totp')
+      (await auth.session.deps.db.select().from(auth_events)).some(
+        ({ action, reason }) => action === 'remove_totp' && reason === 'repeated',
+      )
     await until(noted, { what: 'its row in the audit log' })
   },
 )
+
+it('of an identity ends the other sessions by its repeat, if the first request died before it did', async () => {
+  const username = `p-${randomUUID().slice(0, 8)}`
+  const user = await auth.addUser(username)
+  const [headers, other] = [await signIn(username), await signIn(username)]
+  const { path } = await (THINGS['an identity'] as (typeof THINGS)[string])(user, headers)
+  const { store } = auth.session.deps
+  const { revokeUser } = store
+  let dead = true
+  // Nor does the relay end them.
+  const dying = vi.spyOn(store, 'revokeUser').mockImplementation((ended) => {
+    if (dead) throw unavailable('It died.', undefined, 'unavailable')
+    return revokeUser(ended)
+  })
+  const key = randomUUID()
+  const remove = () =>
+    send(`${url}/api/v1/${path}`, { method: 'DELETE', headers: { ...headers, 'idempotency-key': key } })
+  try {
+    expect((await remove()).status).toBe(503)
+    dead = false
+    dying.mockClear()
+    expect((await remove()).status).toBe(204)
+    expect(dying.mock.calls.map(([ended]) => ended)).toContainEqual(
+      expect.objectContaining({ user_id: user.id, reason: 'logout' }),
+    )
+  } finally {
+    dying.mockRestore()
+  }
+  expect((await send(`${url}/api/v1/users/me`, { headers: other })).status).toBe(401)
+  expect((await send(`${url}/api/v1/users/me`, { headers })).status).toBe(200)
+})
+
+it('of a session waits once for a database that is away', async () => {
+  const username = `p-${randomUUID().slice(0, 8)}`
+  const user = await auth.addUser(username)
+  const headers = await signIn(username)
+  const { path } = await (THINGS['a session'] as (typeof THINGS)[string])(user, headers)
+  const away = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+  const waits = vi.spyOn(auth.session.deps.db, 'transaction').mockRejectedValue(away)
+  try {
+    const remove = () => send(`${url}/api/v1/${path}`, { method: 'DELETE', headers: keyed(headers) })
+    expect((await remove()).status).toBe(204)
+    expect(waits).toHaveBeenCalledTimes(1)
+    expect((await remove()).status).toBe(404)
+  } finally {
+    waits.mockRestore()
+  }
+})
 
 it('has one winner if two requests meet', async () => {
   const username = `p-${randomUUID().slice(0, 8)}`

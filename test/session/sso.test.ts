@@ -11,6 +11,7 @@ import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { revokeUngiven } from '../../apps/identity/federation/rights.ts'
 import { unlinkExternal } from '../../apps/identity/federation/unlink.ts'
 import { describeClient } from '../../apps/session/browser/client.ts'
+import { endRemoved } from '../../apps/session/sso/removed.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
 import type { UnlinkedUser } from '../../apps/shared/contracts/identity/providers.ts'
@@ -179,6 +180,47 @@ describe('a sign-in through a provider', () => {
         ...{ actor: 'system:provider:corp', reason: 'admin', object: `user:${id}` },
       })
       sso.configure()
+    }
+  })
+
+  it('leaves no session if its provider is removed while it opens', async () => {
+    await signedIn('s-mia')
+    const { id = '' } = (await userNamed('mia')) ?? {}
+    const { deps } = sso.session
+    const { getUser } = deps.identity
+    const provider = vi.spyOn(deps.providers, 'get')
+    const removing = vi.spyOn(deps.identity, 'getUser').mockImplementationOnce(async (...given) => {
+      provider.mockReturnValue(undefined)
+      return getUser(...given)
+    })
+    const held = { ...{ user_id: id, username: 'mia', provider_id: 'corp' }, max_s: 60, auth_time: 1, proved_at: 1 }
+    const request = { client: describeClient(undefined, undefined), request_id: 'test', device_token: undefined }
+    const opened = openFederated(deps, { ...held, indexes: [indexOf('corp', 'sub', 's-mia')] }, 'json', request)
+    try {
+      expect(await opened).toBe(undefined)
+    } finally {
+      for (const spy of [provider, removing]) spy.mockRestore()
+    }
+  })
+
+  it('outlasts a file that cannot be used, and ends with its provider though no replica confirms another end', async () => {
+    const people = [await signedIn('s-mia'), await signedIn('s-mia')]
+    const statuses = () =>
+      Promise.all(
+        people.map(async ({ browser, headers }) => (await browser.go('/api/v1/users/me', { headers })).status),
+      )
+    const { deps } = sso.session
+    vi.spyOn(deps.providers, 'get').mockReturnValue(undefined)
+    const fault = vi.spyOn(deps.providers, 'fault').mockReturnValue('It is no YAML.')
+    vi.spyOn(deps.store, 'replicated').mockRejectedValue(new Error('no replica'))
+    try {
+      await endRemoved(deps)
+      expect(await statuses()).toEqual([200, 200])
+      fault.mockRestore()
+      await expect(endRemoved(deps)).rejects.toThrow('no replica')
+      expect(await statuses()).toEqual([401, 401])
+    } finally {
+      vi.restoreAllMocks()
     }
   })
 
@@ -860,6 +902,11 @@ describe('unlinking an identity', () => {
       200,
     )
     expect((await refresh(open.body.refresh_token)).status).toBe(401)
+
+    // session reads the file before identity does.
+    const read = vi.spyOn(sso.session.deps.providers, 'get').mockReturnValue(undefined)
+    expect((await signIn()).body).toMatchObject({ code: 'provider_required' })
+    read.mockRestore()
 
     await proved(43_200)
     const refused = { status: 403, body: { category: 'policy_denied', code: 'provider_required' } }

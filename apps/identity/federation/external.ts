@@ -202,7 +202,9 @@ const linkIn = async (deps: Deps, tx: Tx, link: Link, request_id: string): Promi
   const { userId: user_id, providerId: provider, subject, externalId: external_id } = link
   await lockControl(deps, tx)
   const user = await getUser(tx, user_id)
-  if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering) return { refused: 'account_disabled' }
+  // As for a new passkey: a lost app may still prove a factor.
+  if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering || user.factors_ended_at)
+    return { refused: 'account_disabled' }
   const holder = await knownUser(tx, link)
   if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
   if (await isFrom(tx, user.id, provider)) return { refused: 'subject_changed' }

@@ -94,7 +94,8 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
   const public_key = Buffer.from(credential.publicKey).toString('base64url')
   return deps.db.transaction(async (tx) => {
     const user = await lockUser(tx, user_id)
-    if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering)
+    // A lost app proves a factor until credential has ended it: a passkey added by it would outlive the recovery.
+    if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering || user.factors_ended_at)
       return { refused: 'assertion_invalid', cause: 'account' }
     // The registration made this key, so its answer was lost and comes again.
     const known = (await passkeysOf(tx, user_id)).find(({ credential_id }) => credential_id === credential.id)

@@ -98,7 +98,7 @@ const unlink = async (
   kept: { user_id: string; keep_session_id?: string },
   provider: string,
 ) => {
-  const remove = async () => {
+  const remove = async (repeated: boolean) => {
     const { user_id: userId } = kept
     const by = req.caller.user_id
     const has = by === userId && (await hasPassword(deps, req.caller, String(req.id)))
@@ -107,7 +107,8 @@ const unlink = async (
     const trace = withRequestId(String(req.id))
     const { removed, refused } = await deps.identity.unlinkExternal(request, trace).catch(throwFromRpc('identity'))
     if (refused) throw lastWayIn()
-    if (removed) await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
+    // The request that removed it may have died before the sessions ended.
+    if (removed || repeated) await endUserSessions(deps, kept, kept.keep_session_id ? 'logout' : 'admin', byUser(req))
     return removed
   }
   const there = async () => (await listOf(deps, req, kept.user_id)).items.some((one) => one.provider === provider)

@@ -95,7 +95,7 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
         const { removed } = await deps.credential
           .removeTotp(request, withRequestId(String(req.id)))
           .catch(throwFromRpc('credential'))
-        if (removed || repeated) await note(deps, req, 'remove_totp')
+        if (removed || repeated) await note(deps, req, 'remove_totp', removed ? undefined : 'repeated')
         return removed
       }
       const there = async () => (await appOf(deps, req)) !== undefined
@@ -106,9 +106,10 @@ const changeRoutes = (app: Router, deps: SessionDeps) => {
   })
 }
 
-const note = (deps: SessionDeps, req: FastifyRequest, action: 'set_totp' | 'remove_totp') => {
+/** `repeated`: an earlier request may have removed the app, or been refused before another one did. */
+const note = (deps: SessionDeps, req: FastifyRequest, action: 'set_totp' | 'remove_totp', reason?: 'repeated') => {
   const who = byPerson({ caller: req.caller, client: clientOf(req), request_id: String(req.id) })
-  return deps.audit({ action, outcome: 'done', ...who })
+  return deps.audit({ action, outcome: 'done', ...(reason && { reason }), ...who })
 }
 
 const setupExpired = () =>

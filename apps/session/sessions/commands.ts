@@ -44,11 +44,16 @@ export const runOnce = async (
       keep: runOnlyOnce,
     }))
   } catch (error) {
-    const refusal = error instanceof AppError ? error : toAppError(error, AUTH_CODES)
-    if (needs_row || error instanceof AppError || refusal.status !== 503) throw error
-    deps.telemetry.log.warn({ err: error }, 'a command runs without the row of its key')
+    if (needs_row) throw error
+    noteAway(deps, error)
     return { ...answerOf(await runOnlyOnce()), replayed: false }
   }
+}
+
+/** Throws every error but that of a database that is away. */
+const noteAway = (deps: SessionDeps, error: unknown): void => {
+  if (error instanceof AppError || toAppError(error, AUTH_CODES).status !== 503) throw error
+  deps.telemetry.log.warn({ err: error }, 'a command runs without the row of its key')
 }
 
 /** Runs the caller's mutation once per key and sends its answer. */
@@ -84,12 +89,16 @@ export const removeOnce = async (
     return NO_CONTENT
   }
   const begun = { ...command, route: `${command.route} begun` }
-  const repeated = await runOnce(deps, begun, async () => unless(await there()), options).then(
+  const repeated = await runOnce(deps, begun, async () => unless(await there()), { needs_row: true }).then(
     ({ replayed }) => replayed,
     (error: unknown) => {
       if (error instanceof AppError && error.category === 'not_found') return false
-      throw error
+      if (options?.needs_row) throw error
+      noteAway(deps, error)
+      return undefined
     },
   )
+  // A second wait for the database would be longer than the caller's.
+  if (repeated === undefined) return { ...answerOf(unless(await remove(false))), replayed: false }
   return runOnce(deps, command, async () => unless((await remove(repeated)) || repeated), options)
 }

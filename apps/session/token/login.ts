@@ -10,7 +10,7 @@ import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import { addressKey, networkOf } from '../../shared/web/addresses.ts'
 import { type Client, whereOf } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
-import { CHALLENGE_S, type HalfSignedIn } from '../store/flows.ts'
+import { CHALLENGE_S, type HalfSignedIn, providerIn } from '../store/flows.ts'
 import type { Charge, Federated, Method, NewSession } from '../store/store.ts'
 import { holdsRole, type TokenPair } from './issue.ts'
 import { elsewhere, passwordClosed, takesPassword } from './password.ts'
@@ -277,8 +277,8 @@ export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & {
 
 /**
  * Opens a session and gives it its tokens. Undefined if the user stopped being active, the session was revoked, the
- * password replaced or the identity at `provider_id` unlinked in between: no race with these leaves a session. With
- * `refresh_only` no access token is made.
+ * password replaced, the provider removed or the identity at `provider_id` unlinked in between: no race with these
+ * leaves a session. With `refresh_only` no access token is made.
  */
 export const openSession = async (
   deps: SessionDeps,
@@ -304,7 +304,10 @@ export const openSession = async (
     const again = await deps.identity
       .getUser({ id: user.user_id, providerId: provider_id }, withRequestId(request_id))
       .catch(throwFromRpc('identity'))
-    if (again.user?.status === UserStatus.ACTIVE) {
+    // The file may have lost the provider meanwhile. The sweep of its sessions finds this one from here on.
+    const indexes = ('indexes' in owned && owned.indexes) || []
+    const known = indexes.every((index) => deps.providers.get(providerIn(index)))
+    if (known && again.user?.status === UserStatus.ACTIVE) {
       const owner = { auth_time: Math.floor(created_at / 1_000_000), ...owned, session_id }
       const { successor, ...pair } = await deps.issuer.issue(owner, request_id, refresh_only)
       refuseLate(ANSWER_MS)

@@ -76,6 +76,8 @@ const providerRequired = ({ providers }: Uses<'providers'>, id: string) =>
 export const signInByPasskey = async (deps: SessionDeps, assertion: Assertion, request: Request): Promise<Login> => {
   const { client, request_id, mode } = request
   const { user, passkey, amr, footing } = await provePasskey(deps, assertion, request, 'login')
+  // identity may not have read the file yet.
+  if (footing && !deps.providers.get(footing.providerId)) throw providerRequired(deps, footing.providerId)
   const metadata = JSON.stringify({ passkey: passkey.id })
   const owner = {
     user_id: user.id,
