@@ -80,6 +80,7 @@ describe('an import as a job', () => {
     const items = [{ ...bad, name: 5 }, good, twin, { ...twin, labels: { tier: 'gold' } }]
     const reply = await c.as('ada').post('/v1/imports', { source: source(), items })
     expect(reply).toMatchObject({ status: 202, body: { total: 4, done: 3, counts: { refused: 3 } } })
+    expect(await read(reply.body.job_id)).toEqual(reply.body)
     const importer = startImporter(c.deps)
     await ended(reply.body.job_id).finally(() => importer.stop())
     const { body } = await c.as('ada').get(`/v1/imports/${reply.body.job_id}/results`)

@@ -11,7 +11,7 @@ import { answers } from '../../apps/platform/base/probes.ts'
 import { createProcess } from '../../apps/platform/base/process.ts'
 import { silentScreen } from '../../apps/platform/base/screen.ts'
 import { writeProduction } from '../../apps/platform/deploy/production.ts'
-import { endRotation, type Rotation, rotate } from '../../apps/platform/deploy/rotate.ts'
+import { endRotation, needOld, type Rotation, rotate, SERVERS } from '../../apps/platform/deploy/rotate.ts'
 import { locateNats } from '../../apps/platform/servers/nats.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { filesBelow, NAMES } from './support/installation.ts'
@@ -204,6 +204,34 @@ describe('a rotation', () => {
       expect(registry[app]?.keys.map(({ kid }) => kid)).toEqual([jsonOf(`keys/${app}.json`).kid])
     expect(['token', 'credential'].map(secretsOf)).toEqual(lists)
     await expect(setUp('retire')).rejects.toThrow('No earlier authority or service key is trusted')
+    goBack('before')
+  })
+
+  it('asks the servers that trust an authority of before, as far as it can, and no others', async () => {
+    keep('before')
+    const needing = async (...unasked: string[]) => {
+      const lines = await needOld(out, out, unasked)
+      return [...new Set(lines.map((line) => line.split(' ')[0]))].sort()
+    }
+    const trust = (file: string) => {
+      for (const name of NAMES.map((app) => `env/${app}.secret.env`))
+        fs.writeFileSync(join(out, name), textOf(name).replaceAll(/sslrootcert=[^'\s]+/g, `sslrootcert=${file}`))
+    }
+    await setUp('use')
+    expect(await needing()).toEqual([...SERVERS].sort())
+    expect(await needing('postgres', 'temporal')).toEqual(['nats', 'redis'])
+    fs.writeFileSync(join(out, 'other.pem'), createAuthority().ca)
+    trust(join(out, 'other.pem'))
+    expect(await needing()).toEqual(['nats', 'redis', 'temporal'])
+    trust('/nowhere.pem')
+    expect(await needOld(out, out, ['redis', 'nats', 'temporal'])).toEqual([
+      expect.stringMatching(/^postgres cannot be asked: .*nowhere/),
+    ])
+    fs.writeFileSync(join(out, 'rotation.json'), '{}')
+    expect(await needing()).toEqual([])
+    endRotation(out)
+    await setUp('retire')
+    expect(await needing()).toEqual([])
     goBack('before')
   })
 

@@ -37,12 +37,13 @@ export const startJob = (
       request_id: write.request_id,
       status: 'queued' as const,
       total: body.items.length,
+      done: refused.size,
+      counts: { refused: refused.size },
       created_at: at,
       updated_at: at,
     }
     await insertJob(tx, job, body.items, refused)
-    const done = { done: refused.size, counts: { refused: refused.size } }
-    const view = viewOf({ ...job, ...done, failures: 0, problem: null, ended_at: null })
+    const view = viewOf({ ...job, failures: 0, problem: null, ended_at: null })
     const headers = { location: `/v1/imports/${job_id}`, 'retry-after': '1' }
     return { status: 202, headers, body: view }
   })

@@ -11,7 +11,7 @@ import type {
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import type { BulkDone, BulkOp, BulkReply } from '../../shared/contracts/imports/bulk.ts'
 import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
-import { refused } from '../errors.ts'
+import { refused, usageError } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
@@ -93,14 +93,10 @@ export const resourceCommands: Command[] = [
       const force = values.force === true
       const reason = force ? needed(values, 'reason') : text(values, 'reason')
       const patch = readDocument(needed(values, 'file'))
-      const version = text(values, 'version')
-      if (version !== undefined) whole(version, 'version')
+      const version = versionIn(context, values) ?? (await api.get<ResourceView>(path)).version
       const how = { force: String(force), reason, validate_only: context.dry_run ? 'true' : undefined }
-      const if_match = version === undefined ? (await api.send('GET', path)).headers.get('etag') : `"${version}"`
-      const { body } = await api.send<Written>('PATCH', withQuery(path, how), patch, {
-        'content-type': 'application/merge-patch+json',
-        ...(if_match !== null && { 'if-match': if_match }),
-      })
+      const headers = { 'content-type': 'application/merge-patch+json', 'if-match': `"${version}"` }
+      const { body } = await api.send<Written>('PATCH', withQuery(path, how), patch, headers, atVersion(version))
       tell(context, body)
     },
   },
@@ -189,21 +185,32 @@ export const resourceCommands: Command[] = [
 
 const into = (op: 'add' | 'remove', target_id: string) => ({ op, type_key: 'contained_in', target_id })
 
+/** The version that --version names. A repeat must name it, because the lost command may have made the next one. */
+const versionIn = ({ idempotency_key }: Context, values: Values): number | undefined => {
+  const version = text(values, 'version')
+  if (version !== undefined) return whole(version, 'version')
+  if (idempotency_key !== undefined)
+    throw usageError('--version is missing: with --idempotency-key, name the version that the change is based on.')
+}
+const atVersion = (version: number): string => ` --version ${version}`
+
 /** States a fact about one resource, at the version that --version names or that it has now. */
 const state = async (
-  { api, out, dry_run }: Context,
+  context: Context,
   op: BulkOp,
   id: string,
   values: Values,
   changeOf: (resource: ResourceView) => object,
 ): Promise<void> => {
-  const resource = await api.get<ResourceView>(`/api/v1/resources/${encodeURIComponent(id)}`)
-  const version = text(values, 'version')
-  const expected_version = version === undefined ? resource.version : whole(version, 'version')
+  const { api, out, dry_run } = context
+  const at_version = versionIn(context, values)?.toString()
+  const resource = await api.get<ResourceView>(withQuery(`/api/v1/resources/${encodeURIComponent(id)}`, { at_version }))
+  const expected_version = resource.version
   const change = { resource_id: resource.resource_id, expected_version, ...changeOf(resource) }
   const how = { mode: 'record_only', reason: text(values, 'reason'), validate_only: dry_run ? 'true' : undefined }
   const path = withQuery('/api/v1/resources:bulk', how)
-  const { body } = await api.send<Static<typeof BulkReply>>('POST', path, { items: [{ op, change }] })
+  const again = atVersion(expected_version)
+  const { body } = await api.send<Static<typeof BulkReply>>('POST', path, { items: [{ op, change }] }, {}, again)
   const [made] = body.results
   if (!made || made.status >= 300) throw refused(made?.body as unknown as Problem, undefined)
   const done = made.body as BulkDone

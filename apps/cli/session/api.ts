@@ -61,7 +61,14 @@ export const createApi = ({
     token === undefined ? refresh : isApiKey(token) ? tokensOfKey(connect({ times: repeats }), token) : { token }
   const signalbox = connect({ times: repeats }, tokens)
 
-  const send = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+  /** `again`: options that a repeat needs beside its key, to be the same request. */
+  const send = async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+    again = '',
+  ) => {
     if (dry_run && !isTrial(method, path, body)) throw usageError('This command has no --dry-run. Nothing was changed.')
     const request = new Request(`${url}${path}`, {
       method,
@@ -76,7 +83,7 @@ export const createApi = ({
     return told(url, act, ({ status }) => {
       const key = request.headers.get('idempotency-key')
       if (status === 0 && key !== null)
-        return `The command may have been applied. Repeat it with --idempotency-key ${key}`
+        return `The command may have been applied. Repeat it with --idempotency-key ${key}${again}`
       return status === 401 && token !== undefined
         ? 'Set SIGNALBOX_TOKEN to a valid access token, or unset it and run: signalbox login NAME'
         : undefined

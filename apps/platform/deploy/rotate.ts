@@ -108,24 +108,35 @@ const turnPayloadKeys = (out: string, step: 'next' | 'use'): Changes => {
 }
 
 const SETTINGS = { postgres: 'DATABASE__URL', redis: 'REDIS__URL', nats: 'NATS__URL', temporal: 'TEMPORAL__ADDRESS' }
+export const SERVERS = Object.keys(SETTINGS) as Server[]
 
 /**
  * The servers that `retire` would cut off: those whose certificate only an authority of before makes trustworthy, and
- * those that cannot be asked from here. `at`: where the folder is on the hosts.
+ * those that cannot be asked from here, unless they are among `unasked`. `at`: where the folder is on the hosts.
  */
-export const needOld = async (out: string, at: string): Promise<string[]> => {
+export const needOld = async (out: string, at: string, unasked: readonly string[] = []): Promise<string[]> => {
   const going = AUTHORITIES.map((authority) => read(out, `tls/${authority}.pem`))
     .filter(isOurs)
     .map((trusted) => trusted.slice(firstPem(trusted).length).trim())
+    .filter(Boolean)
+  // Service keys alone end, or a run that was interrupted is completed, whose changes are already fixed.
+  if (going.length === 0 || existsSync(begunFile(out))) return []
   const asked = new Map<string, Promise<string | undefined>>()
   for (const app of APP_NAMES) {
     const env: NodeJS.Dict<string> = {}
     for (const [name, value] of Object.entries(productionEnv(out, app) ?? {}))
       env[name] = value.replaceAll(`${at}/`, `${out}/`)
-    for (const [server, setting] of Object.entries(SETTINGS) as [Server, string][]) {
-      const peer = peerOf(server, env[`${app.toUpperCase()}__${setting}`] ?? '', loadLinks(env))
-      const place = `${server} at ${peer?.host}:${peer?.port}`
-      if (peer && !asked.has(place)) asked.set(place, whyNeeded(server, peer, going))
+    for (const server of SERVERS) {
+      const url = env[`${app.toUpperCase()}__${SETTINGS[server]}`]
+      if (!url || unasked.includes(server)) continue
+      try {
+        const peer = peerOf(server, url, loadLinks(env))
+        const place = `${server} at ${peer?.host}:${peer?.port}`
+        if (peer && !asked.has(place)) asked.set(place, whyNeeded(server, peer, going))
+      } catch (error) {
+        // A file that only the hosts have.
+        asked.set(server, Promise.resolve(`cannot be asked: ${(error as Error).message}`))
+      }
     }
   }
   const answers = await Promise.all([...asked].map(async ([place, why]) => ({ place, why: await why })))
@@ -139,6 +150,8 @@ const whyNeeded = async (server: Server, peer: Peer, going: readonly string[]): 
       (error: Error) => error.message,
     )
   const ca = going.reduce((left, pems) => left?.replace(pems, ''), peer.tls.ca)
+  // Its authority is another one, which stays trusted.
+  if (ca === peer.tls.ca) return
   if (!(await faultOf({ ...peer, tls: { ...peer.tls, ca } }))) return
   const fault = await faultOf(peer)
   return fault ? `cannot be asked: ${fault}` : 'shows a certificate of the authority of before'

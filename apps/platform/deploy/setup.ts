@@ -4,12 +4,13 @@ import { namesSeveral } from '../../shared/config.ts'
 import { takeFolder, writeWhole } from '../base/record.ts'
 import { readFlags } from '../base/screen.ts'
 import { type Production, TO_FILL, writeProduction } from './production.ts'
-import { endRotation, needOld, ROTATIONS, type Rotation, rotate } from './rotate.ts'
+import { endRotation, needOld, ROTATIONS, type Rotation, rotate, SERVERS } from './rotate.ts'
 import { MOUNTED } from './secrets.ts'
 
 /**
  * `npm run setup -- production --out DIR --origin URL`: writes everything that a production installation needs before
- * its first start. Works offline; a second run needs only --out, changes no byte and adds what is missing.
+ * its first start. Only --rotate retire needs the network. A second run needs only --out, changes no byte and adds what
+ * is missing.
  */
 const USAGE = `usage: npm run setup -- production --out DIR --origin https://signalbox.example.com [options]
 
@@ -30,6 +31,7 @@ const USAGE = `usage: npm run setup -- production --out DIR --origin https://sig
                       the authorities and service keys of before, once all servers answer with new certificates;
                       accounts: new passwords;
                       evidence, push, enrolment: replaces this key, which has leaked. An interrupted step is run again
+  --unasked NAME,NAME postgres, redis, nats, temporal: servers that --rotate retire does not ask
 
 A later run needs only --out: setup.json in that folder has the other options.`
 
@@ -50,11 +52,11 @@ const DEFAULTS = {
 }
 
 const text = { type: 'string' } as const
-const own = { out: text, 'temporal-api-key': text, rotate: text }
+const own = { out: text, 'temporal-api-key': text, rotate: text, unasked: text }
 const saved = { origin: text, at: text, data: text, format: text, hosts: text, listen: text, proxies: text, ca: text }
 const servers = { postgres: text, redis: text, nats: text, temporal: text, namespace: text }
 const { positionals, values } = readFlags({ allowPositionals: true, options: { ...own, ...saved, ...servers } }, refuse)
-const { out, rotate: rotation, 'temporal-api-key': api_key_file, ...given } = values
+const { out, rotate: rotation, unasked, 'temporal-api-key': api_key_file, ...given } = values
 if (positionals.join(' ') !== 'production') refuse('The target of the set-up is missing: production.')
 if (!out) refuse('--out is missing: the folder to write.')
 const folder = resolve(out as string)
@@ -97,6 +99,9 @@ const asked: Production = {
 }
 if (rotation !== undefined && !ROTATIONS.includes(rotation as Rotation))
   refuse(`--rotate takes ${ROTATIONS.join(', ')}, not ${rotation}.`)
+const passed_over = unasked?.split(',') ?? []
+if (passed_over.some((name) => !SERVERS.some((server) => server === name)))
+  refuse(`--unasked takes names among ${SERVERS.join(', ')}, not ${unasked}.`)
 const fail = ({ message }: { message: string }): never => {
   console.error(`setup: ${message}`)
   process.exit(1)
@@ -108,9 +113,13 @@ try {
   fail(error as Error)
 }
 const needed =
-  rotation === 'retire' && existsSync(join(folder, 'tls')) ? await needOld(folder, asked.at).catch(fail) : []
+  rotation === 'retire' && existsSync(join(folder, 'tls'))
+    ? await needOld(folder, asked.at, passed_over).catch(fail)
+    : []
 if (needed.length > 0) {
-  const remedy = 'Give them their new files, restart them, and run this again where they are known by these names.'
+  const names = SERVERS.filter((server) => needed.some((line) => line.split(' ')[0] === server))
+  const remedy = `Give them their new files, restart them, and run this again where they are known by these names.
+With --unasked ${names.join(',')} it does not ask: apps then refuse a server with an old certificate.`
   fail({ message: `some servers must first show their new certificates:\n  ${needed.join('\n  ')}\n${remedy}` })
 }
 const hindrance = await rotate(folder, rotation as Rotation | undefined)

@@ -77,7 +77,7 @@ export const drillBackup = async ({ backup, within, to, into }: Options): Promis
       await contentsFault(),
       (await auditHolds(reached)) ? false : 'The audit logs do not hold.',
       (await rebuildOperations(false)) !== 0 && 'The read models do not match their events.',
-      await artifactsFault(join(from, 'artifacts')),
+      await artifactsFault(join(from, 'artifacts'), until),
     ].filter((fault) => typeof fault === 'string')
     for (const fault of faults) console.log(`FAIL  ${fault}`)
     console.log("Not verified: Temporal's databases. After a restore, reconcile compares them with this one.")

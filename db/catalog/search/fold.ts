@@ -8,16 +8,16 @@ export type SearchPosition = { pub_seq: string; filling_after: string | null }
 const TEXT_LIMIT = 60_000
 const PEERS = 50
 
-const split = (text: SQL): SQL => sql`'x' || regexp_replace(${text}, '[^[:alnum:]]+', ' x', 'g') collate "C"`
+const split = (text: SQL): SQL => sql`'x' || regexp_replace(lower(${text}), '[^[:alnum:]]+', ' x', 'g') collate "C"`
 
 /**
- * A text's words in lower case, split at every character but letters and digits, so any part of an id is found. They
- * have ss for ß, because its capitals are SS. Each begins with an x, because Postgres would read 9e12f34 as a number and a
- * word. Letters beyond ASCII count in any locale of the database; text without them is split faster.
+ * A text's words: lower case, split at every character but letters and digits, so any part of an id is found. Each
+ * begins with an x, because Postgres would read 9e12f34 as a number and a word. Letters beyond ASCII count in any locale
+ * of the database; text without them is split faster.
  */
 export const wordsOf = (expression: SQL): SQL =>
-  sql`(select case when octet_length(t) = length(t) then ${split(sql`lower(t collate "C")`)}
-      else ${split(sql`replace(lower(normalize(t) collate "und-x-icu"), 'ß', 'ss')`)} end
+  sql`(select case when octet_length(t) = length(t) then ${split(sql`t collate "C"`)}
+      else ${split(sql`normalize(t) collate "und-x-icu"`)} end
     from (select left(${expression}, ${sql.raw(String(TEXT_LIMIT))}) as t offset 0) whole)`
 const weighted = (expression: SQL, weight: 'A' | 'B' | 'C' | 'D'): SQL =>
   sql`setweight(to_tsvector('simple', ${wordsOf(expression)}), ${sql.raw(`'${weight}'`)})`
@@ -56,7 +56,7 @@ export const foldSearch = async (tx: Tx, rids: readonly string[]): Promise<void>
 }
 
 /** The name of the position: a new one fills the index again, after a change of its words. */
-const FORMAT = 'search-4'
+const FORMAT = 'search-3'
 
 export const readSearchPosition = async (db: Queryable): Promise<SearchPosition | undefined> =>
   rowOf(

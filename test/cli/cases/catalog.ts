@@ -71,6 +71,20 @@ describe('the catalog', () => {
     expect((await ada('move', 'cli-box', 'cli-peer', '--reason', 'tidy')).out).toBe('cli-box   version 3\n')
     expect(await read('resource', 'show', 'cli-box')).toMatchObject({ parent_id: 'cli-peer' })
     expect((await ada('move', 'cli-box', 'cli-peer')).out).toBe('cli-box   version 3, no change\n')
+    for (const args of [
+      ['move', 'cli-box', 'imp-a', '--version', '3'],
+      ['relate', 'cli-box', 'depends_on', 'cli-peer', '--remove', '--version', '4'],
+      ['relate', 'cli-box', 'depends_on', 'cli-peer', '--version', '5'],
+      ['move', 'cli-box', 'cli-peer', '--version', '6'],
+    ]) {
+      const once = await ada(...args, '--idempotency-key', `key of ${args}`)
+      expect(once).toMatchObject({ code: 0, out: `cli-box   version ${Number(args.at(-1)) + 1}\n` })
+      expect(await ada(...args, '--idempotency-key', `key of ${args}`)).toEqual(once)
+    }
+    expect(await ada('move', 'cli-box', 'imp-a', '--idempotency-key', 'k')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--version is missing'),
+    })
     expect(await ada('relate', 'cli-box', 'depends_on', 'cli-peer', '--remove', '--version', '1')).toMatchObject({
       code: 7,
       err: expect.stringContaining('version_conflict/version_mismatch'),
@@ -84,7 +98,7 @@ describe('the catalog', () => {
       err: expect.stringContaining('blocked_by_dependents'),
     })
     expect(await ada('retire', 'cli-box')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') })
-    expect((await ada('retire', 'cli-box', '--yes')).out).toBe('cli-box   version 4\n')
+    expect((await ada('retire', 'cli-box', '--yes')).out).toBe('cli-box   version 8\n')
     expect(await read('resource', 'show', 'cli-box')).toMatchObject({ lifecycle_status: 'retired' })
     expect((await ada('history', 'cli-box')).out).toMatch(/\b1 .* created\b/)
     expect((await ada('search', 'cli', 'peer')).out).toContain('cli-peer')

@@ -257,6 +257,9 @@ export const dayTwo = ({ made: { home, out }, up, typed, doctor, readings, inIma
       expect(await typed(drill, env)).toMatch(/Artifacts: 1 of 1 .+The backup holds/s)
       writeFileSync(stored(join(backup, 'artifacts')), 'another plan')
       await expect(typed(drill, env)).rejects.toThrow(/FAIL {2}1 of these artifacts.+does not hold/s)
+      // A copy that has stopped.
+      rmSync(stored(join(backup, 'artifacts')))
+      await expect(typed(drill, env)).rejects.toThrow(/FAIL {2}1 of these artifacts.+does not hold/s)
       rmSync(join(backup, 'artifacts'), { recursive: true })
       await typed('pg_verifybackup --quiet "$BACKUP"/base-*', env, account)
       expect(readdirSync(room)).toEqual([])
