@@ -103,7 +103,7 @@ export const withinTime = <T>(ms: number, work: () => T): T => {
   }
 }
 
-/** As `withinTime`, but throws CelError also if the work went on without an expression that came too late. */
+/** As `withinTime`, but throws CelError also if the work passed over an expression that came too late. */
 export const allWithinTime = <T>(ms: number, work: () => T): T =>
   withinTime(ms, () => {
     const done = work()

@@ -102,7 +102,8 @@ const single = {
   constraints: Json,
   deadline_at: {
     ...NullableText,
-    description: 'Null without a deadline, and while its time stands: paused, being cancelled, or before it holds its first leases.',
+    description:
+      'Null without a deadline, and while its time stands: paused, being cancelled, or before it holds its first leases.',
   },
   max_parallel: Type.Integer(),
   exceptions: Type.Array(Type.Unknown()),
