@@ -15,7 +15,7 @@ export const CEL_LIMITS = {
   values: 100_000,
   /** Of one request, and of one record of a running operation: the process serves no one else meanwhile. */
   plan_ms: 3000,
-  record_ms: 5000,
+  record_ms: 2000,
 } as const
 
 /** An expression that does not compile, or that cannot be evaluated on its input. */
