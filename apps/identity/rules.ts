@@ -243,3 +243,10 @@ const refuseMixedScripts = (username: string) =>
 export const throwIf = (error: AppError | undefined): void => {
   if (error) throw error
 }
+
+/**
+ * Whether a passkey or an identity at a provider may be added. A lost app proves a factor until credential has ended it:
+ * a way in that it added would outlive the recovery.
+ */
+export const mayGainWayIn = (user: UserRow | undefined): user is UserRow =>
+  user?.status === 'ACTIVE' && user.kind === 'person' && !user.recovering && !user.factors_ended_at

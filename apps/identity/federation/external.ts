@@ -13,7 +13,7 @@ import { lockControl } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { inControl } from '../mutations.ts'
 import { principalMessage } from '../principal.ts'
-import { refuseClosedLogin, refuseNewName } from '../rules.ts'
+import { mayGainWayIn, refuseClosedLogin, refuseNewName } from '../rules.ts'
 import { alignRights } from './rights.ts'
 
 type Deps = Uses<'config' | 'keys' | 'providers'> & { db: Queryable }
@@ -202,9 +202,7 @@ const linkIn = async (deps: Deps, tx: Tx, link: Link, request_id: string): Promi
   const { userId: user_id, providerId: provider, subject, externalId: external_id } = link
   await lockControl(deps, tx)
   const user = await getUser(tx, user_id)
-  // As for a new passkey: a lost app may still prove a factor.
-  if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering || user.factors_ended_at)
-    return { refused: 'account_disabled' }
+  if (!mayGainWayIn(user)) return { refused: 'account_disabled' }
   const holder = await knownUser(tx, link)
   if (holder) return holder.id === user.id ? { user } : { refused: 'identity_linked' }
   if (await isFrom(tx, user.id, provider)) return { refused: 'subject_changed' }

@@ -29,7 +29,7 @@ import { isUuid, uuidv7 } from '../../shared/ids.ts'
 import { publicKeyOf } from '../../shared/jwt/sound.ts'
 import type { Uses } from '../deps.ts'
 import { userMessage } from '../principal.ts'
-import { refuseClosedLogin } from '../rules.ts'
+import { mayGainWayIn, refuseClosedLogin } from '../rules.ts'
 import { jwkOf } from './jwk.ts'
 
 type Deps = Uses<'config' | 'db' | 'keys'>
@@ -94,9 +94,7 @@ export const addPasskey = async (deps: Deps, request: AddPasskeyRequest, request
   const public_key = Buffer.from(credential.publicKey).toString('base64url')
   return deps.db.transaction(async (tx) => {
     const user = await lockUser(tx, user_id)
-    // A lost app proves a factor until credential has ended it: a passkey added by it would outlive the recovery.
-    if (user?.status !== 'ACTIVE' || user.kind !== 'person' || user.recovering || user.factors_ended_at)
-      return { refused: 'assertion_invalid', cause: 'account' }
+    if (!mayGainWayIn(user)) return { refused: 'assertion_invalid', cause: 'account' }
     // The registration made this key, so its answer was lost and comes again.
     const known = (await passkeysOf(tx, user_id)).find(({ credential_id }) => credential_id === credential.id)
     if (known?.public_key === public_key) return { passkey: message(known) }
