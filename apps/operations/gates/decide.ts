@@ -41,13 +41,14 @@ export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Uses<'lookbac
  * Approves a gate: a vote, and the decision if it completes the quorum. The row settles the race: approve, reject,
  * expiry and cancel swap the same `waiting` row, and exactly one wins.
  */
-export const approveGate = (deps: DecideDeps, command: GateCommand, body: ApproveBody) =>
-  withProof(deps.trust, command.caller, body.assertion, (proof) =>
-    withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof)),
-  )
+export const approveGate = (deps: DecideDeps, command: GateCommand, body: ApproveBody) => {
+  const approve = (proof?: Proof) =>
+    withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof))
+  return body.assertion ? withProof(deps.trust, command.caller, body.assertion, approve) : approve()
+}
 
 /** Approves with identity's recent answers about the people whose votes complete the quorum. */
-const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) =>
+const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof?: Proof) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     const placed = await placedForOthers(tx, row, subject)
@@ -68,8 +69,8 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     if (body.break_glass) return bypass(tx, { command, row, subject, command_id }, body.break_glass.reason)
     const { gate_id: id, operation_id, policy, digest, round } = row.gate
     const voted = { operation_id, type: 'gate' as const, id, round, digest, user_id: command.caller.user_id }
-    const given = { policies: [policy], assertion: body.assertion, proof, dry_run: body.dry_run === true }
-    const signature = await signatureOf(tx, voted, given)
+    const signs = !body.dry_run && (body.assertion || policy.signature === 'required')
+    const signature = signs ? await signatureOf(tx, voted, body.assertion, proof) : undefined
     const vote = {
       decision: 'approve' as const,
       comment: body.comment ?? null,
