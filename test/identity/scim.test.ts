@@ -373,6 +373,25 @@ describe('Okta', () => {
       for (const body of [{ displayName: text }, { displayName: `g-${nameless()}`, externalId: text }])
         expect(await scim('POST', '/Groups', body), JSON.stringify(body)).toMatchObject(failed(400, 'invalidValue'))
   })
+
+  it('keeps its name as sent: a look-alike gains no rights, and what the map spells alike does', async () => {
+    const [lab, alike, spelled] = ['lab', 'ｌａｂ', '運用（東京）']
+    const map = { [lab]: { roles: ['approver'] }, [spelled]: { roles: ['viewer'] } }
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map } })
+    const [eva, tom] = [await hire(), await hire()]
+    const group = await team(alike, eva)
+    expect(await rightsOf(eva)).toEqual([])
+    await patch(`/Groups/${group}`, { op: 'replace', path: 'displayName', value: 'other' })
+    await patch(`/Groups/${group}`, { op: 'replace', path: 'displayName', value: alike })
+    expect(await rightsOf(eva)).toEqual([])
+    // They stay one name for filters, and for a second group.
+    expect((await find('/Groups', `displayName eq "${lab}"`)).body.Resources[0]?.id).toBe(group)
+    expect(await scim('POST', '/Groups', { displayName: lab })).toMatchObject(failed(409, 'uniqueness'))
+    const own = await team(spelled, tom)
+    expect(await rightsOf(tom)).toEqual(['viewer'])
+    expect((await scim('GET', `/Groups/${own}`)).body.displayName).toBe(spelled)
+    for (const id of [group, own]) await scim('DELETE', `/Groups/${id}`)
+  })
 })
 
 /** Why an approval by this person does not count, by the rule and with the answer that operations gets. */
