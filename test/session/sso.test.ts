@@ -612,6 +612,15 @@ describe('a refused answer', () => {
     expect((await userNamed('again~3'))?.status).toBe('ACTIVE')
   })
 
+  it('is the name of someone who was deleted, if the number would make it too long', async () => {
+    const preferred_username = 'a'.repeat(128)
+    claims({ sub: 's-long', preferred_username })
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
+    await sso.identity_deps.db.update(users).set({ status: 'DELETED' }).where(eq(users.username, preferred_username))
+    claims({ sub: 's-long-2', preferred_username })
+    expect(await refusal()).toEqual([403, 'username_invalid'])
+  })
+
   it('is another subject under the name of a known person', async () => {
     await sso.browser().signIn('s-mia')
     claims({ sub: 's-mia-2' })

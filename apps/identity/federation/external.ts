@@ -152,10 +152,10 @@ const createUser = async (
     return { refused: 'no_account' }
   const name = external.username.normalize('NFKC')
   if (name === '') return { refused: 'username_missing' }
-  if (refuseNewName(name, { provided: true })) return { refused: 'username_invalid' }
   // The name of a deleted account is numbered: neither the name nor the account passes to another person.
   let username = name
   for (let n = 2; ; n += 1) {
+    if (refuseNewName(username, { provided: true })) return { refused: 'username_invalid' }
     const holder = await getUserByFolded(tx, foldUsername(username))
     if (!holder) break
     if (holder.status !== 'DELETED')
