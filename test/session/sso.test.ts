@@ -807,6 +807,12 @@ describe('a test sign-in', () => {
     sso.state.amend = (claims) => ({ ...claims, aud: 'other' })
     expect(await refusal('s-out')).toMatchObject({ claims: null, refusal: { code: 'id_token_audience' } })
   })
+
+  it('shows no time of the sign-in if the provider states none that exists, such as one in microseconds', async () => {
+    sso.state.amend = (claims) => ({ ...claims, auth_time: Date.now() * 1000 * 1000 })
+    const { body } = await read((await tried('s-mia')).searchParams.get('trial'))
+    expect(body).toMatchObject({ outcome: 'known', claims: { subject: 's-mia', auth_time: null } })
+  })
 })
 
 describe('unlinking an identity', () => {
