@@ -1213,8 +1213,9 @@ describe('a logout at the provider', () => {
     expect(await mia.alive()).toBe(true)
   })
 
-  it('is not held up by the limit on people who sign in from the same address', async () => {
-    const narrow = await sso.addGateway({ GATEWAY__LIMITS__REFRESH_IP: '1/600/1', GATEWAY__LIMITS__SSO_IP: '1/600/1' })
+  it('is not held up by the limits on people and machines of the same address', async () => {
+    const names = ['REFRESH_IP', 'SSO_IP', 'MACHINE'].map((name) => [`GATEWAY__LIMITS__${name}`, '1/600/1'])
+    const narrow = await sso.addGateway(Object.fromEntries(names))
     const mia = await signedIn('s-mia')
     for (const sub of ['s-eva', 's-tom', 's-mia']) {
       const body = { logout_token: await token({ sub }) }
