@@ -55,8 +55,9 @@ export const createIssuer = (
     authTime: BigInt(owner.auth_time),
     amr: owner.amr,
   })
-  const call = async (owner: Owner, more: object, request_id: string) => {
-    const permissions = await permissionsOf(owner, request_id)
+  const call = async (owner: Owner, more: Parameters<typeof generate>[0], request_id: string) => {
+    // Only an access token states them, and a refresh token alone is renewed at once.
+    const permissions = more.refreshOnly ? [] : await permissionsOf(owner, request_id)
     return generate({ ...request(owner), permissions, ...more }, request_id)
   }
   return {
