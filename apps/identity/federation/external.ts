@@ -4,6 +4,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, getUserByFolded } from '../../../db/identity/queries.ts'
 import { scimBy, scimGroupNames } from '../../../db/identity/scim.ts'
 import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
+import { builtOnce } from '../../../db/rows.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { LinkExternalRequest, Principal, ResolveExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
@@ -35,15 +36,14 @@ export const knownUser = async (db: Queryable, { providerId, subject }: Pick<Ext
 }
 
 /** The same at a sign-in, which a later one by passkey may rest on. */
-const proved = async (db: Queryable, { providerId, subject }: External) => {
-  const [row] = await db
+const proved = builtOnce(['provider', 'subject'], (db, { provider, subject }) =>
+  db
     .update(external_identities)
     .set({ proved_at: sql`clock_timestamp()` })
     .from(users)
-    .where(and(identityOf(providerId, subject), eq(users.id, external_identities.user_id)))
-    .returning({ user: users, external_id: external_identities.external_id })
-  return row
-}
+    .where(and(identityOf(provider, subject), eq(users.id, external_identities.user_id)))
+    .returning({ user: users, external_id: external_identities.external_id }),
+)
 
 /**
  * Resolves a sign-in: the account of this provider and subject, or a new one if the provider creates accounts. A name
@@ -52,8 +52,8 @@ const proved = async (db: Queryable, { providerId, subject }: External) => {
 export const resolveExternal = async (deps: Deps, external: External, request_id: string): Promise<Resolved> => {
   const provider = deps.providers.get(external.providerId)
   if (!provider) return { refused: 'no_account' }
-  const { externalId: external_id } = external
-  const linked = await proved(deps.db, external)
+  const { externalId: external_id, subject } = external
+  const [linked] = await proved(deps.db, { provider: provider.id, subject })
   if (linked && provider.scim && external_id && external_id !== linked.external_id) {
     const { user } = linked
     const claims = () => deps.db.transaction((tx) => claimId(deps, tx, user, external, request_id))
