@@ -981,6 +981,20 @@ describe('a directory', () => {
     await db.delete(grants).where(eq(grants.subject_id, 'bosses'))
   })
 
+  it('costs a sign-in of its people no query of its own, if no right changes', async () => {
+    const sub = `s-${nameless()}`
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: { counted: { roles: ['viewer'] } } } })
+    const group = await team('counted', await hire(sub, sub))
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    await sso.browser().signIn(sub)
+    const asked = vi.spyOn(sso.identity_deps.pool, 'query')
+    expect((await sso.browser().signIn(sub)).location).toBe('/inbox')
+    const texts = asked.mock.calls.map(([query]) => String((query as unknown as { text?: string }).text ?? query))
+    asked.mockRestore()
+    expect(texts.filter((text) => /external_identities|scim_|group_members/.test(text))).toHaveLength(3)
+    await scim('DELETE', `/Groups/${group}`)
+  })
+
   it('keeps the last administrator', async () => {
     const id = await hire()
     await admin('/grants', { subject_type: 'user', subject_id: id, role: 'admin' })

@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, getUserByFolded } from '../../../db/identity/queries.ts'
-import { scimBy, scimGroupNames } from '../../../db/identity/scim.ts'
+import { isById, scimBy, scimGroupNames, scimGroupsOf } from '../../../db/identity/scim.ts'
 import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import { builtOnce } from '../../../db/rows.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
@@ -35,14 +35,18 @@ export const knownUser = async (db: Queryable, { providerId, subject }: Pick<Ext
   return rows[0]?.user
 }
 
-/** The same at a sign-in, which a later one by passkey may rest on. */
-const proved = builtOnce(['provider', 'subject'], (db, { provider, subject }) =>
+/** The same at a sign-in, which a later one by passkey may rest on, with the groups by which a directory manages them. */
+const proved = builtOnce(['provider', 'subject', 'by_id'], (db, { provider, subject, by_id }) =>
   db
     .update(external_identities)
     .set({ proved_at: sql`clock_timestamp()` })
     .from(users)
     .where(and(identityOf(provider, subject), eq(users.id, external_identities.user_id)))
-    .returning({ user: users, external_id: external_identities.external_id }),
+    .returning({
+      user: users,
+      external_id: external_identities.external_id,
+      groups: scimGroupsOf(users.id, provider, by_id),
+    }),
 )
 
 /**
@@ -53,7 +57,7 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
   const provider = deps.providers.get(external.providerId)
   if (!provider) return { refused: 'no_account' }
   const { externalId: external_id, subject } = external
-  const [linked] = await proved(deps.db, { provider: provider.id, subject })
+  const [linked] = await proved(deps.db, { provider: provider.id, subject, by_id: isById(provider.scim) })
   if (linked && provider.scim && external_id && external_id !== linked.external_id) {
     const { user } = linked
     const claims = () => deps.db.transaction((tx) => claimId(deps, tx, user, external, request_id))
@@ -65,10 +69,12 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
   if ('refused' in found) return found
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
   const groupsIn = async (db: Queryable) => {
-    const user = db === deps.db ? found.user : await knownUser(db, external)
+    const first = db === deps.db
+    const user = first ? found.user : await knownUser(db, external)
     if (user?.status !== 'ACTIVE') return undefined
     // If a directory manages the person, it is authoritative.
-    const named = provider.scim && (await scimGroupNames(db, provider, [user.id])).get(user.id)
+    const ask = async () => (await scimGroupNames(db, provider, [user.id])).get(user.id)
+    const named = provider.scim && (first && linked ? linked.groups : await ask())
     return named ?? (external.groupsKnown ? external.groups : undefined)
   }
   await alignRights(deps, provider, found.user.id, groupsIn, request_id)
