@@ -159,7 +159,7 @@ export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Op
     const { job, inputs, preview, more } = CASES[pool] as Case
     const node = (node_id: string, job: string, inputs: object, own: object) => ({
       ...{ node_id, executor: 'external', pool, with: { job, inputs }, ...own },
-      timeouts: { run_s: 60, start_s: 20, heartbeat_s: 5 },
+      timeouts: { run_s: 120, start_s: 20, heartbeat_s: 5 },
       // A certain failure is done again: a wrong claim of failure would produce two effects.
       retry: { max_attempts: 4, initial_s: 1 },
     })
