@@ -145,7 +145,7 @@ describe('a watch', () => {
   })
 
   it.each([
-    ['no series', [[]], /returned 0 series/],
+    ['no series', [[]], /returned 0 series: it must return one; append `or vector\(0\)` if none means 0$/],
     ['two series', [['1', '2']], /returned 2 series/],
     ['no number', ['NaN'], /not return a number: NaN/],
     ['an error', [], /answered 400: parse error/],

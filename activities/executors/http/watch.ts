@@ -191,8 +191,10 @@ const ask = async (context: ExecutorContext, check: Query, query: string, agent:
     }
   const { resultType, result } = body.data
   const list: unknown[] = Array.isArray(result) ? result : []
-  if (resultType === 'vector' && list.length !== 1)
-    return { value: null, bad: `the query returned ${list.length} series: it must return one` }
+  if (resultType === 'vector' && list.length !== 1) {
+    const remedy = list.length === 0 ? '; append `or vector(0)` if none means 0' : ''
+    return { value: null, bad: `the query returned ${list.length} series: it must return one${remedy}` }
+  }
   if (resultType === 'matrix') return { value: null, bad: 'the query returned a range: it must return one value' }
   const pair = resultType === 'vector' && isObject(list[0]) ? list[0].value : resultType === 'scalar' ? list : undefined
   const text = Array.isArray(pair) ? pair[1] : undefined
