@@ -429,3 +429,15 @@ describe('a child that its parent takes or releases', () => {
     expect([reply.status, reply.headers.get('etag')]).toEqual([200, null])
   })
 })
+
+it('a time before the retained days is 410 for one resource too, although its last version from then is still there', async () => {
+  const id = await box()
+  c.wait(1000)
+  const at = now()
+  const views = [`/v1/resources/${id}?at=${at}`, `/v1/resources?type_key=infra.generic&at=${at}`]
+  c.wait(450 * 86_400_000)
+  for (const view of views)
+    expect(await c.as('vic').get(view), view).toMatchObject({ status: 410, body: { code: 'history_pruned' } })
+  const { status } = await c.as('vic').get(`/v1/resources/${id}?at_version=1`)
+  expect(status).toBe(200)
+})
