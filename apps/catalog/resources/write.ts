@@ -68,7 +68,7 @@ export const applyChange = async (
     const entered = lifecycle_status === 'active' && row.lifecycle_status !== 'active'
     checkCardinality(tx, place, { lifecycle_status, entered }, plan, edges.events)
   }
-  const capabilities = applyCapabilities(tx, place, change.capability_changes ?? [], {
+  const capabilities = applyCapabilities(tx, place, ends ? [] : (change.capability_changes ?? []), {
     mode: change.capability_mode ?? 'merge',
     at: cause.at,
     command_id: cause.command_id,
