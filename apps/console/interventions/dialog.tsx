@@ -23,7 +23,7 @@ type Reply = { intervention?: { status?: string; gate_id?: string | null } }
  * leads to a gate at which another person must approve it.
  */
 export const InterveneDialog = ({ subject: now, close }: { subject: Intervened; close: () => void }) => {
-  /** What the person looked at: a finding about one outcome must not be sent for the next. */
+  /** As the person read it: a finding about one outcome must not be sent for the next. */
   const [subject] = useState(now)
   const client = useQueryClient()
   const navigate = useNavigate()

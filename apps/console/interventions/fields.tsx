@@ -50,7 +50,7 @@ export const fieldsOf = (type: string, typed: Values, subject: Intervened): { fi
   )
   for (const field of fields) {
     const choices = choicesOf(field, values, subject)
-    // What was typed in an earlier dialog may be no choice of this one.
+    // A value typed in an earlier dialog may be no choice of this one.
     if (choices && !choices.some(({ value }) => value === values[field])) values[field] = choices[0]?.value ?? ''
     values[field] ??= ''
   }

@@ -6,7 +6,7 @@ export type Intervened = {
   operation_id: string
   node_id?: string
   name: string
-  /** What a finding about it is bound to: for a node, one outcome. */
+  /** A finding about it holds only for this: for a node, one outcome. */
   seen: string
   offered: AllowedAction[]
   gates: { value: string; label: string }[]

@@ -31,7 +31,7 @@ const useOutcome = ({ operation_id, command_id }: Recorded) => {
 }
 
 /**
- * What comes after a page was drawn: commands that were recorded and then refused or withdrawn, each until the person
+ * News after a page was drawn: commands that were recorded and then refused or withdrawn, each until the person
  * closes it; and parts of the page that could not be read again.
  */
 export const LateNews = ({ recorded }: { recorded: readonly Recorded[] }) => (

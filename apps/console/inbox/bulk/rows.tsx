@@ -16,7 +16,7 @@ import { type Ballot, type Candidate, isPatch, keyOf, type Together } from './al
 
 type ItemsProps = {
   items: Candidate[]
-  /** What is shown of each: the whole change, if it differs from those of the others, or where it is. */
+  /** Each shows its whole change, if that differs from the others', or where it is. */
   shown?: 'change' | 'place' | undefined
   ticked: ReadonlySet<string>
   results: ReadonlyMap<string, Result>
