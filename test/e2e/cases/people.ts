@@ -118,7 +118,7 @@ describe('the administration', () => {
       await takePictures(ada, 'losing')
       await ada.goto(`${stack.gateway_url}/admin/users?q=uwe`)
       await ada.getByRole('link', { name: 'uwe' }).click()
-      await press(ada, 'Remove viewer from uwe')
+      await press(ada, 'Remove viewer (Everywhere) from uwe')
       await confirm(ada, 'Remove')
       await page.getByText(/^Not (allowed|found)$/).waitFor()
       expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
