@@ -1376,6 +1376,9 @@ it('shows the calendar: windows with their next opening, and freezes that have n
     { window_id: 'never-mind', applies: "target.name == 'nobody'", open: true },
     { window_id: 'other-day', open: false },
   ])
+  const { openings, closes_at } = body.windows[0]
+  expect(openings[0]).toEqual({ opens_at: body.as_of, closes_at })
+  expect(openings.length).toBeGreaterThanOrEqual(15)
   expect(Date.parse(body.windows[0].closes_at)).toBeGreaterThan(Date.parse(body.as_of))
   expect(body.freezes).toMatchObject([
     { freeze_id: 'season', in_force: true },
