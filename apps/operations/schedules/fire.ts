@@ -107,7 +107,7 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   }
 }
 
-/** The resources that meet the condition now, of a run for some of them only these. Once its intent is made they are fixed. */
+/** All resources that meet the condition now, or those of the run that do. Once its intent is made they are fixed. */
 const targetsOf = async (deps: OperationsDeps, schedule: Schedule, { targets, intent_id }: Run) => {
   if (intent_id !== null || !('on' in schedule.when)) return targets
   const { now, status_reason } = await judge(deps, schedule, schedule.when.on)
