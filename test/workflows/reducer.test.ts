@@ -651,7 +651,7 @@ describe('reducer', () => {
     world.control = 'pause'
     take({ type: 'command', at, command: world.command('pause', {}) })
     world.control = 'run'
-    const resume = world.command('resume', { gates: {} })
+    const resume = world.command('resume', { acknowledged: [], gates: {} })
     const extension = { type: 'extend_deadline' as const, node_id: null, payload: { add_s: 3600 } }
     const extend = world.command('intervene', extension)
     take({ type: 'command', at, command: resume }, { type: 'command', at, command: extend })
