@@ -215,6 +215,11 @@ describe('a watch', () => {
     expect((await run({ checks: [probe()], for_s: 120 })).result).toMatchObject({ class: 'refused' })
     expect(asked).toEqual([])
   })
+
+  it('passes although it lasts as long as its attempt, which began a moment before', async () => {
+    const { result } = await run({ checks: [probe()] }, { deadline: Date.now() + 1999 })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { samples: 3 } })
+  })
 })
 
 describe('a watch with values that other nodes returned', () => {
