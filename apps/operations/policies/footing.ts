@@ -119,6 +119,14 @@ export const footingOf = (row: GateRow, user_id: string, { places, now, lookback
   }
 }
 
+/** Returns the basis of a bypass: both rights, for no group. */
+export const bypassFooting = (row: GateRow, { places, lookback_s }: Omit<Measure, 'now'>): Footing => ({
+  permissions: ['gate:decide', 'operation:control'],
+  places,
+  groups: undefined,
+  taint: taintOf(row, lookback_s),
+})
+
 /** The places of the operation's targets, Postgres's time, and for how long the operation may have been known. */
 export type Measure = { places: readonly Place[]; now: string; lookback_s: number }
 
