@@ -120,6 +120,27 @@ describe('before rights are taken away, what open gates would lose', () => {
     expect(await losing(`user_id=${eva.id}`, operation_id)).toBe(undefined)
   })
 
+  it('is the vote of a person who stays in another of its groups', async () => {
+    const groups = ['netops', 'netops-leads'].map((group) => ({ group, min: 1 }))
+    const { operation_id, path } = await waiting(alone({ quorum: 2, groups }))
+    const vote = { ...(await p.seen(operation_id, 'go', 'ada')), as_group: 'netops' }
+    must(await p.as('ada').post(`${path}/approve`, vote), 200, 202)
+    p.deps.trust.approvers.drop()
+    const query = `user_id=${p.people.ada.id}&group=netops`
+    expect(await losing(query, operation_id)).toMatchObject({ votes_lost: 1 })
+  })
+
+  it('is the vote that another person gave in the place of this one', async () => {
+    const { operation_id, path } = await waiting(alone({ quorum: 2 }))
+    const payload = { gate_id: 'go', to_user: p.people.ivo.id, until: new Date(Date.now() + 3_600_000).toISOString() }
+    const delegated = { type: 'delegate_gate', payload, reason: 'away' }
+    must(await p.as('both').post(`/v1/operations/${operation_id}/interventions`, delegated), 201, 202)
+    must(await p.as('ivo').post(`${path}/approve`, await p.seen(operation_id, 'go', 'ivo')), 200, 202)
+    p.deps.trust.approvers.drop()
+    expect(await losing(`user_id=${p.people.both.id}`, operation_id)).toMatchObject({ votes_lost: 1 })
+    expect(await losing(`user_id=${p.people.eva.id}`, operation_id)).toMatchObject({ votes_lost: 0 })
+  })
+
   it('is for administrators: the answer shows who is in a group', async () => {
     expect(problem(await p.as('vic').get('/v1/gates/losing?group=netops'))).toBe('403 policy_denied/permission_missing')
   })
