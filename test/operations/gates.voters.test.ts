@@ -434,6 +434,25 @@ describe('a delegation', () => {
     },
   )
 
+  it('is one rejection with that of the person who delegated, though the vote was taken back', async () => {
+    const o = await delegated({ quorum: 3, reject_rule: 'majority' })
+    must(await o.vote('ivo'), 200, 202)
+    const reject = (who: Name, round: number) => p.as(who).post(`${o.path}/reject`, { round, comment: 'no' })
+    expect(must(await reject('both', 1), 200, 202).body).toMatchObject({ status: 'waiting', round: 1 })
+    expect(must(await reject('ivo', 1), 200, 202).body).toMatchObject({ status: 'waiting', round: 2 })
+    expect(must(await reject('eva', 2), 200, 202).body).toMatchObject({ status: 'rejected' })
+  })
+
+  it('does not replace that of another person while it is in force', async () => {
+    const o = await delegated({ quorum: 2 })
+    must(await o.vote('ivo'), 200, 202)
+    const refused = await o.delegate('eva', 'ivo')
+    expect(problem(refused)).toBe('422 validation_error/parameters_invalid')
+    expect(refused.body.violations).toMatchObject([{ pointer: '/payload/to_user' }])
+    must(await o.delegate('both', 'ivo'), 201)
+    expect(must(await o.vote('eva' as const), 200, 202).body).toMatchObject({ status: 'approved' })
+  })
+
   it('ends when the person who delegated takes part in the operation', async () => {
     const o = await delegated()
     await p.query(`update operations.operations set involved = involved || $2::text where operation_id = $1`, [

@@ -111,7 +111,8 @@ export const takeBack = (tx: Tx, { command, row, subject, command_id }: Omit<Cas
   const { gate } = row
   const round = gate.round + 1
   const others = gateFacts(row).votes.filter(({ user_id }) => user_id !== command.caller.user_id)
-  const own = { user_id: command.caller.user_id, decision: 'reject' as const, group_key: null }
+  const { in_place_of } = command.actor
+  const own = { user_id: command.caller.user_id, decision: 'reject' as const, group_key: null, in_place_of }
   const outcome = outcomeOfVotes({ policy: gate.policy, votes: [...others, own] })
   const status: GateStatus = outcome === 'rejected' ? outcome : 'waiting'
   const decided =

@@ -33,7 +33,7 @@ export const votingGroups = (gate: GateRow['gate'], person: Member, now: string,
   return given ? [...(people.get(given.by.id)?.group_keys ?? eligibleGroups(gate))] : [...person.groups]
 }
 
-const delegationsOf = ({ delegations }: GateRow['gate'], user_id: string, now: string) =>
+export const delegationsOf = ({ delegations }: GateRow['gate'], user_id: string, now: string) =>
   delegations.filter((given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now))
 
 /** The delegation by which a person votes; `undefined` for a person who votes by an own right, or not at all. */
