@@ -19,6 +19,7 @@ import { refuseTogether } from '../patches/bulk.ts'
 import { loadPlaces, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import {
+  bypassFooting,
   delegationTo,
   externalOnly,
   footingOf,
@@ -57,11 +58,11 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
     checkBatch(deps, row, 'approve', body)
-    throwIfRefused(refuseVoter(deps, { command, row, subject: placed }, people))
+    throwIfRefused(refuseVoter(deps, { command, row, subject: placed }, people, body.break_glass !== undefined))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
-    if (row.gate.policy.comment_on_approve && body.comment === undefined)
+    if (row.gate.policy.comment_on_approve && !body.break_glass && body.comment === undefined)
       throw wrongAt('/comment', 'is required by the policy of this gate', {
         as: 'required',
         detail: 'The policy of this gate requires a comment.',
@@ -92,12 +93,12 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
     throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined, batch: body.batch }
-    if (!mayTakeBack(facts, command.caller.user_id)) {
       const by = inPlaceOf(command, row, subject)
+    if (!mayTakeBack(facts, command.caller.user_id)) {
       const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people: NOBODY }, vote)
       return ofIntervention(deps, tx, { command, row, subject, people: NOBODY }, cast)
     }
-    return takeBack(tx, { command, row, subject, command_id }, vote)
+    return takeBack(tx, { command: by, row, subject, command_id }, vote)
   })
 
 /** A vote in a batch is allowed only for gates that may be decided together, and never breaks the glass. */
@@ -204,7 +205,9 @@ const refuseVoter = (
   { lookback_s }: Uses<'lookback_s'>,
   { command: { caller }, row, subject }: Tallied,
   people: People,
+  broken: boolean,
 ) => {
   const measure = { places: subject.places, now: subject.now, lookback_s }
+  if (broken) return refuseTainted(caller, bypassFooting(row, measure))
   return refuseTainted(caller, footingOf(row, caller.user_id, measure)) ?? refuseDelegated(row, caller, people, measure)
 }
