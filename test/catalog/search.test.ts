@@ -162,6 +162,21 @@ describe('search', () => {
     expect(ids(await ask('q=sun&include_retired=true'))).toEqual(['short-lived'])
   })
 
+  it('follows with smaller statements where one takes too long', async () => {
+    const names = Array.from({ length: 40 }, (_, n) => `bulky-${n}`)
+    for (const name of names) await record(name)
+    await c.rows(`create function catalog.too_long() returns trigger language plpgsql as $$ begin
+        if (select count(*) from made) > 3 then raise 'canceling statement' using errcode = '57014'; end if;
+        return null; end $$`)
+    await c.rows(`create trigger too_long after insert on catalog.search referencing new table as made
+        for each statement execute function catalog.too_long()`)
+    await c.sequence()
+    for (let tries = 0; tries < 50; tries += 1) await followSearchOnce(c.deps).catch(() => {})
+    await c.rows('drop function catalog.too_long cascade')
+    const { items, as_of } = await ask('q=bulky&limit=100')
+    expect([items.length, as_of.lag_ms]).toEqual([names.length, 0])
+  })
+
   it('follows relations, whichever end stated them', async () => {
     await record('quartz')
     await record('willow')
