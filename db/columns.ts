@@ -15,3 +15,10 @@ export const big = (name: string) => bigint(name, { mode: 'number' })
  * ASCII, whatever the database's locale, if the sought text has any. Without it the search is faster.
  */
 export const anyCase = (sought: string): SQL => (/^[ -~]*$/.test(sought) ? sql`` : sql` collate "und-x-icu"`)
+
+/** A pattern of `like` for a part of a text. */
+export const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
+
+/** A pattern of `like` for the end of an id, of which lists show six characters; null if the text is none. */
+export const idEnding = (text: string): string | null =>
+  /^[0-9a-f-]{4,36}$/i.test(text) ? `%${text.toLowerCase()}` : null

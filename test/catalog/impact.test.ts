@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../apps/catalog/graph/store.ts'
@@ -5,7 +6,7 @@ import { readAffected } from '../../apps/catalog/impact/affected.ts'
 import { walkImpact } from '../../apps/catalog/impact/walk.ts'
 import type { Impact } from '../../apps/shared/contracts/topology/impact.ts'
 import { addMany } from './support/many.ts'
-import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
+import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
 
@@ -172,6 +173,55 @@ describe('the impact of a resource', () => {
   it('is read by services too', async () => {
     const reply = await c.internally('GET', '/resources/host/impact')
     expect([reply.status, reply.body.counts?.total]).toEqual([200, 5])
+  })
+
+  it('of one that is gone or in maintenance names the needs that it meets, and what is left for each', async () => {
+    const versionOf = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body.version
+    const offer = async (id: string, total: number): Promise<string> => {
+      const add = { op: 'add', capability_key: 'compute.slots', version: '1.0.0', capacity: { total } }
+      const reply = await c.internally('POST', `/resources/${id}/provided-capabilities`, {
+        ...{ command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: id, mode: 'merge' },
+        ...{ expected_version: await versionOf(id), provided_capability_changes: [add] },
+      })
+      expect(reply.status, reply.text).toBe(200)
+      const { body } = await c.as('vic').get(`/v1/capabilities/providers?capability_key=compute.slots`)
+      return body.items.find(({ resource_id }: { resource_id: string }) => resource_id === id).provider_id
+    }
+    await c.as('ada').record(hostOf('slots-1', 'eu1-a-web'))
+    const provider_id = await offer('slots-1', 2)
+    for (const id of ['vm-a', 'vm-b']) {
+      const vm = { type_key: 'infra.virtual_machine', lifecycle_status: 'active', desired_state: { hostname: id } }
+      await c.as('ada').record({ resource_id: id, name: id, parent_id: 'eu1-a-web', ...vm })
+      const properties = { requirement_key: 'slot', capability_key: 'compute.slots', provider_id, amount: 1 }
+      const uses = { op: 'add', type_key: 'uses_capability', target_id: 'slots-1', properties }
+      const changes = { relationship_changes: [uses] }
+      const done = await c.result(id, { expected_version: await versionOf(id), changes })
+      expect(done.status, done.text).toBe(200)
+    }
+    await c.followed()
+    expect((await ask('slots-1')).without).toBeNull()
+    const gone = await ask('slots-1', 'assume=gone')
+    const need = (resource_id: string, left: number) => ({
+      ...{ resource_id, name: resource_id, requirement_key: 'slot', capability_key: 'compute.slots', needed: 1, left },
+    })
+    expect(gone.without).toEqual({
+      ...{ needs: [need('vm-a', 0), need('vm-b', 0)], unmet: 2, hidden: 0, cut: false, prevent_retiring: 2 },
+    })
+    expect(gone.items).toEqual((await ask('slots-1')).items)
+    await c.as('ada').record(hostOf('slots-2', 'eu1-a-web'))
+    await offer('slots-2', 1)
+    await c.followed()
+    const away = await ask('slots-1', 'assume=maintenance')
+    expect([away.items, away.counts.total]).toEqual([[], 0])
+    expect(away.without).toMatchObject({ needs: [need('vm-a', 1), need('vm-b', 1)], unmet: 0 })
+    expect((await c.as('vic').get('/v1/resources/slots-1/impact?assume=broken')).status).toBe(400)
+    // The catalog refuses its retirement for the same two.
+    const move = async (lifecycle_status: string) => {
+      const body = { lifecycle_status, expected_version: await versionOf('slots-1') }
+      return c.as('ada').patch('/v1/resources/slots-1?mode=record_only', body)
+    }
+    expect((await move('deprovisioning')).status).toBe(200)
+    expect((await move('retired')).body).toMatchObject({ code: 'blocked_by_dependents', blockers_count: 2 })
   })
 
   it('reads each edge a few times, however many members of a large group are affected', async () => {

@@ -310,6 +310,40 @@ describe('a freeze that a person makes', () => {
     must(await p.as('eva').post(end('ours'), {}), 200)
   })
 
+  it('is shortened by its approvers: its end is earlier, and who has overridden it stays free', async () => {
+    const [held, free] = [await operationOn(p, 'rack'), await operationOn(p, 'rack-2')]
+    const racks = freeze('shorter', { applies: "target.name.startsWith('rack')" })
+    must(await p.as('olga').post('/v1/freezes', racks), 201)
+    const asked = { type: 'override_freeze', payload: { freeze_id: 'shorter' }, reason: 'a test' }
+    must(await p.as('both').post(`/v1/operations/${free.operation_id}/interventions`, asked), 201, 202)
+    const ends = async () => (await known('shorter')).to
+    const refused = async (at: string, code = 'parameters_invalid', status = 422) =>
+      expect(await p.as('eva').post(end('shorter'), { at })).toMatchObject({ status, body: { code } })
+    await refused('2100-01-01T00:00:00Z')
+    await refused('2021-01-01T00:00:00Z')
+    await refused('soon', 'schema_violation', 400)
+    expect(await p.as('ivo').post(end('shorter'), { at: '2090-01-01T00:00:00Z' })).toMatchObject({ status: 403 })
+    must(await p.as('eva').post(end('shorter'), { at: '2090-01-01T00:00:00Z', dry_run: true }), 200)
+    expect(await ends()).toBe('2100-01-01T00:00:00Z')
+    must(await p.as('eva').post(end('shorter'), { at: '2090-01-01T00:00:00Z' }), 200)
+    expect(await ends()).toBe('2090-01-01T00:00:00.000Z')
+    expect(await held.claim()).toBe('frozen shorter')
+    expect(await free.claim()).toBe('granted')
+    const [row] = await p.query(
+      `select calendar #>> '{freezes,shorter,to}' as "to" from operations.operation_control where operation_id = $1`,
+      [held.operation_id],
+    )
+    expect(row).toEqual({ to: '2090-01-01T00:00:00.000Z' })
+    const audit = await p.query(
+      `select action, before_hash = after_hash as same from operations.audit
+       where object = 'freeze:shorter' and outcome = 'done' order by at`,
+    )
+    expect(audit.at(-1)).toEqual({ action: 'freeze.put', same: false })
+    must(await p.as('eva').post(end('shorter'), {}), 200)
+    expect(await held.claim()).toBe('granted')
+    for (const one of [held, free]) await one.release()
+  })
+
   it('is refused with the place of the fault if it is not valid', async () => {
     const refused = async (more: Record<string, unknown>, status: number, code: string) =>
       expect(await p.as('olga').post('/v1/freezes', freeze('wrong', more))).toMatchObject({

@@ -298,6 +298,18 @@ describe('the list of intents', () => {
       'page_token_mismatch',
     )
     expect((await list('page_token=made.up')).body.code).toBe('page_token_invalid')
+    // By a part of title or ticket, and by the end of its own id or of its newest plan's.
+    const named = { title: 'Move the Ledger', ticket: 'CHG-4711' }
+    const made = must(await p.as('olga').post('/v1/intents', change(['eu1-web-01'], named)), 201).body
+    const { plan_id } = must(await p.as('olga').post(`/v1/intents/${made.intent_id}/plan-preview`, {}), 201).body
+    for (const q of ['the ledg', 'chg-47', made.intent_id.slice(-6), plan_id.slice(-8).toUpperCase()])
+      expect([q, must(await list(`q=${encodeURIComponent(q)}`), 200).body.items[0]?.intent_id]).toEqual([
+        q,
+        made.intent_id,
+      ])
+    for (const q of ['%', made.intent_id.slice(0, 8)])
+      expect((await list(`q=${encodeURIComponent(q)}`)).body.items).toEqual([])
+    expect((await list('q=')).status).toBe(400)
   })
 })
 

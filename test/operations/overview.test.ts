@@ -123,6 +123,33 @@ describe('the overview', () => {
     })
   })
 
+  it('counts what waits by the groups that may decide, the longest wait first', async () => {
+    const of = async (group: string | null) => (await read()).waiting.find((row) => row.group === group)
+    const before = [await of('netops'), await of('netops-leads')]
+    const { operation_id } = await p.startOperation(gated(), { more: { title: 'asks two' } })
+    const escalation = JSON.stringify([{ after_s: 60, add_groups: ['netops-leads'] }])
+    const policy = `update operations.gates set policy = policy || jsonb_build_object('escalation', $2::jsonb) where operation_id = $1`
+    await p.query(policy, [operation_id, escalation])
+    await p.openGate(operation_id, 'go')
+    const longAgo = `update operations.gates set waiting_since = now() - interval '3 days' where operation_id = $1`
+    await p.query(longAgo, [operation_id])
+    const mine = { operation_id, title: 'asks two' }
+    expect(await of('netops')).toMatchObject({ gates: (before[0]?.gates ?? 0) + 1, oldest: mine })
+    expect(await of('netops-leads')).toEqual(before[1])
+    await p.query('update operations.gates set escalation_level = 1 where operation_id = $1', [operation_id])
+    expect(await of('netops-leads')).toMatchObject({ gates: (before[1]?.gates ?? 0) + 1, oldest: mine })
+    const changes = [{ op: 'set_limits', max_parallel: 1 }]
+    const patch = { base_revision: 1, changes, reason: 'slower' }
+    must(await p.as('olga').post(`/v1/operations/${operation_id}/patches`, patch), 201, 202)
+    const { waiting } = await read()
+    expect(waiting.reduce((sum, { patches }) => sum + patches, 0)).toBeGreaterThan(0)
+    const since = waiting.map(({ oldest }) => oldest.since)
+    expect(since).toEqual([...since].sort())
+    // Of operations elsewhere they see none.
+    await p.query(`update operations.operations set resource_ids = '{eu1}' where operation_id = $1`, [operation_id])
+    expect(JSON.stringify((await read('far')).waiting)).not.toContain(operation_id)
+  })
+
   it('counts open operations and their waiting gates by region, as far as the caller may see them', async () => {
     const placed = async (...resource_ids: string[]) => {
       const { operation_id } = await p.startOperation(gated())
@@ -151,5 +178,50 @@ describe('the overview', () => {
     expect(await p.as('vic').get(`/v1/overview?${query}`)).toMatchObject({
       ...{ status: 400, body: { category: 'validation_error', code: 'schema_violation' } },
     })
+  })
+
+  it('is about an environment or a region alone if asked, with lists that say the same', async () => {
+    const here = async (environment: string, resource_id: string) => {
+      const more = { title: `in ${environment}`, labels: { environment } }
+      const { operation_id } = await p.startOperation(gated(), { more })
+      await p.openGate(operation_id, 'go')
+      const set = `resource_ids = $2, deadline_at = now() + interval '1 day', engine_status = 'running'`
+      await p.query(`update operations.operations set ${set} where operation_id = $1`, [operation_id, [resource_id]])
+      return operation_id
+    }
+    const [one, two] = [await here('stage', 'eu1'), await here('stage', 'us1')]
+    await here('prod', 'eu1')
+    const of = async (query: string) => must(await p.as('vic').get(`/v1/overview?${query}`), 200).body as Overview
+    const shown = ({ now, planned, waiting }: Overview) => [
+      now.open,
+      new Set(planned.map(({ operation_id }) => operation_id)),
+      waiting.reduce((sum, { gates }) => sum + gates, 0),
+    ]
+    expect(shown(await of('environment=stage'))).toEqual([2, new Set([one, two]), 2])
+    expect(shown(await of('environment=stage&region_id=eu1'))).toEqual([1, new Set([one]), 1])
+    expect(shown(await of('environment=none'))).toEqual([0, new Set(), 0])
+    const intent = {
+      kind: 'graph',
+      title: 'staged',
+      reason: 'a test',
+      graph: gated(),
+      labels: { environment: 'stage' },
+    }
+    must(await p.as('pia').post('/v1/schedules', { when: { every_s: 86_400 }, intent }), 201)
+    const runs = async (query: string) => (await of(query)).planned.filter(({ title }) => title === 'staged').length
+    expect([await runs('environment=stage'), await runs('environment=prod'), await runs('region_id=eu1')]).toEqual([
+      ...[14, 0, 0],
+    ])
+    const list = async (query: string) =>
+      must(await p.as('vic').get(`/v1/operations?environment=stage&${query}`), 200).body.items.map(
+        ({ operation_id }: { operation_id: string }) => operation_id,
+      )
+    expect(await list('region_id=us1')).toEqual([two])
+    await p.query(`update operations.operations set failed = 1 where operation_id = any($1::uuid[])`, [[one, two]])
+    await p.query(`update operations.nodes set state = 'outcome_unknown' where operation_id = any($1::uuid[])`, [
+      [one, two],
+    ])
+    const { failures } = must(await p.as('vic').get('/v1/waiting?for=all&environment=stage&region_id=eu1'), 200).body
+    expect(failures.map(({ operation_id }: { operation_id: string }) => operation_id)).toEqual([one])
   })
 })

@@ -8,6 +8,7 @@ import type { Types } from '../packs/registry.ts'
 import { graphMissing, requireFresh } from '../read/freshness.ts'
 import type { Reader } from '../read/lists.ts'
 import { type Affected, MAX_DISTANCE, MAX_VISITED, walkImpact } from './walk.ts'
+import { readWithout } from './without.ts'
 
 const LIMIT = 100
 
@@ -18,7 +19,7 @@ const LIMIT = 100
 export const readImpact = async (
   deps: CatalogDeps,
   resource_id: string,
-  { max_distance = MAX_DISTANCE, limit = LIMIT, ...fresh }: ImpactQuery,
+  { assume = 'unhealthy', max_distance = MAX_DISTANCE, limit = LIMIT, ...fresh }: ImpactQuery,
   reader: Reader,
 ): Promise<Impact> => {
   await requireFresh(deps, fresh, reader)
@@ -30,12 +31,17 @@ export const readImpact = async (
   const sees = seesOf(store, reader.access, types)
   const root = store.ridOf(resource_id)
   if (root === undefined || !store.isOpen(root) || !sees(root)) throw notFound('resource', resource_id)
-  const { affected, truncated } = walkImpact(store, types, [root], { max_distance, max_visited: MAX_VISITED })
+  // Maintenance passes on no health (catalog.md 6), so nobody's health changes.
+  const roots = assume === 'maintenance' ? [] : [root]
+  const { affected, truncated } = walkImpact(store, types, roots, { max_distance, max_visited: MAX_VISITED })
   const seen = affected.filter(({ rid }) => sees(rid))
   const items = seen.map((one) => ({ one, id: store.idOf(one.rid) })).sort(byEffect)
   const steps = new Map(affected.map((one) => [one.rid, one]))
+  const without =
+    assume === 'unhealthy' ? null : await readWithout(deps, store, { rid: root, resource_id }, sees, reader)
   return {
     resource_id,
+    without,
     items: items
       .slice(0, limit)
       .map(({ one, id }) => ({

@@ -11,7 +11,7 @@ export const impactRoutes = routes<CatalogDeps, { side: Side }>('catalog', (app,
     operationId: 'getImpact',
     summary: 'Read what depends on a resource',
     description:
-      'Returns everything that would be affected if the resource failed, transitively: resources that are in it, hosted on it, depend on it, use its capabilities or have it as a member, each with a shortest path and its effect by the roll-up rules. Example: ?limit=20',
+      'Returns everything that would be affected if the resource failed, transitively: resources that are in it, hosted on it, depend on it, use its capabilities or have it as a member, each with a shortest path and its effect by the roll-up rules. With assume=gone or maintenance also the needs that it meets and what prevents its retirement. Example: ?assume=gone&limit=20',
     params: ResourceParams,
     querystring: ImpactQuery,
     response: { 200: Impact },

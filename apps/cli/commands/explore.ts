@@ -1,5 +1,5 @@
 import type { DifferenceItem } from '../../shared/contracts/topology/difference.ts'
-import type { Impact } from '../../shared/contracts/topology/impact.ts'
+import { ASSUMPTIONS, type Impact } from '../../shared/contracts/topology/impact.ts'
 import type { SearchResult } from '../../shared/contracts/topology/search.ts'
 import { type Command, needed, text } from '../command.ts'
 import { withQuery } from '../session/api.ts'
@@ -38,14 +38,16 @@ export const exploreCommands: Command[] = [
     name: 'resource impact',
     takes: 'RESOURCE',
     about: 'Lists the resources that would be affected if a resource failed, with the effect and the path to each.',
-    examples: ['resource impact eu1-web-01', 'resource impact eu1-web-01 --distance 1'],
+    examples: ['resource impact eu1-web-01 --distance 1', 'resource impact eu1-db-01 --assume gone'],
     options: {
+      assume: { type: 'string', choices: ASSUMPTIONS, about: 'what becomes of it (unhealthy)' },
       distance: { type: 'string', value: 'N', about: 'steps from the resource at most' },
       limit: { type: 'string', value: 'N', about: 'how many at most (100, up to 1000)' },
     },
     run: async ({ api, out }, [id = ''], values) => {
-      const query = { max_distance: text(values, 'distance'), limit: text(values, 'limit') }
-      const { items, counts, truncated } = await api.get<Impact>(withQuery(pathOf(id, 'impact'), query))
+      const [assume, max_distance, limit] = ['assume', 'distance', 'limit'].map((name) => text(values, name))
+      const query = { assume, max_distance, limit }
+      const { items, counts, truncated, without } = await api.get<Impact>(withQuery(pathOf(id, 'impact'), query))
       out.list(items, 'resource_id', [
         ['effect', ({ effect }) => word(effect)],
         ['distance', ({ distance }) => distance],
@@ -58,6 +60,12 @@ export const exploreCommands: Command[] = [
       const at_least = truncated.visited ? 'at least ' : ''
       out.note(
         `${at_least}${total} affected: ${by_effect.unhealthy} unhealthy, ${by_effect.degraded} degraded${hidden > 0 ? `; ${hidden} that you may not see` : ''}`,
+      )
+      if (!without) return
+      for (const need of without.needs.filter(({ needed, left }) => left < needed))
+        out.note(`unmet: ${need.capability_key} of ${need.resource_id}: ${need.needed} needed, ${need.left} left`)
+      out.note(
+        `${without.unmet} of ${without.needs.length} needs unmet; ${without.prevent_retiring} prevent retiring it`,
       )
     },
   },

@@ -93,19 +93,36 @@ const End = ({ freeze, press }: { freeze: FreezeItem; press: (freeze: FreezeItem
   )
 }
 
-const EndDialog = ({ freeze: { freeze_id, title, approvers }, close }: { freeze: FreezeItem; close: () => void }) => {
+const EndDialog = ({ freeze, close }: { freeze: FreezeItem; close: () => void }) => {
+  const { freeze_id, title, approvers, from, to } = freeze
   const client = useQueryClient()
+  const when: FormField = { name: 'when', label: words.when, kind: 'select', choices: Object.entries(words.whens) }
+  const [typed, setTyped] = useState(() => initial([when]))
+  // A time that is still being typed must not mean now.
+  const later = typedIn(typed, 'when') === 'later'
+  const at = later ? timeOf(typedIn(typed, 'at')) : undefined
+  const time = Date.parse(at ?? '')
+  const outside = time >= Date.parse(to) || time <= Math.max(serverNow(), Date.parse(from))
   return (
     <CommandDialog<Record<string, never>, unknown>
       title={words.end_one(title)}
-      button={words.end}
+      button={later ? words.shorten : words.end}
+      blocked={later && at === undefined}
+      why={outside ? words.outside : undefined}
       danger
-      command={{ path: `/v1/freezes/${encodeURIComponent(freeze_id)}/end`, body: {} }}
+      command={{ path: `/v1/freezes/${encodeURIComponent(freeze_id)}/end`, body: at === undefined ? {} : { at } }}
       preview={null}
       done={() => void client.invalidateQueries({ queryKey: ['calendar'] })}
       close={close}
     >
-      <p>{words.end_effect}</p>
+      <p>
+        {later ? words.shorten_effect : words.end_effect} {at === undefined ? null : <TimeText at={at} form="both" />}
+      </p>
+      <Fields
+        fields={later ? [when, { name: 'at', label: words.ends_at(HERE), kind: 'datetime-local' }] : [when]}
+        typed={typed}
+        change={setTyped}
+      />
       <p>{words.end_instead(approvers)}</p>
     </CommandDialog>
   )

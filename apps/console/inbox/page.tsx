@@ -20,7 +20,7 @@ import { WaitingRows } from './waiting.tsx'
 const AfterRows = lazyPart(() => import('../briefs/peek.tsx').then((part) => ({ default: part.AfterRows })))
 
 const SelectionBar = lazyPart(() => import('./bulk/bar.tsx').then((part) => ({ default: part.SelectionBar })))
-const Unreached = lazyPart(() => import('./unreached.tsx').then((part) => ({ default: part.Unreached })))
+const Besides = lazyPart(() => import('./unreached.tsx').then((part) => ({ default: part.Besides })))
 
 const LongCards = lazyPart(() => import('./long.tsx').then((part) => ({ default: part.LongCards<Seen<InboxRow>> })))
 /** Above as many, only the cards near the view are drawn. */
@@ -80,7 +80,7 @@ export const InboxPage = () => {
           <Suspense fallback={null}>
             <AfterRows />
             <SelectionBar selection={selection} />
-            <Unreached />
+            <Besides />
           </Suspense>
         ) : null}
       </div>

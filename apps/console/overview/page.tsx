@@ -6,16 +6,19 @@ import { Card } from '../ui/card.tsx'
 import { Unread } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { tOverview } from '../words/overview.ts'
+import { ByGroup, Held, Running } from './now.tsx'
 import { Planned } from './planned.tsx'
 import { Regions } from './regions.tsx'
 import { Trends } from './trends.tsx'
+import { Where } from './where.tsx'
 
 const PERIODS = [14, 30, 90] as const
 
-/** Waiting decisions, running operations, how operations ended, and planned events. */
+/** Waiting decisions by group, held and running operations, how operations ended, and planned events. */
 export const OverviewPage = () => {
-  const { days } = useSearch({ from: '/shell/overview' })
-  const overview = useQuery(overviewQuery(days))
+  const { days, env, region } = useSearch({ from: '/shell/overview' })
+  const where = { env, region }
+  const overview = useQuery(overviewQuery(days, where))
   const counts = useQuery(meQuery()).data?.counts
   const { data } = overview
   return (
@@ -27,7 +30,7 @@ export const OverviewPage = () => {
             <Link
               key={choice}
               to="/overview"
-              search={{ days: choice }}
+              search={{ days: choice, ...where }}
               aria-current={choice === days ? 'page' : undefined}
             >
               {tOverview.period[choice]}
@@ -35,6 +38,7 @@ export const OverviewPage = () => {
           ))}
         </nav>
       </div>
+      <Where where={where} />
       <Unread query={overview} />
       {data === undefined ? null : (
         <>
@@ -66,6 +70,9 @@ export const OverviewPage = () => {
               </li>
             </ul>
           </Card>
+          <ByGroup overview={data} />
+          <Held where={where} />
+          <Running where={where} />
           <Regions overview={data} />
           <Trends overview={data} />
           <Planned overview={data} />

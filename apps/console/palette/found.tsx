@@ -1,17 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { reading } from '../api/read.ts'
-import type { FoundResource, OperationRow } from '../api/types.ts'
+import type { FoundResource, IntentRow, OperationRow } from '../api/types.ts'
 import { shortId } from '../kit/format.ts'
 import { graphQuery } from '../queries/operations.ts'
 import { searchQuery } from '../queries/resources.ts'
 import { NodeStatus, OperationStatusMark } from '../values/status.tsx'
 import { tCatalog } from '../words/catalog.ts'
+import { palette } from '../words/frame/palette.ts'
 import type { Item } from './items.ts'
 
 const MAX = 6
 
-/** Operations by title, ticket or end of id, and the resources that the search ranks first. */
+/** Operations and intents by title, ticket or end of id, and the resources that the search ranks first. */
 export const useServer = (q: string, enabled: boolean) => {
   const asked = { enabled, staleTime: 10_000 }
   const started = useQuery({
@@ -19,11 +20,18 @@ export const useServer = (q: string, enabled: boolean) => {
     ...asked,
     queryFn: reading('/v1/operations', { query: { q, page_size: MAX, sort: '-created_at' } }),
   })
+  const stated = useQuery({
+    queryKey: ['go-to', 'intents', q],
+    ...asked,
+    queryFn: reading('/v1/intents', { query: { q, page_size: MAX } }),
+  })
   const known = useQuery({ ...searchQuery({ q }, MAX), ...asked })
   return {
     operations: enabled ? started.data?.items : undefined,
+    // A started one has its operation in the list.
+    intents: enabled ? stated.data?.items.filter(({ operation_id }) => operation_id === null) : undefined,
     resources: enabled ? known.data?.items : undefined,
-    busy: started.isFetching || known.isFetching,
+    busy: started.isFetching || stated.isFetching || known.isFetching,
   }
 }
 
@@ -47,6 +55,21 @@ export const foundOperation = ({ operation_id, title, status, blocked_on }: Oper
     </>
   ),
   link: { to: '/operations/$operation_id/graph', params: { operation_id } },
+})
+
+/** An intent is opened by its newest plan; without one, by the list that offers to plan it. */
+export const foundIntent = ({ intent_id, title, latest_plan_id }: IntentRow): Item => ({
+  key: `intent ${intent_id}`,
+  text: title,
+  aside: (
+    <>
+      {latest_plan_id === null ? palette.intent : palette.plan} <code>{shortId(latest_plan_id ?? intent_id)}</code>
+    </>
+  ),
+  link:
+    latest_plan_id === null
+      ? { to: '/intents', search: { whose: 'all' } }
+      : { to: '/plans/$plan_id', params: { plan_id: latest_plan_id }, search: { tab: 'changes' } },
 })
 
 export const foundResource = ({ resource_id, display_name, name, matched, type_key }: FoundResource): Item => ({

@@ -11,7 +11,7 @@ import { NodeStatus } from '../values/status.tsx'
 import { palette } from '../words/frame/palette.ts'
 import { t } from '../words/index.ts'
 import { useActions } from './actions.ts'
-import { foundOperation, foundResource, useNodes, useServer } from './found.tsx'
+import { foundIntent, foundOperation, foundResource, useNodes, useServer } from './found.tsx'
 import type { Item } from './items.ts'
 import { usePages, useRecent } from './pages.ts'
 import { askedFor, ranked } from './rank.ts'
@@ -53,6 +53,7 @@ const useItems = (typed: string): { items: Item[]; busy: boolean } => {
       ...known.slice(0, MAX),
       ...ranked(q, nodes, textOf).slice(0, MAX),
       ...(server.operations ?? []).map(foundOperation),
+      ...(server.intents ?? []).map(foundIntent),
       ...(server.resources ?? []).map(foundResource),
     ],
     busy: rested !== q || server.busy,

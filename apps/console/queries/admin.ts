@@ -63,5 +63,14 @@ export const trialQuery = (trial: string) =>
 export const changesQuery = () =>
   pagesOf(['admin', 'changes'], '/v1/admin/changes', { query: { page_size: 50 } }, { refetchInterval: 15_000 })
 
+/** The newest of those that wait for a second administrator. */
+export const pendingChangesQuery = () =>
+  queryOf(
+    ['admin', 'changes', 'pending'],
+    '/v1/admin/changes',
+    { query: { status: 'pending', page_size: 50 } },
+    { refetchInterval: 60_000 },
+  )
+
 /** Roles and their permissions, which change only with a release. */
 export const rolesQuery = () => queryOf(['roles'], '/v1/admin/roles', {}, { staleTime: Number.POSITIVE_INFINITY })

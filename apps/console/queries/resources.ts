@@ -112,12 +112,14 @@ export const relationsQuery = (resource_id: string) =>
     { refetchInterval: AROUND_MS },
   )
 
-/** The resources that depend on a resource, transitively, worst first. */
-export const impactQuery = (resource_id: string) =>
+export type Assumption = 'unhealthy' | 'gone' | 'maintenance'
+
+/** The resources that depend on a resource, transitively, worst first, and the needs that it meets. */
+export const impactQuery = (resource_id: string, assume: Assumption) =>
   queryOf(
-    ['impact', resource_id],
+    ['impact', resource_id, assume],
     '/v1/resources/{resource_id}/impact',
-    { path: { resource_id }, query: { limit: 200 } },
+    { path: { resource_id }, query: { assume, limit: 200 } },
     { refetchInterval: AROUND_MS },
   )
 

@@ -31,7 +31,7 @@ const TABS = ['overview', 'relations', 'impact', 'capabilities', 'operations', '
 /** One resource: its desired and observed state, its relations, and the operations that touched it. */
 export const ResourcePage = () => {
   const { resource_id } = useParams({ from: '/shell/resources/$resource_id' })
-  const { tab, view, version, against } = useSearch({ from: '/shell/resources/$resource_id' })
+  const { tab, view, version, against, assume } = useSearch({ from: '/shell/resources/$resource_id' })
   useTopic(`resource:${resource_id}`)
   const query = useQuery(resourceQuery(resource_id))
   const resource = readOf(query)
@@ -76,7 +76,7 @@ export const ResourcePage = () => {
       </Tabs>
       {tab === 'overview' ? <Overview resource={resource} /> : null}
       {tab === 'relations' ? <Relations resource={resource} view={view} /> : null}
-      {tab === 'impact' ? <ResourceImpact resource={resource} view={view} /> : null}
+      {tab === 'impact' ? <ResourceImpact resource={resource} view={view} asked={assume} /> : null}
       {tab === 'capabilities' ? <ResourceCapabilities resource_id={resource_id} /> : null}
       {tab === 'operations' ? <Operations resource_id={resource_id} /> : null}
       {tab === 'versions' ? <ResourceHistory resource={resource} version={version} against={against} /> : null}

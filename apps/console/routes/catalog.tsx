@@ -15,6 +15,8 @@ type ResourceSearch = {
   /** The version at which to show the resource, and the version to compare it with. */
   version?: number
   against?: number
+  /** What becomes of the resource, on the impact tab. */
+  assume?: string | undefined
 }
 
 const resources = createRoute({
@@ -38,6 +40,7 @@ const resource = createRoute({
     return {
       tab: oneOf(search.tab, RESOURCE_TABS, 'overview'),
       ...viewOf(search.view),
+      ...texts(search, 'assume'),
       ...(version ? { version } : {}),
       ...(version && against ? { against } : {}),
     }

@@ -1,9 +1,9 @@
 import { createRoute, redirect } from '@tanstack/react-router'
 import { lazyPage, NotFound } from '../frame/lazy-page.tsx'
 import { meQuery, waitingFor } from '../queries/me.ts'
-import type { OverviewDays } from '../queries/overview.ts'
+import type { OverviewDays, OverviewWhere } from '../queries/overview.ts'
 import { shell } from './root.tsx'
-import { oneOf, text } from './search.ts'
+import { oneOf, text, texts } from './search.ts'
 
 /** Leads to the inbox, or to the overview if no item there waits for the person. */
 const home = createRoute({
@@ -26,8 +26,9 @@ const inbox = createRoute({
 const overview = createRoute({
   getParentRoute: () => shell,
   path: '/overview',
-  validateSearch: (search): { days: OverviewDays } => ({
+  validateSearch: (search): { days: OverviewDays } & OverviewWhere => ({
     days: search.days === 30 || search.days === 90 ? search.days : 14,
+    ...texts(search, 'env', 'region'),
   }),
   component: lazyPage(() => import('../overview/page.tsx'), 'OverviewPage'),
 })

@@ -84,21 +84,21 @@ export const tellUntold = async (deps: FreezeDeps, older_than_s = TELL_WITHIN_S)
 /** Tells each operation in a separate transaction, once per change; returns how many operations it affected. */
 export const tell = async (
   deps: FreezeDeps,
-  { freeze_id, revision }: Pick<PutFreeze, 'freeze_id' | 'revision'>,
+  { freeze_id, revision, shortened }: Pick<PutFreeze, 'freeze_id' | 'revision'> & { shortened?: boolean },
   by: Changer,
 ): Promise<number> => {
   const ids = await listStarting(deps.db)
   let told = 0
   const next = async (): Promise<void> => {
     for (let id = ids.pop(); id !== undefined; id = ids.pop())
-      if (await tellOne(deps, id, freeze_id, commandOf(id, freeze_id, revision, by))) told += 1
+      if (await tellOne(deps, id, shortened ? [] : [freeze_id], commandOf(id, freeze_id, revision, by))) told += 1
   }
   await Promise.all(Array.from({ length: TELLING }, next))
   await markTold(deps.db, freeze_id, revision)
   return told
 }
 
-const tellOne = async (deps: FreezeDeps, operation_id: string, freeze_id: string, command: Command) => {
+const tellOne = async (deps: FreezeDeps, operation_id: string, renewed: readonly string[], command: Command) => {
   const [row] = await deps.db
     .select({ resource_ids: operations.resource_ids, constraints: operations.constraints })
     .from(operations)
@@ -107,9 +107,9 @@ const tellOne = async (deps: FreezeDeps, operation_id: string, freeze_id: string
     deps.db,
     deps,
     { operation_id, resource_ids: row?.resource_ids ?? [], constraints: row?.constraints ?? {} },
-    [freeze_id],
+    renewed,
   )
-  return changed && acceptUnlessEnded(deps, command, calendarSteps(deps, command, [freeze_id]))
+  return changed && acceptUnlessEnded(deps, command, calendarSteps(deps, command, renewed))
 }
 
 const commandOf = (operation_id: string, freeze_id: string, revision: number, by: Changer): Command => {

@@ -31,15 +31,15 @@ export const peopleFreezesRoutes = routes<FreezeDeps & Uses<'trust'>>('plans', (
 
   app.post('/v1/freezes/:freeze_id/end', {
     operationId: 'endFreeze',
-    summary: 'End a freeze',
+    summary: 'End or shorten a freeze',
     description:
-      'The nodes that it held continue automatically. Members of its approver groups can end a freeze that a person made; a freeze from a file or a control plane ends there.',
+      'Ends it now, or at an earlier time than planned. The nodes that it held continue automatically. Members of its approver groups can end a freeze that a person made; a freeze from a file or a control plane ends there.',
     params: FreezeParams,
     headers: CommandHeaders,
     body: FreezeEnd,
     response: { 200: Type.Union([FreezeEnded, DryRunReply]) },
     preHandler: allow('gate:decide', { kind: 'A' }),
     handler: async (req, reply) =>
-      sendStored(reply, await endFreeze(deps, mutationOf(deps, req), traceOf(req), req.params.freeze_id)),
+      sendStored(reply, await endFreeze(deps, mutationOf(deps, req), traceOf(req), req.params.freeze_id, req.body?.at)),
   })
 })

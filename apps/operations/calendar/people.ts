@@ -67,17 +67,30 @@ export const createFreeze = async (
   return answer
 }
 
-/** Ends a freeze that a person made; the nodes that it held continue automatically. */
-export const endFreeze = async (deps: FreezeDeps, mutation: Mutation, trace: string | null, freeze_id: string) => {
+/** Ends a freeze that a person made, now or `at` a time before its end; the nodes that it held continue automatically. */
+export const endFreeze = async (
+  deps: FreezeDeps,
+  mutation: Mutation,
+  trace: string | null,
+  freeze_id: string,
+  at?: string,
+) => {
   const ended: { freeze?: PutFreeze | undefined } = {}
   const answer = await mutate(deps, mutation, async (tx) => {
     if (!mutation.dry_run) await lockCalendar(tx, 'to write')
     const freeze = await getFreeze(tx, freeze_id)
     if (!freeze && deps.library.freezes.every((one) => one.freeze_id !== freeze_id)) throw notFound('freeze', freeze_id)
     throwIfRefused(refuseEnd(mutation.caller, freeze))
+    const shorter = freeze && at !== undefined ? shortened(freeze, at, deps.clock.now().getTime()) : undefined
     const keep = async () => {
-      ended.freeze = await withdrawFreeze(tx, freeze_id)
       const before = freeze && viewOf(freeze)
+      if (freeze && shorter) {
+        ended.freeze = (await putFreeze(tx, freeze_id, shorter, freeze.put_by)).freeze
+        const after = viewOf(ended.freeze)
+        await appendAudit(tx, deps.keys.audit, audited(mutation, 'freeze.put', freeze_id, before, after))
+        return { status: 200, body: { freeze_id } }
+      }
+      ended.freeze = await withdrawFreeze(tx, freeze_id)
       await appendAudit(tx, deps.keys.audit, audited(mutation, 'freeze.withdraw', freeze_id, before, null))
       return { status: 200, body: { freeze_id } }
     }
@@ -85,6 +98,20 @@ export const endFreeze = async (deps: FreezeDeps, mutation: Mutation, trace: str
   })
   await tellOf(deps, mutation, trace, ended.freeze)
   return answer
+}
+
+/** The same freeze with an earlier end; it reaches no further, so operations that overrode it stay free of it. */
+const shortened = (
+  { freeze_id: _, put_by: _by, updated_at: _at, revision: _revision, ...entry }: PutFreeze,
+  at: string,
+  now: number,
+): FreezeEntry => {
+  const time = Date.parse(at)
+  const wrong = (message: string) =>
+    wrongAt('/at', message, { code: 'parameters_invalid', status: 422, detail: `The freeze cannot end at ${at}.` })
+  if (time >= Date.parse(entry.to)) throw wrong(`must be earlier than its end, ${entry.to}`)
+  if (time <= Math.max(now, Date.parse(entry.from))) throw wrong('must be later than now and than its beginning')
+  return { ...entry, to: new Date(time).toISOString(), shortened: true }
 }
 
 /** Tells running operations before the answer; a repeat, whose first request may have died before, tells the rest. */

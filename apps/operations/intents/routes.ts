@@ -1,7 +1,7 @@
 import { eq, inArray } from 'drizzle-orm'
 import Type from 'typebox'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
-import { INTENT_STATUS, listIntents } from '../../../db/operations/plans/rows.ts'
+import { INTENT_STATUS, intentFound, listIntents } from '../../../db/operations/plans/rows.ts'
 import { intents } from '../../../db/operations/tables/index.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply } from '../../shared/contracts/operations/common.ts'
@@ -47,13 +47,14 @@ export const intentsRoutes = routes<
     response: { 200: IntentList },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async (req) => {
-      const { status, requester, kind, page_size = 50, page_token } = req.query
-      const list = { route: 'intents', status, requester, kind, user: req.caller.user_id }
+      const { status, requester, kind, q, page_size = 50, page_token } = req.query
+      const list = { route: 'intents', status, requester, kind, q, user: req.caller.user_id }
       const rows = await listIntents(deps.db, {
         where: [
           visibleSql(req.caller, intents),
           status && inArray(INTENT_STATUS, status),
           kind && eq(intents.kind, kind),
+          q === undefined ? undefined : intentFound(q),
           requester && eq(intents.requester_id, requester === 'me' ? req.caller.user_id : requester),
         ].map((condition) => condition || undefined),
         after: deps.pages.after(page_token, list),

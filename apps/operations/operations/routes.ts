@@ -1,3 +1,4 @@
+import { and } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getResource } from '../../../db/operations/history/tail.ts'
@@ -38,7 +39,7 @@ import { runCommand } from '../command/run.ts'
 import type { CommandDeps, ReplanDeps, Uses } from '../deps.ts'
 import { withoutHidden } from '../plans/leases.ts'
 import { isOutdated, markStale } from '../plans/preview.ts'
-import { maySeeResource, visibleSql } from '../policies/authority.ts'
+import { insideSql, maySeeResource, visibleSql } from '../policies/authority.ts'
 import { decidableBy } from '../policies/mine.ts'
 import { cancelSteps, pauseSteps, resumeSteps } from './control.ts'
 import { readGraph, readOperation, requireVisible } from './read.ts'
@@ -226,14 +227,14 @@ const isKnown = async (deps: Uses<'db'>, caller: Caller, resource_id: string): P
 
 const pageOfOperations = async (deps: Uses<'db' | 'pages'>, req: FastifyRequest, query: OperationListQuery) => {
   const { caller } = req
-  const { page_size = 50, page_token, requester, gate_for, ...filter } = query
-  const list = { route: req.routeOptions.url, user: caller.user_id, requester, gate_for, ...filter }
+  const { page_size = 50, page_token, requester, gate_for, region_id, ...filter } = query
+  const list = { route: req.routeOptions.url, user: caller.user_id, requester, gate_for, region_id, ...filter }
   const [rows, as_of] = await Promise.all([
     listOperations(deps.db, {
       ...filter,
       requester: requester === 'me' ? caller.user_id : requester,
       gate_for: gate_for && decidableBy(caller),
-      visible: visibleSql(caller, operations),
+      visible: and(visibleSql(caller, operations), insideSql(region_id, operations)),
       after: deps.pages.after(page_token, list),
       limit: page_size + 1,
     }),

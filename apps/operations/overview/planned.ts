@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { listDeadlines, type Span } from '../../../db/operations/operations/overview.ts'
 import { listSchedules } from '../../../db/operations/plans/schedules.ts'
-import { operations, schedules } from '../../../db/operations/tables/index.ts'
+import { schedules } from '../../../db/operations/tables/index.ts'
 import type { PlannedTick } from '../../shared/contracts/overview/overview.ts'
 import type { Uses } from '../deps.ts'
-import { type Viewer, visibleSql } from '../policies/authority.ts'
+import { insideSql, type Viewer, visibleSql } from '../policies/authority.ts'
 import { nextTimes } from '../schedules/when.ts'
 
 /** How many entries one answer lists, and how many schedules and times of each it reads. */
@@ -12,17 +12,27 @@ const MOST = 200
 const MOST_SCHEDULES = 100
 const MOST_TIMES = 28
 
+/** `visible`: the operations that count. Schedules have their own environment and targets. */
+type Where = { visible: SQL | undefined; environment: string | undefined; region_id: string | undefined }
+
 /** Returns runs of schedules and deadlines in a future period, earliest first, and whether there are more. */
 export const listPlanned = async (
   { db }: Uses<'db'>,
   viewer: Viewer,
   span: Span,
+  { visible, environment, region_id }: Where,
 ): Promise<{ planned: PlannedTick[]; planned_more: boolean }> => {
   const due = sql`${schedules.next_at} < ${span.to}::timestamptz`
-  const where = [visibleSql(viewer, schedules), sql`${schedules.status} = 'active'` as SQL, due]
+  const where = [
+    visibleSql(viewer, schedules),
+    insideSql(region_id, schedules),
+    environment === undefined ? undefined : sql`${schedules.intent} #>> '{labels,environment}' = ${environment}`,
+    sql`${schedules.status} = 'active'`,
+    due,
+  ]
   const [coming, deadlines] = await Promise.all([
     listSchedules(db, { where, after: undefined, limit: MOST_SCHEDULES + 1 }),
-    listDeadlines(db, visibleSql(viewer, operations), span, MOST + 1),
+    listDeadlines(db, visible, span, MOST + 1),
   ])
   const runs = coming.slice(0, MOST_SCHEDULES).map((schedule) => runsOf(schedule, span))
   const ticks = [...runs.flat(), ...deadlines].sort((a, b) => a.at.localeCompare(b.at))

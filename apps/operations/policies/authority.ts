@@ -177,6 +177,12 @@ export const visibleSql = (
   return sql`(${own} or exists (select 1 from unnest(${columns.resource_ids}) as target(id) cross join lateral operations.place_of(target.id) as place where ${covered}))`
 }
 
+/** Returns the condition under which at least one target of a row is in a region; `undefined` without a region. */
+export const insideSql = (region_id: string | undefined, { resource_ids }: { resource_ids: SQLWrapper }) =>
+  region_id === undefined
+    ? undefined
+    : sql`exists (select 1 from unnest(${resource_ids}) as target(id) cross join lateral operations.place_of(target.id) as place where place.region_id = ${region_id})`
+
 /** Returns the condition under which a command may be given: the permission covers every target of the row. */
 export const coversAllSql = (
   viewer: Viewer,

@@ -1,3 +1,4 @@
+import { and, eq, sql } from 'drizzle-orm'
 import { listExpiring } from '../../../db/operations/operations/expiring.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
 import { listOpenFailures, listWaitingPatches } from '../../../db/operations/operations/waiting.ts'
@@ -8,7 +9,7 @@ import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { aloneBy } from '../patches/bulk.ts'
 import { quorumOf } from '../patches/view.ts'
-import { visibleSql } from '../policies/authority.ts'
+import { insideSql, visibleSql } from '../policies/authority.ts'
 import { decidableBy, mendableBy, patchDecidableBy } from '../policies/mine.ts'
 
 /** Work that waits for a person besides gates. */
@@ -22,9 +23,18 @@ export const waitingRoutes = routes<Uses<'config' | 'db'>>('gates', (app, { deps
     response: { 200: Waiting },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller, query }) => {
-      const visible = visibleSql(caller, operations)
+      const { environment, region_id } = query
+      const visible = and(
+        visibleSql(caller, operations),
+        insideSql(region_id, operations),
+        environment === undefined ? undefined : eq(operations.environment, environment),
+      )
       const only_mine = query.for === 'me'
-      const planned = visibleSql(caller, intents)
+      const planned = and(
+        visibleSql(caller, intents),
+        insideSql(region_id, intents),
+        environment === undefined ? undefined : sql`${intents.labels} ->> 'environment' = ${environment}`,
+      )
       const [open, failures, expiring, as_of] = await Promise.all([
         listWaitingPatches(deps.db, { visible, mine: patchDecidableBy(caller), only_mine }),
         listOpenFailures(deps.db, { visible, mine: mendableBy(caller), only_mine }),

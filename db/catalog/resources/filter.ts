@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { anyCase } from '../../columns.ts'
+import { anyCase, like } from '../../columns.ts'
 import { hasHealth, healthNow } from './health-now.ts'
 import { ridsOf } from './paths.ts'
 import { array } from './rows.ts'
@@ -95,7 +95,6 @@ const isNumber = (text: string) => /^-?\d{1,16}(\.\d{1,15})?$/.test(text)
 /** A date means the start of that day. */
 const atMidnight = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
 const isPresence = ({ comparison, value, raw }: FilterTest) => comparison === ':' && raw && value === '*'
-const like = (text: string) => `%${text.replaceAll(/[\\%_]/g, (char) => `\\${char}`)}%`
 
 const only = (test: FilterTest, ...allowed: Comparison[]) => {
   if (!allowed.includes(test.comparison))

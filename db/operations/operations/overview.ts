@@ -1,11 +1,12 @@
 import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import type { OverviewPeriod, PlannedTick, Spread } from '../../../apps/shared/contracts/overview/overview.ts'
+import type { Overview, OverviewPeriod, PlannedTick, Spread } from '../../../apps/shared/contracts/overview/overview.ts'
 import type { Queryable } from '../../client.ts'
 import { iso } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
-import { gates, operations } from '../tables/index.ts'
+import { gates, operations, patches } from '../tables/index.ts'
 import { CLOCK_RUNS } from './expiring.ts'
 import { GROUPS } from './read.ts'
+import { OPEN_PATCH } from './waiting.ts'
 
 /** Sums for the overview: each is one statement over a bounded period and the visible rows. */
 type Visible = SQL | undefined
@@ -58,6 +59,30 @@ export const countOpenByRegion = async (db: Queryable, visible: Visible): Promis
     from there group by region_id order by region_id`)
   return rows
 }
+
+/** Waiting gates and patches by the groups that may decide, an escalation's included; the longest wait first. */
+export const countWaitingByGroup = async (db: Queryable, visible: Visible): Promise<Overview['waiting']> => {
+  const { rows } = await db.execute<Overview['waiting'][number]>(sql`
+    with asked as materialized (
+      select 'gate' as kind, ${gates.waiting_since} as since, ${operations.operation_id} as operation_id, ${operations.title} as title,
+        array(select g ->> 'group' from jsonb_array_elements(${gates.policy} -> 'groups') g
+          union select jsonb_array_elements_text(e.step -> 'add_groups')
+            from jsonb_array_elements(${gates.policy} -> 'escalation') with ordinality e(step, n)
+            where e.n <= ${gates.escalation_level} and jsonb_array_length(${gates.policy} -> 'groups') > 0) as names
+      from ${gates} join ${operations} on ${operations.operation_id} = ${gates.operation_id}
+      where ${and(WAITING_FOR_PEOPLE, visible)}
+      union all
+      select 'patch', ${patches.created_at}, ${operations.operation_id}, ${operations.title},
+        array(select distinct g ->> 'group' from jsonb_array_elements(${patches.required}) p, jsonb_array_elements(p -> 'groups') g)
+      from ${patches} join ${operations} on ${operations.operation_id} = ${patches.operation_id}
+      where ${and(OPEN_PATCH, visible)})
+    select name as "group", (count(*) filter (where kind = 'gate'))::int as gates, (count(*) filter (where kind = 'patch'))::int as patches,
+      (array_agg(jsonb_build_object('since', operations.iso(since), 'operation_id', operation_id, 'title', title) order by since))[1] as oldest
+    from asked cross join lateral unnest(case when names = '{}' then array[null::text] else names end) as name
+    group by name order by min(since), name limit ${GROUPS_SHOWN}`)
+  return rows
+}
+const GROUPS_SHOWN = 50
 
 /** How operations ended, by day in UTC; days without an end are left out. */
 export const listEndsByDay = (db: Queryable, visible: Visible, span: Span) => {

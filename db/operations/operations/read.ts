@@ -4,7 +4,7 @@ import type { OperationListQuery } from '../../../apps/shared/contracts/operatio
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { isUuid } from '../../../apps/shared/ids.ts'
 import { equals, first, type Queryable } from '../../client.ts'
-import { anyCase } from '../../columns.ts'
+import { anyCase, idEnding, like } from '../../columns.ts'
 import { UNANSWERED, UNDELIVERED } from '../commands/undelivered.ts'
 import { iso, operation_summary_view as summary } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
@@ -138,7 +138,8 @@ const conditionsOf = (filter: OperationFilter): (SQL | undefined)[] => {
       sql`exists (select 1 from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${WAITING_FOR_PEOPLE} and ${gate_for})`,
     q === undefined
       ? undefined
-      : sql`(${operations.title}${anyCase(q)} ilike ${like(q)} or ${operations.ticket}${anyCase(q)} ilike ${like(q)})`,
+      : sql`(${operations.title}${anyCase(q)} ilike ${like(q)} or ${operations.ticket}${anyCase(q)} ilike ${like(q)}
+          or ${operations.operation_id}::text like ${idEnding(q)})`,
     filter.created_after === undefined ? undefined : sql`${operations.created_at} >= ${filter.created_after}`,
     filter.created_before === undefined ? undefined : sql`${operations.created_at} < ${filter.created_before}`,
     filter.ended_after === undefined ? undefined : sql`${operations.ended_at} >= ${filter.ended_after}`,
@@ -163,7 +164,6 @@ const labelled = (label: string): SQL => {
   if (at < 0) return sql`${operations.labels} ? ${label}`
   return sql`${operations.labels} @> ${JSON.stringify({ [label.slice(0, at)]: label.slice(at + 1) })}::jsonb`
 }
-const like = (text: string): string => `%${text.replace(/[\\%_]/g, (char) => `\\${char}`)}%`
 
 /** The rows of operations as lists show them, with the members needed to decide visibility. */
 export const listSummaries = async (db: Queryable, operation_ids: string[]) => {

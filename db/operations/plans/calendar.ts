@@ -81,7 +81,10 @@ const getRow = (tx: Queryable, freeze_id: string) =>
 /** Changes of at least this age that running operations may not have received: the process that made them has died. */
 export const listUntold = (db: Queryable, older_than_s: number) =>
   db
-    .select({ ...pick(calendar_entries, 'freeze_id', 'revision', 'put_by') })
+    .select({
+      ...pick(calendar_entries, 'freeze_id', 'revision', 'put_by'),
+      shortened: sql<boolean>`${calendar_entries.entry} ? 'shortened' and not ${calendar_entries.withdrawn}`,
+    })
     .from(calendar_entries)
     .where(
       and(

@@ -4,6 +4,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
+import { anyCase, idEnding, like } from '../../columns.ts'
 import { iso, type Newest, olderThan } from '../expressions.ts'
 import { NOW_TEXT, SYSTEM } from '../facts/state.ts'
 import { releaseLeases } from '../leases/rows.ts'
@@ -60,6 +61,11 @@ export const saveIntent = async (tx: Tx, { expires_in_s, ...intent }: NewIntent,
   await announce(tx, 'intent', intent.intent_id, 1, 'open', origin)
   return true
 }
+
+/** By a part of its title or ticket, or by the end of its id or of its newest plan's. */
+export const intentFound = (q: string): SQL =>
+  sql`(${intents.title}${anyCase(q)} ilike ${like(q)} or ${intents.ticket}${anyCase(q)} ilike ${like(q)}
+    or ${intents.intent_id}::text like ${idEnding(q)} or ${intents.latest_plan_id}::text like ${idEnding(q)})`
 
 export const listIntents = (db: Queryable, { where, after, limit }: Newest) =>
   db

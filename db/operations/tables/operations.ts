@@ -43,6 +43,8 @@ export type FreezeEntry = {
   to: string
   approvers: string[]
   within?: Scope[]
+  /** It only lost time: an operation that has overridden it is not held by it again. */
+  shortened?: true
 }
 
 /**

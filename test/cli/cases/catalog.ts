@@ -42,9 +42,15 @@ describe('the catalog', () => {
     expect(await read('resource', 'impact', 'imp')).toContainEqual(
       expect.objectContaining({ resource_id: 'imp-a', effect: 'unhealthy', distance: 1 }),
     )
+    const gone = await signalbox('ada', ['resource', 'impact', 'imp', '--assume', 'gone'])
+    expect(gone).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/0 of 0 needs unmet; [1-9]\d* prevent retiring it/),
+    })
+    expect(await signalbox('ada', ['resource', 'impact', 'imp', '--assume', 'broken'])).toMatchObject({ code: 2 })
     expect((await signalbox('ada', ['resource', 'search', 'imp'])).out).toMatch(/^id .*\n(.*\n)*imp /)
-    const gone = await signalbox('ada', ['resource', 'diff', 'imp', '--from', '2001-01-01T00:00:00Z'])
-    expect(gone).toMatchObject({ code: 7, err: expect.stringContaining('history_pruned') })
+    const pruned = await signalbox('ada', ['resource', 'diff', 'imp', '--from', '2001-01-01T00:00:00Z'])
+    expect(pruned).toMatchObject({ code: 7, err: expect.stringContaining('history_pruned') })
     const from = new Date(Date.now() - 1).toISOString()
     expect(await read('resource', 'diff', 'imp', '--from', from)).toEqual([])
 

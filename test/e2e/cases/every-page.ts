@@ -56,9 +56,30 @@ const VIEWS: Record<string, string[]> = {
   '/operations/$operation_id/nodes/$node_id': ['logs', 'io', 'artifacts'],
 }
 
+/**
+ * Runs in the page, whose colors are the system's: controls and badges without any edge, and rows of choices whose
+ * chosen one looks like its neighbors.
+ */
+const UNSEEN = `(() => {
+  const shown = (selector, root = document) => [...root.querySelectorAll(selector)].filter((one) => one.checkVisibility())
+  const nameOf = (one) => one.className + ' ' + (one.getAttribute('aria-label') ?? one.textContent).trim().slice(0, 30)
+  const hasEdge = (one) => ['Top', 'Left', 'Bottom'].some((side) => {
+    const style = getComputedStyle(one)
+    return style['border' + side + 'Style'] !== 'none' && parseFloat(style['border' + side + 'Width']) > 0
+  })
+  const bare = shown('.badge, .button:not(.quiet, .icon), .input').filter((one) => !hasEdge(one)).map(nameOf)
+  const same = shown('.tabs, .choices, nav.nav').flatMap((row) => {
+    const [chosen] = shown('[aria-current], [aria-pressed=true]', row)
+    const others = shown('a, button', row).filter((one) => one !== chosen)
+    const ground = (one) => getComputedStyle(one).backgroundColor
+    return chosen && others.some((one) => ground(one) === ground(chosen)) ? [nameOf(row)] : []
+  })
+  return [...bare, ...same]
+})()`
+
 describe('every page', () => {
   it(
-    'is accessible in light and dark, and needs no sideways scroll at 320 px',
+    'is accessible in light and dark, keeps its edges in forced colors, and needs no sideways scroll at 320 px',
     async () => {
       const known = await things()
       const { context, page } = await sitDown('ada')
@@ -79,6 +100,10 @@ describe('every page', () => {
         faults.push(...(await accessibilityOf(page)))
         await page.emulateMedia({ colorScheme: index % 2 === 0 ? 'dark' : 'light' })
         faults.push(...(await contrastOf(page)).map((fault) => `in the other scheme: ${fault}`))
+        await page.emulateMedia({ forcedColors: 'active' })
+        const unseen = await page.evaluate<string[]>(UNSEEN)
+        faults.push(...unseen.map((fault) => `${address}: in forced colors: ${fault}`))
+        await page.emulateMedia({ forcedColors: 'none' })
         for (const words of ['This page failed', 'This could not be loaded'])
           if (await page.getByText(words).count()) faults.push(`${address}: ${words}`)
         if (address.startsWith('/no/')) await page.getByRole('navigation', { name: 'Main' }).waitFor()

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
+import { until } from '../../support/until.ts'
 import { confirm, dialogOf, goByKeys, PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
 
-type Calendar = { freezes: { title: string; put_by: string; applies: string }[] }
+type Calendar = { freezes: { title: string; put_by: string; applies: string; to: string }[] }
 const freezes = async () => (await people.eva.get<Calendar>('/v1/calendar')).freezes
 
 describe('a freeze', () => {
@@ -47,6 +48,23 @@ describe('a freeze', () => {
       await hers.goto(`${stack.gateway_url}/inbox`)
       await hers.getByRole('heading', { level: 1 }).waitFor()
       await goByKeys(hers, 'f', '/admin/freezes')
+      // First it loses most of its time; a time that is not complete changes nothing.
+      await hers.getByRole('button', { name: 'End: Stock-taking in eu1' }).click()
+      await dialogOf(hers).getByLabel('It ends').selectOption('later')
+      const shorten = dialogOf(hers).getByRole('button', { name: 'Shorten' })
+      expect(await shorten.getAttribute('aria-disabled')).toBe('true')
+      await dialogOf(hers)
+        .getByLabel(/^New end/)
+        .fill('2099-02-01T00:00')
+      await dialogOf(hers).getByText('Choose a time between now and its planned end.').waitFor()
+      await dialogOf(hers)
+        .getByLabel(/^New end/)
+        .fill('2098-01-01T00:00')
+      expect(await accessibilityOf(hers)).toEqual([])
+      await takePictures(hers, 'freeze-shorten')
+      await shorten.click()
+      await until(async () => (await freezes())[0]?.to.startsWith('2098-01-01'), { what: 'the earlier end' })
+      await dialogOf(hers).waitFor({ state: 'detached' })
       await hers.getByRole('button', { name: 'End: Stock-taking in eu1' }).click()
       await dialogOf(hers).getByText('Nodes that it held start by themselves.').waitFor()
       expect(await accessibilityOf(hers)).toEqual([])

@@ -257,3 +257,39 @@ describe('the open inbox', () => {
     PATIENCE_MS,
   )
 })
+
+describe('the inbox of an administrator', () => {
+  it(
+    'names the changes that wait for a second administrator, but not their own',
+    async () => {
+      const { context, page } = await sitDown('ada')
+      const { id } = await people.ada.get<{ id: string }>('/v1/users/me')
+      const asked: string[] = []
+      await page.route('**/api/v1/admin/changes?*', async (route) => {
+        asked.push(route.request().url())
+        const json = await (await route.fetch()).json()
+        const items = [{ requested_by: id }, { requested_by: 'someone' }, { requested_by: 'another' }]
+        await route.fulfill({ json: { ...json, items } })
+      })
+      await page.goto(`${stack.gateway_url}/inbox`)
+      const line = page.getByRole('link', { name: '2 changes of accounts or rights wait for a second administrator' })
+      await line.waitFor()
+      expect(asked.every((url) => url.includes('status=pending'))).toBe(true)
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'inbox-administrator')
+      expect(await line.getAttribute('href')).toBe('/admin/changes')
+      await context.close()
+      // Others do not even ask.
+      const { context: other, page: hers } = await sitDown('eva')
+      const sent: string[] = []
+      hers.on('request', (request) => sent.push(new URL(request.url()).pathname))
+      await hers.goto(`${stack.gateway_url}/inbox`)
+      await until(() => sent.some((path) => path.endsWith('/v1/notifications/destinations')), {
+        what: 'what comes later',
+      })
+      expect(sent.filter((path) => path.includes('/admin/'))).toEqual([])
+      await other.close()
+    },
+    PATIENCE_MS,
+  )
+})

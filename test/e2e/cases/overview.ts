@@ -3,7 +3,19 @@ import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { accounts, nodesOf, PATIENCE_MS, people, sitDown, stack, start, tabOf, takePictures } from '../desk.ts'
+import {
+  accounts,
+  isHeld,
+  nodesOf,
+  PATIENCE_MS,
+  people,
+  sitDown,
+  stack,
+  start,
+  tabOf,
+  takePictures,
+  target,
+} from '../desk.ts'
 
 /** An operation whose gate concerns a resource in its own region. */
 const placed = async () => {
@@ -67,12 +79,29 @@ describe('the overview', () => {
       expect(await calendar.locator('.day-cell').count()).toBe(14)
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'overview')
+      const groups = page.getByRole('region', { name: 'Waiting by group' })
+      expect(
+        await groups
+          .getByRole('row', { name: /^netops/ })
+          .locator('td.number')
+          .first()
+          .textContent(),
+      ).toMatch(/^[1-9]/)
       await page.getByText('As a table').click()
       expect(await accessibilityOf(page)).toEqual([])
 
       const north = page.getByRole('region', { name: 'Regions' }).getByRole('row', { name: /^north/ })
       expect(await north.locator('td.number').allTextContents()).toEqual(['1', '1', '1'])
       await north.getByRole('link', { name: '1 unknown' }).waitFor()
+
+      // Of the north alone, by address too: its calendar has no entry of elsewhere.
+      await page.getByLabel('Region', { exact: true }).selectOption('north')
+      await page.waitForURL(/region=north/)
+      await calendar.getByRole('link', { name: 'sums open' }).waitFor({ state: 'detached' })
+      await calendar.getByRole('link', { name: 'looks north' }).first().waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByLabel('Region', { exact: true }).selectOption('')
+      await calendar.getByRole('link', { name: 'sums open' }).waitFor()
 
       const trends = page.getByRole('region', { name: 'Trends' })
       const number = trends
@@ -94,6 +123,33 @@ describe('the overview', () => {
         'succeeded',
       )
       await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'names what runs, and what a failure holds, the longest first, each with its way in',
+    async () => {
+      const { operation_id } = await start('runs on the overview', { held: true })
+      await isHeld()
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/overview`)
+      const running = page.getByRole('region', { name: 'Running now' })
+      await running.getByRole('link', { name: 'runs on the overview' }).waitFor()
+      const held = page.getByRole('region', { name: 'Held, longest first' })
+      expect(await held.getByText('runs on the overview').count()).toBe(0)
+      for (const answer of target.waiting.splice(0)) answer.writeHead(422).end('{}')
+      // It leaves the one and enters the other by itself.
+      const row = held.getByRole('row', { name: /^runs on the overview/ })
+      await row.waitFor()
+      await running.getByRole('link', { name: 'runs on the overview' }).waitFor({ state: 'detached' })
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'overview-held')
+      await row.getByRole('link', { name: 'task first' }).click()
+      await page.getByRole('heading', { level: 1, name: 'task first' }).waitFor()
+      await page.close()
+      const cancel = { mode: 'graceful', reason: 'the test is over' }
+      await people.olga.post(`/v1/operations/${operation_id}/cancel`, cancel)
     },
     PATIENCE_MS,
   )

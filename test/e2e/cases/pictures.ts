@@ -75,6 +75,32 @@ describe('relations and impact of a resource', () => {
       ])
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'impact')
+      // Gone, its dependents prevent its retirement; in maintenance it passes on no health. The address keeps the choice.
+      await page.getByRole('button', { name: 'is gone' }).click()
+      await boxes('If pic-power is gone').first().waitFor()
+      await page.getByText('It meets no need. One resource prevents its retirement.').waitFor()
+      await page.getByRole('button', { name: 'is in maintenance' }).click()
+      await page.getByText('Maintenance passes on no health: no other resource changes.').waitFor()
+      const need = {
+        resource_id: 'pic-mail',
+        name: 'pic-mail',
+        requirement_key: 'slot',
+        capability_key: 'compute.slots',
+      }
+      await page.route('**/impact?assume=maintenance*', async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        const without = { ...json.without, needs: [{ ...need, needed: 2, left: 1 }], unmet: 1 }
+        await route.fulfill({ response: answer, json: { ...json, without } })
+      })
+      await page.reload()
+      const needs = page.getByRole('table', { name: 'Needs that it meets' })
+      await needs.getByRole('row', { name: 'pic-mail compute.slots 2 needed, 1 left' }).waitFor()
+      await page.getByText('It meets one need; unmet without it: 1.').waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'impact-maintenance')
+      await page.getByRole('button', { name: 'fails', exact: true }).click()
+      await boxes('If pic-power fails').first().waitFor()
       await page.getByRole('button', { name: 'Table', exact: true }).click()
       const mail = page.getByRole('row').filter({ hasText: 'pic-mail' })
       expect(await mail.textContent()).toContain('hosted on → pic-db, depends on → pic-shop, depends on → pic-mail')

@@ -75,6 +75,35 @@ describe('the go-to field', () => {
   )
 })
 
+describe('a plan that nobody started', () => {
+  it(
+    'is found by a part of its title, its ticket and the end of its id',
+    async () => {
+      const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {} }] }
+      const intent = { kind: 'graph', title: 'Shelved for now', reason: 'a test', ticket: 'CHG-8100', graph }
+      const made = await people.olga.post<{ intent_id: string }>('/v1/intents', intent)
+      const of = `/v1/intents/${made.body.intent_id}/plan-preview`
+      const { plan_id } = (await people.olga.post<{ plan_id: string }>(of, {})).body
+      const page = await tabOf('olga')
+      await page.goto(`${stack.gateway_url}/inbox`)
+      const box = page.getByRole('combobox', { name: 'Go to a page, operation or resource' })
+      for (const q of ['shelved', 'chg-8100', plan_id.slice(-6)]) {
+        await box.fill(q)
+        await page.getByRole('option', { name: new RegExp(`^Shelved for now plan ${plan_id.slice(-6)}`) }).waitFor()
+      }
+      expect(await accessibilityOf(page)).toEqual([])
+      await box.press('Enter')
+      await page.waitForURL(new RegExp(`/plans/${plan_id}`))
+      // An operation too is found by the end of its id.
+      const { operation_id } = await start('found by its end')
+      await box.fill(operation_id.slice(-6))
+      await page.getByRole('option', { name: /^found by its end/ }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('the actions of the go-to field', () => {
   it(
     'are told apart by what they open, however alike they read',

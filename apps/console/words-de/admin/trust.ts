@@ -77,6 +77,12 @@ export const machine: typeof en.machine = {
 }
 
 export const change: typeof en.change = {
+  waiting: (n: number) =>
+    count(
+      n,
+      'Eine Änderung an Konten oder Rechten wartet auf eine zweite Administration',
+      '{n} Änderungen an Konten oder Rechten warten auf eine zweite Administration',
+    ),
   title: 'Änderungen',
   empty: 'Keine Änderungen.',
   columns: { kind: 'Änderung', for: 'Für', by: 'Angefordert von', status: 'Status', until: 'Bis' },

@@ -39,6 +39,12 @@ export const freeze: typeof en.freeze = {
   end: 'Beenden',
   end_one: (title: string) => `Beenden: ${title}`,
   end_effect: 'Die Sperre endet für jeden Vorgang. Aufgehaltene Schritte beginnen von selbst.',
+  when: 'Sie endet',
+  whens: { now: 'Sofort', later: 'Später, aber vor ihrem geplanten Ende' },
+  ends_at: (zone: string) => `Neues Ende (${zone})`,
+  shorten: 'Verkürzen',
+  shorten_effect: 'Die Sperre gilt bis zu ihrem neuen Ende.',
+  outside: 'Wählen Sie einen Zeitpunkt zwischen jetzt und ihrem geplanten Ende.',
   end_instead: (groups: string[]) =>
     `Damit ein einzelner Vorgang weitergeht, kann ${groups.join(' oder ')} seine Freigabe der Sperre erteilen.`,
 }

@@ -1,5 +1,5 @@
 import type * as en from '../../words/catalog/picture.ts'
-import { count } from '../frame/plural.ts'
+import { count, number } from '../frame/plural.ts'
 
 const EFFECTS = { unhealthy: 'Gestört', degraded: 'Eingeschränkt' }
 
@@ -16,9 +16,13 @@ export const picture: typeof en.picture = {
   partial: 'Nur ein Teil der Beziehungen ist geladen.',
 }
 
+const ASSUMED = { unhealthy: 'ausfällt', gone: 'fehlt', maintenance: 'gewartet wird' }
+
 /** The German texts for impact. */
 export const impact: typeof en.impact = {
-  title: (name: string) => `Wenn ${name} ausfällt`,
+  assume: 'Angenommen, sie',
+  assumptions: { unhealthy: 'fällt aus', gone: 'fehlt', maintenance: 'wird gewartet' },
+  title: (name: string, assumed: keyof typeof ASSUMED) => `Wenn ${name} ${ASSUMED[assumed]}`,
   sentence: (unhealthy: number, degraded: number) => {
     const all = [
       ...(unhealthy > 0 ? [count(unhealthy, 'eine ist dann gestört', '{n} sind dann gestört')] : []),
@@ -30,6 +34,23 @@ export const impact: typeof en.impact = {
   at_least: 'Es sind mehr: Die Zählung endete an ihrer Grenze.',
   shown: (n: number) => count(n, 'Gezeigt wird die schwerste.', 'Gezeigt werden die {n} schwersten.'),
   none: 'Keine Ressource hängt davon ab.',
+  healthy: 'Wartung gibt keine Störung weiter: Keine andere Ressource ändert sich.',
+  without: 'Bedarf, den sie deckt',
+  unmet: (unmet: number, all: number) =>
+    all === 0 ? 'Sie deckt keinen Bedarf.' : `Gedeckter Bedarf: ${number(all)}; ohne sie offen: ${number(unmet)}.`,
+  prevents: (n: number) =>
+    n === 0
+      ? 'Ihrer Stilllegung steht keine Ressource entgegen.'
+      : count(
+          n,
+          'Eine Ressource steht ihrer Stilllegung entgegen.',
+          '{n} Ressourcen stehen ihrer Stilllegung entgegen.',
+        ),
+  unseen: (n: number) => count(n, 'Einen Nutzer dürfen Sie nicht sehen.', '{n} Nutzer dürfen Sie nicht sehen.'),
+  first_users: 'Untersucht sind die ersten 1.000 Nutzer.',
+  need: 'Bedarf',
+  left: 'Übrig',
+  of_needed: (left: number, needed: number) => `${number(needed)} nötig, ${number(left)} übrig`,
   effect: 'Auswirkung',
   now: 'Jetzt',
   distance: 'Entfernung',

@@ -4,11 +4,13 @@ const VIEWED: Record<string, string> = { inbox: 'Eingang', operations: 'Vorgäng
 
 /** The German texts for the list below the go-to field. */
 export const palette: typeof en.palette = {
-  none: 'Keine passenden Seiten, Aktionen, Ansichten, Vorgänge oder Ressourcen.',
+  none: 'Keine passenden Seiten, Aktionen, Ansichten, Vorgänge, Pläne oder Ressourcen.',
   hint: '> Aktionen · # Schritte · : Protokollzeile',
   page: 'Seite',
   action: 'Aktion',
   recent: 'zuvor geöffnet',
+  plan: 'Plan',
+  intent: 'Vorhaben',
   view_of: (list: string) => `Ansicht: ${VIEWED[list] ?? list}`,
   line: (n: number) => `Zeile ${n} dieses Protokolls`,
 }

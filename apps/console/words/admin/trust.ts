@@ -60,6 +60,12 @@ export const machine = {
 export const change = {
   title: 'Changes',
   empty: 'No changes.',
+  waiting: (n: number) =>
+    count(
+      n,
+      'One change of an account or right waits for a second administrator',
+      '{n} changes of accounts or rights wait for a second administrator',
+    ),
   columns: { kind: 'Change', for: 'For', by: 'Asked by', status: 'Status', until: 'Until' },
   kind: {
     'user.create': 'Create user',

@@ -38,6 +38,12 @@ export const freeze = {
   end: 'End',
   end_one: (title: string) => `End: ${title}`,
   end_effect: 'The freeze ends for every operation. Nodes that it held start by themselves.',
+  when: 'It ends',
+  whens: { now: 'Now', later: 'Later, but before its planned end' },
+  ends_at: (zone: string) => `New end (${zone})`,
+  shorten: 'Shorten',
+  shorten_effect: 'The freeze holds until its new end.',
+  outside: 'Choose a time between now and its planned end.',
   end_instead: (groups: string[]) =>
     `To let one operation pass, ${groups.join(' or ')} can approve its freeze gate instead.`,
 }

@@ -13,8 +13,12 @@ export const picture = {
   partial: 'Only some relations are loaded.',
 }
 
+const ASSUMED = { unhealthy: 'fails', gone: 'is gone', maintenance: 'is in maintenance' }
+
 export const impact = {
-  title: (name: string) => `If ${name} fails`,
+  assume: 'Assume that it',
+  assumptions: ASSUMED,
+  title: (name: string, assumed: keyof typeof ASSUMED) => `If ${name} ${ASSUMED[assumed]}`,
   sentence: (unhealthy: number, degraded: number) => {
     const all = [
       ...(unhealthy > 0 ? [count(unhealthy, 'one becomes unhealthy', '{n} become unhealthy')] : []),
@@ -26,6 +30,21 @@ export const impact = {
   at_least: 'There are more: the count stopped at its limit.',
   shown: (n: number) => `The worst ${number(n)} are shown.`,
   none: 'No resource depends on it.',
+  healthy: 'Maintenance passes on no health: no other resource changes.',
+  without: 'Needs that it meets',
+  unmet: (unmet: number, all: number) =>
+    all === 0
+      ? 'It meets no need.'
+      : `It meets ${count(all, 'one need', '{n} needs')}; unmet without it: ${number(unmet)}.`,
+  prevents: (n: number) =>
+    n === 0
+      ? 'Its retirement is not prevented.'
+      : count(n, 'One resource prevents its retirement.', '{n} resources prevent its retirement.'),
+  unseen: (n: number) => count(n, 'You may not see one of its users.', 'You may not see {n} of its users.'),
+  first_users: 'Its first 1,000 users are examined.',
+  need: 'Need',
+  left: 'Left',
+  of_needed: (left: number, needed: number) => `${number(needed)} needed, ${number(left)} left`,
   effect: 'Effect',
   now: 'Now',
   distance: 'Hops',

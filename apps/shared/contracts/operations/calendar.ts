@@ -59,7 +59,16 @@ export const FreezeBody = Closed(freeze)
 
 export const FreezeCreation = Closed({ ...FreezeParams.properties, ...freeze, dry_run: DryRun })
 export type FreezeCreation = Static<typeof FreezeCreation>
-export const FreezeEnd = Closed({ dry_run: DryRun })
+export const FreezeEnd = Closed({
+  at: Type.Optional(
+    text('2099-12-27T00:00:00Z', {
+      format: 'date-time',
+      description: 'Ends it then instead of now: later than now and than `from`, earlier than its present end.',
+    }),
+  ),
+  dry_run: DryRun,
+})
+export type FreezeEnd = Static<typeof FreezeEnd>
 export const FreezeEnded = Type.Object({ freeze_id: text('network-rebuild') })
 
 const Told = Type.Integer({ description: 'Running operations whose nodes this request holds or releases.' })

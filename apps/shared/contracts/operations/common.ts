@@ -153,3 +153,7 @@ export const AloneSchema = Type.Object(
   { approve: Why, reject: Why },
   { description: 'Why it cannot be decided in bulk; null if it can.' },
 )
+
+export const InRegion = Type.Optional(
+  Type.String({ maxLength: 200, description: 'Only what has a target in this region.' }),
+)

@@ -259,6 +259,13 @@ export const IntentListQuery = Closed({
   status: Type.Optional(Type.Array(Type.Enum([...INTENT_STATUSES]))),
   requester: Type.Optional(Type.String({ maxLength: 100, description: 'A user id, or `me`.' })),
   kind: Type.Optional(Type.Enum([...INTENT_KINDS])),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Part of title or ticket, or the end of the id of the intent or of its newest plan.',
+    }),
+  ),
   ...PageQuery,
 })
 

@@ -1,6 +1,17 @@
 import Type, { type Static } from 'typebox'
 import { Closed, text } from '../shapes.ts'
-import { ActorSchema, AloneSchema, AsOf, Digest, NodeId, Nullable, NullableText, OperationId, Time } from './common.ts'
+import {
+  ActorSchema,
+  AloneSchema,
+  AsOf,
+  Digest,
+  InRegion,
+  NodeId,
+  Nullable,
+  NullableText,
+  OperationId,
+  Time,
+} from './common.ts'
 import { PatchId } from './patches.ts'
 
 /** Work that waits for a person besides gates: patches to vote on, operations that stopped, deadlines. */
@@ -62,4 +73,6 @@ export const Waiting = Type.Object({
 export type Waiting = Static<typeof Waiting>
 export const WaitingQuery = Closed({
   for: Type.Optional(Type.Enum(['me', 'all'], { description: 'me: what the caller can act on.' })),
+  environment: Type.Optional(Type.String({ maxLength: 200 })),
+  region_id: InRegion,
 })

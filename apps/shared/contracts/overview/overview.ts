@@ -1,11 +1,13 @@
 import Type, { type Static } from 'typebox'
-import { AsOf, NullableText, Time } from '../operations/common.ts'
+import { AsOf, InRegion, Nullable, NullableText, OperationId, Time } from '../operations/common.ts'
 import { Closed, OptionalInteger, text } from '../shapes.ts'
 
 /** Ended, open and planned operations (console.md 5.6). */
 export const OVERVIEW_DAYS = [14, 30, 90] as const
 export const OverviewQuery = Closed({
   days: OptionalInteger({ enum: [...OVERVIEW_DAYS], default: 14, description: 'Days back, including today, in UTC.' }),
+  environment: Type.Optional(Type.String({ maxLength: 200 })),
+  region_id: InRegion,
 })
 
 const ended = {
@@ -54,6 +56,18 @@ export const Overview = Type.Object({
     }),
     {
       description: 'Of the 1,000 newest open operations, by their first 50 targets; regions without one are left out.',
+    },
+  ),
+  waiting: Type.Array(
+    Type.Object({
+      group: Nullable(text('netops', { description: 'Null: any approver may decide.' })),
+      gates: Type.Integer(),
+      patches: Type.Integer(),
+      oldest: Type.Object({ since: Time, operation_id: OperationId, title: text('web 2.4.0 on eu1') }),
+    }),
+    {
+      description:
+        'Gates and patches that wait, by the groups whose members may decide; one of several groups counts in each. Longest wait first, at most 50.',
     },
   ),
   days: Type.Array(Type.Object({ day: text('2026-01-31'), ...ended }), {

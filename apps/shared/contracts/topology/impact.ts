@@ -3,7 +3,15 @@ import { FreshnessQuery, nullable, ReadAsOf } from '../catalog/common.ts'
 import { Health } from '../catalog/resources.ts'
 import { Closed, OptionalInteger, text } from '../shapes.ts'
 
+export const ASSUMPTIONS = ['unhealthy', 'gone', 'maintenance'] as const
 export const ImpactQuery = Closed({
+  assume: Type.Optional(
+    Type.Enum([...ASSUMPTIONS], {
+      default: 'unhealthy',
+      description:
+        'What becomes of the resource. gone: as unhealthy, and `without`. maintenance: it passes on no health, so no item; only `without`.',
+    }),
+  ),
   max_distance: OptionalInteger({
     minimum: 1,
     maximum: 64,
@@ -45,6 +53,25 @@ export type ImpactItem = Static<typeof ImpactItem>
 
 const Numbers = Type.Record(Type.String(), Type.Integer())
 
+const Without = Type.Object({
+  needs: Type.Array(
+    Type.Object({
+      resource_id: text('eu1-checkout'),
+      name: text('checkout'),
+      requirement_key: text('database'),
+      capability_key: text('sql.database'),
+      needed: Type.Integer({ description: 'How many providers the requirement asks for.' }),
+      left: Type.Integer({ description: 'Other resources that meet it now, or could.' }),
+    }),
+    { description: 'Requirements that the resource meets, unmet ones first.' },
+  ),
+  unmet: Type.Integer({ description: 'Needs with fewer providers left than needed.' }),
+  hidden: Type.Integer({ description: 'Resources that use its capabilities and that you may not see.' }),
+  cut: Type.Boolean({ description: 'More than 1,000 resources use its capabilities; the others are left out.' }),
+  prevent_retiring: Type.Integer({ description: 'Resources whose relationships refuse its retirement.' }),
+})
+export type Without = Static<typeof Without>
+
 /** Everything that depends on a resource, transitively (catalog.md 7.2). */
 export const Impact = Type.Object({
   resource_id: text('eu1-db-01'),
@@ -56,6 +83,7 @@ export const Impact = Type.Object({
     by_type: Numbers,
     by_health: Numbers,
   }),
+  without: nullable(Without),
   truncated: Type.Object({
     items: Type.Boolean({ description: 'There are more items than `limit`.' }),
     visited: Type.Boolean({

@@ -1,0 +1,20 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { pendingChangesQuery } from '../queries/admin.ts'
+import { currentUser } from '../session/token.ts'
+import { tAdmin } from '../words/admin.ts'
+
+/** For administrators: how many changes of accounts and rights wait for one of them besides their author. */
+export const SecondNeeded = () => {
+  const mine = currentUser()?.user_id
+  const pending = useQuery(pendingChangesQuery()).data?.items ?? []
+  const open = pending.filter(({ requested_by }) => requested_by !== mine)
+  if (open.length === 0) return null
+  return (
+    <p role="note">
+      <Link to="/admin/changes" className="link">
+        {tAdmin.change.waiting(open.length)}
+      </Link>
+    </p>
+  )
+}

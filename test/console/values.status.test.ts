@@ -1,0 +1,26 @@
+import { createElement } from 'react'
+import { renderToStaticMarkup } from 'react-dom/server'
+import { describe, expect, it } from 'vitest'
+import { ShapeIcon } from '../../apps/console/values/status.tsx'
+import { HEALTH_LOOKS, lookOf, type Shape } from '../../apps/shared/contracts/client/status.ts'
+import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from '../../apps/shared/contracts/operations/graph.ts'
+
+/** A shape as it is drawn, without its color. */
+const drawn = (shape: Shape): string =>
+  renderToStaticMarkup(createElement(ShapeIcon, { shape, tone: 'idle' })).replace(/class="[^"]*"/, '')
+
+describe('a status without color', () => {
+  it('has an outline of its own for every word; only a state on its way to another shares that one’s', () => {
+    const states = [...GATE_STATUSES, ...NODE_STATES, ...OPERATION_STATUSES]
+    const words = new Map(states.map(lookOf).map(({ word, shape }) => [word, shape]))
+    expect(words.size).toBeGreaterThan(12)
+    const families = Map.groupBy(words, ([, shape]) => drawn(shape))
+    const shared = [...families.values()].map((all) => all.map(([word]) => word)).filter(({ length }) => length > 1)
+    expect(shared.map((all) => all.toSorted().join()).toSorted()).toEqual(['cancelled,cancelling', 'paused,pausing'])
+  })
+
+  it('has five outlines for five healths', () => {
+    const shapes = Object.values(HEALTH_LOOKS).map(({ shape }) => drawn(shape))
+    expect(new Set(shapes).size).toBe(shapes.length)
+  })
+})
