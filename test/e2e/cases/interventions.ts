@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { startOperation } from '../../../apps/platform/demo/operations.ts'
+import { approveGate, startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, stack, tabOf } from '../desk.ts'
@@ -116,9 +116,8 @@ describe('an intervention whose subject has changed since its dialog was opened'
       await dialogOf(eva).getByText('Let one more person decide a gate').click()
       const [first] = await open()
       expect(await dialogOf(eva).getByLabel('Gate', { exact: true }).inputValue()).toBe(first)
-      const gate = `${at}/gates/${first}`
-      const { digest, round } = await people.eva.get<{ digest: string; round: number }>(gate)
-      await people.eva.post(`${gate}/approve`, { digest, round })
+      const gate = await people.eva.get<Parameters<typeof approveGate>[2]>(`${at}/gates/${first}`)
+      await approveGate(people.eva, asked.operation_id, gate, 'seen elsewhere')
       await dialogOf(eva).getByText('This gate no longer waits.', { exact: false }).waitFor({ timeout: 20_000 })
       expect(await dialogOf(eva).getByLabel('Gate', { exact: true }).inputValue()).toBe(first)
       await eva.close()
