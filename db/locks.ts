@@ -14,6 +14,7 @@ export const LOCKS = {
   sweeper: 727_310,
   leases: 727_311,
   calendar: 727_312,
+  scheduleRuns: 727_313,
   relationshipType: 727_320,
   importSource: 727_321,
   stamp: 727_322,

@@ -3,6 +3,7 @@ import { heldOf } from '../../db/catalog/held/rows.ts'
 import { writeHeld } from '../../db/catalog/many/write.ts'
 import { expiredClaims, expiredProviders, listOffers, markProvidersSwept, offers } from '../../db/catalog/providers.ts'
 import { getResourcesByRid, lockStates } from '../../db/catalog/resources/rows.ts'
+import { openStamp } from '../../db/catalog/resources/stamps.ts'
 import type { Tx } from '../../db/client.ts'
 import { pluck } from '../shared/data/pick.ts'
 import { uuidv7 } from '../shared/ids.ts'
@@ -12,6 +13,7 @@ import { usesCapability } from './capabilities/offers.ts'
 import { makeHere } from './changes/each.ts'
 import { holdFor } from './changes/hold.ts'
 import type { Cause } from './command/outbox.ts'
+import { stampOf } from './command/run.ts'
 import type { CatalogDeps } from './deps.ts'
 import { settleHealth } from './health/observe.ts'
 import { lockResource } from './resources/lock.ts'
@@ -111,10 +113,13 @@ export const sweepReservations = (deps: CatalogDeps, options: Sweep = {}): Promi
       // It may have been confirmed or ended meanwhile.
       const until = heldOf(tx).edges.get({ src, reltype_id, dst })?.properties.expires_at
       if (typeof until === 'string' && until <= now)
-        await applyChange(tx, deps, locked, {}, causeOf(now, 'reservations.sweep'))
+        await applyChange(tx, deps, locked, {}, causeOf(stampOf(deps)(locked.row), 'reservations.sweep'))
     }
     const change = { wish: { resource_id, edges: relationship_changes }, run: end }
-    return deps.db.transaction((tx) => makeHere(tx, types, change))
+    return deps.db.transaction(async (tx) => {
+      await openStamp(tx, deps.clock.now())
+      return makeHere(tx, types, change)
+    })
   }
   return sweep(deps, { list, idOf: ({ rel_no }) => rel_no, run }, options)
 }

@@ -50,7 +50,10 @@ export const startReports = ({ store, catalog_url, token, every_s, log }: Report
   }
 }
 
-/** Sends one observation; false if the catalog does not know the host, which may be about to be registered. */
+/**
+ * Sends one observation. False if the catalog does not know the host, which may be about to be registered. One that it
+ * refuses, such as of a retired host, counts as told: it concerns no other host, and is sent again with all.
+ */
 const post = async (
   { catalog_url, bearer, every_s }: { catalog_url: string; bearer: string; every_s: number },
   host: Host,
@@ -75,6 +78,6 @@ const post = async (
   const init = { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(5000) }
   const reply = await fetch(url, init)
   await reply.body?.cancel()
-  if (!reply.ok && reply.status !== 404) throw new Error(`the catalog answered ${reply.status}`)
-  return reply.ok
+  if (!reply.ok && ![404, 422].includes(reply.status)) throw new Error(`the catalog answered ${reply.status}`)
+  return reply.status !== 404
 }

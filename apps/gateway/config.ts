@@ -88,6 +88,10 @@ export const schema = Type.Object({
     'Requests of a machine, and exchanges of credentials of an address',
     '1200/60/200',
   ),
+  GATEWAY__LIMITS__LOGOUT: rateSetting(
+    'Logout tokens of an address; a provider that ends all its sessions sends one for each, once',
+    '12000/60/3000',
+  ),
   GATEWAY__LIMITS__FAILED_TOKENS: rateSetting(
     'Refused tokens of an address, before its next refused ones are limited',
     '60/60/60',
@@ -157,6 +161,7 @@ export const loadGatewayConfig = (env: NodeJS.ProcessEnv = process.env) => {
       sso: parseRate(config.GATEWAY__LIMITS__SSO_IP),
       api: parseRate(config.GATEWAY__LIMITS__API),
       machine: parseRate(config.GATEWAY__LIMITS__MACHINE),
+      logout: parseRate(config.GATEWAY__LIMITS__LOGOUT),
       failed_tokens: parseRate(config.GATEWAY__LIMITS__FAILED_TOKENS),
       jwks: parseRate(config.GATEWAY__LIMITS__JWKS),
       enrol: parseRate(config.GATEWAY__LIMITS__ENROL),

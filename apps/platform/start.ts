@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { watchDoor } from '../shared/run/door.ts'
 import { ensureInstallation, hasInstallation, renewNames } from './base/installation.ts'
 import { signalboxDir } from './base/paths.ts'
+import { signalGroup } from './base/pids.ts'
 import type { Managed } from './base/process.ts'
-import { forgetChildren, takeFolder } from './base/record.ts'
+import { forgetChildren, recordedChildren, takeFolder } from './base/record.ts'
 import { createScreen, elapsed, misused, paint, readFlags } from './base/screen.ts'
 import { readDemo } from './demo/accounts.ts'
 import type { Account } from './demo/client.ts'
@@ -202,8 +203,7 @@ let stoppingSince = 0
 const stop = async (why: string) => {
   if (stopping) {
     if (performance.now() - stoppingSince < ONE_SIGNAL_MS) return
-    runner?.kill('SIGKILL')
-    platform?.killAll()
+    for (const { pid } of recordedChildren(dir)) signalGroup(pid, 'SIGKILL')
     removeRun(dir)
     process.exit(1)
   }

@@ -31,7 +31,7 @@ export const schema = Type.Object({
     'How often the heads of the audit logs are signed, in seconds.',
     3600,
     1,
-    86_400,
+    3600,
   ),
   RELAY__SIEM__URL: Type.Optional(
     Type.String({

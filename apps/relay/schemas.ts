@@ -106,6 +106,8 @@ export const leadSchema =
         meters.active.set({ schema }, 0)
         for (const end of ends) end()
         await Promise.all(Object.values(loops).map((loop) => loop.stop()))
+        // The next leader says whether it still holds.
+        meters.ahead.set({ schema }, 0)
       },
     }
   }

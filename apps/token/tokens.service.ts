@@ -23,8 +23,10 @@ const refuse = (message: string, code = Code.InvalidArgument) => new ConnectErro
 /** Signs an access token and a refresh token, or one of both; the refresh token new, or the one that the request names byte for byte. */
 export const generateTokens = (settings: TokenSettings, request: GenerateTokensRequest) => {
   const now = Math.floor(settings.clock.now().getTime() / 1000)
-  const wrong = refuseGenerate(request, now)
+  const wrong = refuseGenerate(request)
   if (wrong) throw refuse(wrong)
+  if (request.mode === ResponseMode.MACHINE && request.notAfter <= now)
+    throw refuse('the credential has ended', Code.FailedPrecondition)
   if (request.presentedKid !== '' && !settings.keyring.verifying(request.presentedKid))
     throw refuse('the key of the presented token is no longer valid', Code.FailedPrecondition)
   const active = settings.keyring.active()
@@ -90,16 +92,13 @@ const JTI = /^[A-Za-z0-9_-]{22}$/
 const METHODS = new Set(['pwd', 'otp', 'hwk', 'swk', 'mfa', 'fed'])
 
 /** The fault of a request for tokens; `undefined` if there is none. */
-const refuseGenerate = (request: GenerateTokensRequest, now: number): string | undefined => {
+const refuseGenerate = (request: GenerateTokensRequest): string | undefined => {
   const length = [...request.username].length
   if (!isUuid(request.userId) || !isUuid(request.sessionId)) return 'user_id and session_id must be lowercase UUIDs'
   if (length < 1 || length > 128) return 'username must have 1 to 128 characters'
   if (request.mode === ResponseMode.UNSPECIFIED) return 'mode must be JSON, COOKIE or MACHINE'
-  if (
-    request.mode === ResponseMode.MACHINE &&
-    (!request.accessOnly || request.method === '' || request.notAfter <= now)
-  )
-    return 'a machine has a method, a credential that has not ended, and access tokens alone'
+  if (request.mode === ResponseMode.MACHINE && (!request.accessOnly || request.method === ''))
+    return 'a machine has a method, and access tokens alone'
   if (request.mode !== ResponseMode.MACHINE && request.permissions.some((one) => one !== ENROLMENT))
     return 'a person has all permissions of the account, or enrolment alone'
   if (request.authTime < 0n) return 'auth_time must not be negative'

@@ -129,7 +129,14 @@ export const scimMembersOf = (db: Queryable, group_ids: string[]) =>
   db.select().from(scim_members).where(inArray(scim_members.group_id, group_ids)).orderBy(asc(scim_members.user_id))
 
 /** Where the map finds a group's name. Ids and names never mix: a name could otherwise claim another group's id. */
-export const mapColumn = (scim: { match: string } | undefined) => (scim?.match === 'oid' ? 'external_id' : 'name')
+export const mapColumn = (scim: Matched) => (isById(scim) ? 'external_id' : 'name')
+export const isById = (scim: Matched): boolean => scim?.match === 'oid'
+type Matched = { match: string } | undefined
+
+/** The map's names of the groups of the person `r`. */
+const namesOf = (provider: string, column: SQL) =>
+  sql`array(select ${column} from ${scim_members} m ${byKey('m.group_id', 'g')}
+    where m.user_id = r.id and g.provider = ${provider} and ${column} is not null)`
 
 /** The map's names of the groups of these people, of whom this provider's directory manages the returned ones. */
 export const scimGroupNames = async (
@@ -137,13 +144,19 @@ export const scimGroupNames = async (
   { id: provider, scim }: { id: string; scim?: { match: string } },
   user_ids: readonly string[],
 ): Promise<Map<string, string[]>> => {
-  const column = sql.identifier(mapColumn(scim))
-  const { rows } = await db.execute<{ id: string; names: string[] }>(sql`
-    select r.id, array(select g.${column} from ${scim_members} m ${byKey('m.group_id', 'g')}
-      where m.user_id = r.id and g.provider = ${provider} and g.${column} is not null) as names
-    from ${peopleAmong(provider, user_ids)}`)
+  const column = sql`g.${sql.identifier(mapColumn(scim))}`
+  const { rows } = await db.execute<{ id: string; names: string[] }>(
+    sql`select r.id, ${namesOf(provider, column)} as names from ${peopleAmong(provider, user_ids)}`,
+  )
   return new Map(rows.map(({ id, names }) => [id, names]))
 }
+
+/** The same of one person, as a column; null unless this provider's directory manages them. */
+export const scimGroupsOf = (user_id: PgColumn, provider: string, by_id: boolean) =>
+  sql<
+    string[] | null
+  >`(select ${namesOf(provider, sql`case when ${by_id}::boolean then g.external_id else g.name end`)} from ${scim_resources} r
+    where r.id = ${user_id} and r.provider = ${provider} and r.type = 'User')`
 
 /** How many of these ids are of people whom the directory manages and has not removed. */
 export const countPeople = async (db: Queryable, provider: string, ids: readonly string[]): Promise<number> => {
@@ -168,7 +181,7 @@ type Given = { groups?: string[]; roles?: string[] }
 export const queueLacking = async (db: Queryable, providers: readonly Mapped[]): Promise<void> => {
   const given = providers.flatMap(({ id: provider, scim, groups: { map = {} } = {} }) =>
     Object.entries(map).flatMap(([name, { groups = [], roles = [] }]) => {
-      const one = { provider, name, by_id: mapColumn(scim) === 'external_id' }
+      const one = { provider, name, by_id: isById(scim) }
       return [...groups.map((group_key) => ({ ...one, group_key })), ...roles.map((role) => ({ ...one, role }))]
     }),
   )

@@ -1,6 +1,6 @@
 import { desc, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../apps/shared/data/pick.ts'
-import { equals, type Queryable, type Tx } from '../client.ts'
+import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { iso } from './expressions.ts'
 import { operations, packs, plans, schedules } from './tables/index.ts'
 
@@ -15,6 +15,10 @@ export const recordPacks = async (tx: Tx, records: readonly PackRecord[]): Promi
   }
   return undefined
 }
+
+/** What a version that was ever loaded says. */
+export const getPack = (db: Queryable, { pack, version }: Pick<PackRecord, 'pack' | 'version'>) =>
+  db.select(pick(packs, 'document')).from(packs).where(equals(packs, { pack, version })).then(first)
 
 /** Every version that was ever loaded, the newest load first. */
 export const listPackVersions = (db: Queryable) =>

@@ -202,6 +202,15 @@ describe('a call', () => {
   })
 
   it.each([
+    ['with a time to wait', { 'retry-after': '7' }, { class: 'remote_error', retry_after_s: 7 }],
+    ['with no calls left', { 'x-ratelimit-remaining': '0' }, { class: 'remote_error' }],
+    ['with calls left', { 'x-ratelimit-remaining': '12' }, { class: 'refused' }],
+  ])('answered 403 %s, it knows a limit from a refusal', async (_, headers, end) => {
+    answer(403, {}, headers)
+    expect((await run({ base_url: base, request: { method: 'POST', url: '/x' } })).result).toMatchObject(end)
+  })
+
+  it.each([
     ['seconds', () => '12', 12],
     ['a date', () => new Date(Date.now() + 90_000).toUTCString(), 90],
     ['a date of the past', () => 'Sun, 06 Nov 1994 08:49:37 GMT', 0],
@@ -377,6 +386,11 @@ describe('polling', () => {
     const { result } = await run({ base_url: base, request: { method: 'POST', url: '/drain' }, poll }, more)
     expect(result).toMatchObject({ status: 'pending', poll_after_s: 60 })
     expect(seen.map((request) => request.method)).toEqual(['POST', 'GET'])
+    const short = { base_url: base, request: { method: 'POST', url: '/drain' }, poll: { ...poll, timeout_s: 5 } }
+    expect((await run(short, more)).result).toMatchObject({
+      class: 'condition_timeout',
+      message: expect.stringContaining('it asks to wait 60 s, longer than the poll may last'),
+    })
   })
 
   it('leaves a poll at once when the worker stops, and another continues without a second call', async () => {

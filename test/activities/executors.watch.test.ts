@@ -145,7 +145,7 @@ describe('a watch', () => {
   })
 
   it.each([
-    ['no series', [[]], /returned 0 series/],
+    ['no series', [[]], /returned 0 series: it must return one; append `or vector\(0\)` if none means 0$/],
     ['two series', [['1', '2']], /returned 2 series/],
     ['no number', ['NaN'], /not return a number: NaN/],
     ['an error', [], /answered 400: parse error/],
@@ -214,6 +214,11 @@ describe('a watch', () => {
   it('refuses a time that does not fit into its attempt before the first query', async () => {
     expect((await run({ checks: [probe()], for_s: 120 })).result).toMatchObject({ class: 'refused' })
     expect(asked).toEqual([])
+  })
+
+  it('passes although it lasts as long as its attempt, which began a moment before', async () => {
+    const { result } = await run({ checks: [probe()] }, { deadline: Date.now() + 1999 })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { samples: 3 } })
   })
 })
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { parse } from 'yaml'
-import { carryOut } from '../../apps/cli/agent/attempt.ts'
+import { carryOut, removeLeft } from '../../apps/cli/agent/attempt.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import type { Work } from '../../apps/shared/contracts/engine/executions.ts'
@@ -385,6 +385,11 @@ it('a tool is stopped before its deadline, in time to report it', async () => {
   await ends(agent)
 }, 90_000)
 
+const removeLeftAt = (said: string[]) => {
+  const at = join(lab.folder, 'unheard.json')
+  removeLeft(readAgentFile(at), (one) => void said.push(one))
+}
+
 const carryOutAt = (url: string, said: string[]) => {
   const at = join(lab.folder, 'unheard.json')
   writeFileSync(at, JSON.stringify({ format: 'signalbox/agent@1', state_dir: lab.place('state'), ...file }))
@@ -414,6 +419,11 @@ it('the sandbox of work that waits to begin does not count as left', async () =>
   const [name = ''] = readdirSync(lab.place('waiting'))
   const folder = join(lab.place('waiting'), name)
   utimesSync(folder, 0, 0)
+  // As after a step of the clock, before the next beat.
+  vi.stubEnv('TMPDIR', lab.place('waiting'))
+  removeLeftAt(said)
+  vi.unstubAllEnvs()
+  expect(existsSync(folder)).toBe(true)
   await until(() => Date.now() - statSync(folder).mtimeMs < 60_000, { what: 'a recent time' })
   away = false
   await done
@@ -650,7 +660,7 @@ it('every fault of a file is named with its place, and what it names and lacks i
   const agent = lab.startAgent({ ...whole, tofu, labels, credentials: { key: lacking } })
   await until(() => agent.said().includes('Asking for work'), { what: 'the agent' })
   expect(agent.said()).toContain('/tofu/program is /no/such/tofu, which cannot be used now: ENOENT.')
-  expect(agent.said()).toContain('/credentials/key/env/KEY/file is /no/such/key, which cannot be used now: ENOENT.')
+  expect(agent.said()).toContain('/credentials/key/env/KEY is /no/such/key, which cannot be used now: ENOENT.')
   // Earlier versions took such names, and steps ask for them.
   expect(agent.said().match(/\S+ counts, but should be named/g)).toEqual([
     '/labels/Zone counts, but should be named',

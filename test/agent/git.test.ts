@@ -268,16 +268,19 @@ it('opens a pull request once although the answer is lost, and merges exactly th
   expect((await lab.p.as('vic').get(`${path}/nodes/merge/logs`)).text).not.toContain(SECRET)
 }, 120_000)
 
-it('waits for people who merge a pull request, and fails when they close it', async () => {
+it('waits for people who merge a pull request, and fails when they close it or merge another commit', async () => {
   for (const [branch, end] of [
     ['signalbox/closed', 'failed'],
     ['signalbox/taken', 'succeeded'],
+    ['signalbox/other', 'failed'],
   ] as const) {
     const [open, request, , wait] = githubNodes(branch) as [Node, Node, Node, Node]
     const path = await asked(branch, [open, request, wait])
     await lab.reaches(path, 'succeeded', 'request')
     const one = forge.requests.find(({ head }) => head === branch) as (typeof forge.requests)[number]
-    if (end === 'failed') forge.close(one)
+    // Someone pushed another commit than the approved one, and merged that.
+    if (branch === 'signalbox/other') commit(branch, { 'size.txt': 'theirs\n' })
+    if (branch === 'signalbox/closed') forge.close(one)
     else forge.take(one)
     const node = await lab.reaches(path, end, 'merged')
     expect(node.error_class).toBe(end === 'failed' ? 'condition_failed' : null)

@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { keepUnsaved } from '../../apps/cli/agent/tofu/unsaved.ts'
 import { secretsIn } from '../../apps/cli/agent/tools/credentials.ts'
 import { readAgentFile } from '../../apps/cli/agent/tools/file.ts'
+import type { Job } from '../../apps/cli/agent/tools/types.ts'
 import { maskerOf } from '../../apps/shared/data/mask.ts'
 import { until } from '../support/until.ts'
 import { type Lab, startLab } from './support/agent.ts'
@@ -160,6 +162,15 @@ it('a process that left its group ends with its attempt', async () => {
   const stat = `/proc/${pid}/stat`
   await until(() => !existsSync(stat) || /\) Z /.test(readFileSync(stat, 'utf8')), { what: 'the end of the process' })
 }, 90_000)
+
+it('a state that is kept stays in its folder, whatever the control plane names the node', async () => {
+  const state_dir = lab.place('kept')
+  lab.write('errored.tfstate', '{}')
+  const work = { operation_id: 'o', node_id: '../../../beside', fence: 1 }
+  const job = { work, file: { state_dir }, keep: () => Promise.reject(new Error('away')) } as never as Job
+  const { message } = (await keepUnsaved(job, join(lab.folder, 'errored.tfstate'), '')) as { message: string }
+  expect(message).toContain(`it is ${state_dir}/unsaved/o-.._.._.._beside-1.tfstate on the agent's machine`)
+})
 
 it('of a credential file only what is secret is masked', () => {
   const pem = '-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqh\\n-----END PRIVATE KEY-----\\n'

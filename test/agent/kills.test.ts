@@ -5,8 +5,8 @@ import { until } from '../support/until.ts'
 import { type Acts, type Case, killTool, startActs } from './support/acts.ts'
 
 /**
- * Kills each tool's agent, the tool itself and the worker with kill -9 at random moments. Effects are counted where
- * they happen. KILLS_ROUNDS (1) sets the number of rounds, KILLS_SEED repeats the same moments,
+ * Kills each tool's agent, the tool itself and the worker with kill -9: each of them in the middle of an act of each tool,
+ * and at random moments. Effects are counted where they happen. KILLS_ROUNDS (1) sets the number of rounds, KILLS_SEED repeats the same moments,
  * KILLS_SANDBOX=1 runs the jobs in sandboxes.
  */
 const rounds = Number(process.env.KILLS_ROUNDS ?? 1)
@@ -62,6 +62,56 @@ const strike = async (pool: string, victim: 'runner' | 'tool', name: string, dic
   )
 }
 
+/** Starts an act of each tool, held open, at the same time as the others; returns them once all are at work. */
+const startHeld = async (what: string) => {
+  const pools = Object.keys(acts.CASES)
+  const names = pools.map((pool) => `${pool}-${what}`)
+  const releases = names.map((name) => acts.hold(name))
+  const paths = await Promise.all(pools.map((pool, i) => acts.startCase(pool, names[i] as string)))
+  await Promise.all(names.map((name) => until(() => acts.isActing(name), { what: `${name} at work` })))
+  return {
+    held: pools.map((pool, i) => ({ pool, name: names[i] as string, path: paths[i] as string })),
+    release: () => {
+      for (const release of releases) release()
+    },
+  }
+}
+
+const killIn: Record<string, (pool: string) => Promise<unknown> | unknown> = {
+  tool: (pool) => until(() => killTool(acts.agentOf(pool), (acts.CASES[pool] as Case).program()) > 0),
+  runner: async (pool) => {
+    const agent = acts.agentOf(pool)
+    agent.child.kill('SIGKILL')
+    await agent.ended
+    acts.start(pool)
+  },
+}
+
+it.each(Object.keys(killIn))(
+  'the %s of each tool killed while it acts: what can be repeated is done once, and of the rest nobody knows the end',
+  async (victim) => {
+    const { held, release } = await startHeld(victim)
+    await Promise.all(held.map(({ pool }) => killIn[victim]?.(pool)))
+    release()
+    for (const { pool, name, path } of held) {
+      const end = await endOf(pool, path, name, `its ${victim} killed while it acts`)
+      expect(end).toMatchObject({ did: 1, state: pool === 'git' ? 'succeeded' : 'outcome_unknown' })
+    }
+  },
+  240_000,
+)
+
+it('a tool killed while it only prepares has had no effect: the attempt has failed for certain, and its repeat acts', async () => {
+  const path = await acts.startCase('tofu', 'tofu-prepares', true)
+  const { program } = acts.CASES.tofu as Case
+  const words = 'tofu-prepares: opentofu.apply started'
+  await until(() => acts.agentOf('tofu').said().includes(words), { every_ms: 10, timeout_ms: 120_000, what: words })
+  await until(() => killTool(acts.agentOf('tofu'), program(), 'init') > 0, { every_ms: 5, what: 'its init' })
+  await until(() => acts.agentOf('tofu').said().includes('tofu-prepares: failed'), { what: 'a certain failure' })
+  expect(await endOf('tofu', path, 'tofu-prepares', 'its init killed')).toMatchObject({ state: 'succeeded', did: 1 })
+  await acts.lab.approve(path, 'hold')
+}, 240_000)
+
 it(
   'a runner or tool killed at any moment never has an effect twice, and never claims a missing one',
   async () => {
@@ -91,14 +141,13 @@ it(
   async () => {
     const dice = createDice(seed)
     for (let round = 0; round < rounds; round++) {
-      const started: [string, string, string][] = []
-      for (const pool of Object.keys(acts.CASES)) {
-        const name = `${pool}-worker-${round}`
-        started.push([pool, name, await acts.startCase(pool, name)])
-      }
+      const { held, release } = await startHeld(`worker-${round}`)
       await delay(dice.between(0, 1000))
-      await acts.lab.replaceWorker()
-      for (const [pool, name, path] of started)
+      const replaced = acts.lab.replaceWorker()
+      await delay(dice.between(0, 2000))
+      release()
+      await replaced
+      for (const { pool, name, path } of held)
         expect(await endOf(pool, path, name, 'the worker killed')).toMatchObject({ state: 'succeeded', did: 1 })
     }
   },
@@ -120,8 +169,11 @@ it(
       acts.lab.link.cut()
       await delay(away_ms)
       acts.lab.link.mend()
-      for (const [pool, name, path] of started)
-        await endOf(pool, path, name, `the link cut for ${Math.round(away_ms)} ms`)
+      for (const [pool, name, path] of started) {
+        const end = await endOf(pool, path, name, `the link cut for ${Math.round(away_ms)} ms`)
+        // No agent counts as lost so soon, so each brings its result.
+        if (away_ms < 5000) expect(end).toMatchObject({ state: 'succeeded', did: 1 })
+      }
     }
   },
   60_000 + rounds * 180_000,

@@ -110,6 +110,32 @@ it('a control plane that does not know what is left for a retry still learns of 
   plane.close()
 }, 60_000)
 
+it('a retry is limited to hosts that the approved inputs name, whatever the control plane passes on', async () => {
+  const plane = await startPlane(() => ({ left_s: 600 }))
+  mkdirSync(join(folder, 'web'), { recursive: true })
+  writeFileSync(join(folder, 'web/site.yml'), '')
+  const told = join(folder, 'told')
+  const limits = async (resume: object | undefined) => {
+    writeFileSync(told, '')
+    chmodSync(told, 0o666)
+    const file = {
+      ansible: { program: join(folder, 'script'), hosts: ['*'], sources: { web: { path: join(folder, 'web') } } },
+    }
+    const hosts = { web1: {}, web2: {}, web3: {} }
+    const inputs = { source: 'web', playbook: 'site.yml', inventory: { hosts }, limit: ['web1', 'web2'] }
+    const events = ['planned', 'stats'].map((signalbox) => ({ signalbox, host: 'web1', counts: { failures: 1 } }))
+    const script = [`echo "$*" > ${told}`, ...events.map((event) => `echo '${JSON.stringify(event)}'`)].join('\n')
+    await runScript(plane.url, script, 'unused', { file, work: { job: 'ansible.run', inputs, resume } })
+    return / --limit (\S+) /.exec(readFileSync(told, 'utf8'))?.[1]
+  }
+  expect(await limits(undefined)).toBe('web1,web2')
+  const { resume } = plane.heard.at(-1) as { resume: object }
+  expect(await limits(resume)).toBe('web1')
+  for (const hosts of [['@../identity'], ['web1', 'web3'], ['all'], [], 'web1'])
+    expect(await limits({ ...resume, hosts })).toBe('web1,web2')
+  plane.close()
+}, 60_000)
+
 it('a credential that a program folds over several lines is masked in each', async () => {
   const secret = 'tok-0123456789-abcdefghijklmnopqrs'
   const plane = await startPlane(() => ({ left_s: 600 }))

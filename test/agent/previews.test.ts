@@ -1,6 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createRecount } from '../../apps/shared/contracts/client/recount.ts'
+import { verifyEvidence } from '../../apps/shared/evidence/verify.ts'
+import type { EvidenceRecord } from '../../db/operations/tables/evidence.ts'
 import { must } from '../operations/support/platform.ts'
 import { siteFolder } from '../support/site.ts'
 import { type Lab, startLab } from './support/agent.ts'
@@ -152,6 +155,28 @@ it('a soft policy raises the gate that shows the preview: one approval no longer
   await votes(path, 'ada')
   await lab.reaches(path, 'succeeded', 'apply')
   expect(effects('soft')).toEqual(['did'])
+}, 60_000)
+
+it('the evidence of a raised gate says why, and its recount counts by the raised rules', async () => {
+  const groups = [{ group: 'netops', min: 1 }]
+  const path = await foreseen('counted', saw('delete aws_instance.web'), { approvals: { quorum: 2, groups } })
+  await votes(path, 'eva')
+  await votes(path, 'ada')
+  await lab.reaches(path, 'succeeded', 'apply')
+  await lab.reaches(path, 'succeeded')
+  const file = must(await lab.p.as('aud').get(`${path}/evidence?format=jsonl`), 200).text
+  const { keys } = must(await lab.p.as('vic').get('/v1/evidence/keys'), 200).body
+  expect(verifyEvidence(Buffer.from(file), keys)).toMatchObject({ counted: true, decisions: 1, starts: 1 })
+  const records: EvidenceRecord[] = must(await lab.p.as('vic').get(`${path}/evidence?limit=1000`), 200).body.records
+  expect(records.find(({ kind }) => kind === 'policy_result')).toMatchObject({
+    statement: 'Gate go asks for more: the preview is forbidden by two_for_deletions',
+    subject: { type: 'gate', id: 'go', rules: [{ quorum: 2, groups: [...groups, { group: 'netops-leads', min: 1 }] }] },
+  })
+  const recount = createRecount()
+  const without = records.filter(({ kind, actor }) => kind !== 'vote' || actor.name !== 'ada')
+  expect(without.flatMap((record) => recount.take({ ...record }) ?? [])).toEqual([
+    expect.stringContaining('approved by 1 of 2 votes'),
+  ])
 }, 60_000)
 
 it('a soft policy fails a preview that no gate shows; a harmless preview asks as planned', async () => {

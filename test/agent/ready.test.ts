@@ -14,6 +14,29 @@ it('a pod that has ended is ready or failed, and does not wait for its time to r
   })
 })
 
+it('what no controller has seen yet, or is at work on, is not ready', () => {
+  const object = (apiVersion: string, kind: string, more: object) => ({
+    ...{ apiVersion, kind, metadata: { name: 'one' }, ...more },
+  })
+  const pod = (...conditions: object[]) =>
+    readinessOf(object('v1', 'Pod', { status: { phase: 'Pending', ...(conditions.length > 0 && { conditions }) } }))
+  expect(pod()).toEqual({ ready: false, words: 'Pending' })
+  expect(
+    pod({ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' }),
+  ).toEqual({ ready: false, words: 'Unschedulable: 0/3 nodes are available' })
+  expect(pod({ type: 'PodScheduled', status: 'True' })).toEqual({ ready: false, words: 'Pending' })
+  expect(pod({ type: 'PodScheduled', status: 'True' }, { type: 'Ready', status: 'True' })).toMatchObject({
+    ready: true,
+  })
+  const set = (status: object) => readinessOf(object('apps/v1', 'ReplicaSet', { spec: { replicas: 3 }, status }))
+  expect(set({ replicas: 3, readyReplicas: 1 })).toEqual({ ready: false, words: '1 of 3 replicas are ready' })
+  expect(set({ replicas: 3, readyReplicas: 3 })).toMatchObject({ ready: true })
+  const busy = [{ type: 'Reconciling', status: 'True', reason: 'Progressing', message: 'pulling' }]
+  const foo = (conditions: object[]) => readinessOf(object('example.com/v1', 'Foo', { status: { conditions } }))
+  expect(foo([...busy, { type: 'Ready', status: 'True' }])).toEqual({ ready: false, words: 'Progressing: pulling' })
+  expect(foo([{ type: 'Reconciling', status: 'False' }])).toMatchObject({ ready: true })
+})
+
 it('once an object was written, no refusal and no error hides it', async () => {
   const done = ['ConfigMap web/a created']
   const saved = { objects: [1, 2], prune: [] }

@@ -79,17 +79,12 @@ it('outputs and resources of an approved apply are in the catalog, a schedule wr
   })
   expect(JSON.stringify(applied)).not.toContain('s3cret')
 
-  // Periodic drift detection is a schedule over all workspaces: seen, paused and run like every other schedule.
-  const action = {
-    kind: 'action',
-    title: 'Look for drift',
-    reason: 'each hour',
-    action: { action_key: 'detect_drift' },
-  }
-  const { body: schedule } = await olga.post<{ schedule_id: string; upcoming: string[] }>('/v1/schedules', {
-    ...{ when: { every_s: 3600 }, proceed: 'start' },
-    intent: { ...action, targets: [{ selector: { type_key: 'delivery.workspace' } }] },
-  })
+  // As in the guide of the agent: periodic drift detection is a schedule, seen, paused and run like every other.
+  const guide = readFileSync('apps/cli/agent/README.md', 'utf8')
+  const scheduleOf = (name: string) =>
+    parse(new RegExp(`# signalbox schedule create -f ${name}\\.yaml\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '')
+  type Schedule = { schedule_id: string; upcoming: string[] }
+  const { body: schedule } = await olga.post<Schedule>('/v1/schedules', scheduleOf('drift'))
   expect(schedule.upcoming).toHaveLength(5)
   let last = ''
   const look = async (ending?: string) => {
@@ -116,10 +111,8 @@ it('outputs and resources of an approved apply are in the catalog, a schedule wr
   const { items } = await olga.get<{ items: object[] }>(`/v1/operations/${last}/nodes`)
   expect(items).toEqual([expect.objectContaining({ state: 'failed', error_class: 'tool_failed', attempt: 3 })])
   writeFileSync(source, moduleOf())
-  // As in the guide of the agent: drift by itself begins the correction, up to its gate.
-  const guide = readFileSync('apps/cli/agent/README.md', 'utf8')
-  const [, second = ''] = /# signalbox schedule create -f correct\.yaml\n([\s\S]*?)```/.exec(guide) ?? []
-  const { body: corrects } = await olga.post<{ schedule_id: string }>('/v1/schedules', parse(second))
+  // As in the guide: drift by itself begins the correction, up to its gate.
+  const { body: corrects } = await olga.post<Schedule>('/v1/schedules', scheduleOf('correct'))
   const runsOf = async () => (await olga.get<Runs>(`/v1/schedules/${corrects.schedule_id}`)).runs
   expect(await runsOf()).toEqual([])
   rmSync(greeting)

@@ -10,7 +10,7 @@ import { locateTofu } from '../support/tofu.ts'
 import { until } from '../support/until.ts'
 import { type Agent, type Lab, startLab } from './support/agent.ts'
 import { planOf } from './support/drift.ts'
-import { forgeAs, forged, forgery, forging, refused } from './support/refusal.ts'
+import { alter, forgeAs, forged, forgery, forging, refused } from './support/refusal.ts'
 import { startStateServer } from './support/state-server.ts'
 
 /**
@@ -185,12 +185,7 @@ it('a plan file with another digest than the approved one is not carried out, an
   const path = await lab.startGraph(change('web', 'us1'))
   await lab.waiting(path)
   const { sha256 } = (await lab.nodeOf(path, 'plan')).outputs.preview.plan
-  const folder = lab.p.config.OPERATIONS__ARTIFACTS__DIR
-  const kept = readdirSync(folder, { recursive: true, withFileTypes: true }).find(({ name }) => name.includes(sha256))
-  const at = join(kept?.parentPath ?? '', kept?.name ?? '')
-  const bytes = readFileSync(at)
-  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1)
-  writeFileSync(at, bytes)
+  alter(lab, sha256)
   await lab.approve(path)
   await refused(
     lab,

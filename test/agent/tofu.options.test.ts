@@ -49,7 +49,9 @@ beforeAll(async () => {
   writeFileSync(join(web, 'env/eu1.txt'), 'size = 5\n')
   const backend = { path: `${lab.place('states')}/*.tfstate` }
   const fixed = { path: `${lab.place('states')}/fixed.tfstate` }
-  const sources = { web: { path: web, backend }, fixed: { path: web, backend: fixed } }
+  const spaces = { path: `${lab.folder}/default.tfstate`, workspace_dir: lab.place('spaces') }
+  const of = (backend: object) => ({ path: web, backend })
+  const sources = { web: of(backend), fixed: of(fixed), spaces: of(spaces) }
   const path = lab.script('count', `echo '{"wide": ${WIDER}}' > "$SIGNALBOX_OUTPUTS"`)
   const region = join(lab.folder, 'region')
   writeFileSync(region, 'masked')
@@ -136,6 +138,27 @@ it('the state is where the step says, variables count above their files, and no 
   }
   const found = await lab.reaches(await lab.start(drift), 'succeeded', 'drift')
   expect(found.outputs.drift).toMatchObject({ status: 'in_sync' })
+}, 200_000)
+
+it('only a preview makes a workspace: another job names one that does not exist, and the backend stays as it is', async () => {
+  const inputs = { source: 'spaces', variables: { size: 1, name: 'eu2' } }
+  const made = () => readdirSync(join(lab.folder, 'spaces'))
+  const workspace = 'nope'
+  for (const job of ['opentofu.drift', 'opentofu.lock']) {
+    const node = {
+      node_id: 'look',
+      executor: 'external',
+      pool: 'infra',
+      with: { job, inputs: { ...inputs, workspace } },
+    }
+    const words = `The backend has no workspace "${workspace}", or it cannot be read`
+    await refused(lab, await lab.start({ ...node, retry: { max_attempts: 1 } }), 'look', 'tool_failed', words)
+  }
+  expect(made()).toEqual([])
+  const path = await lab.startGraph(change({ ...inputs, workspace: 'made' }))
+  await lab.approve(path)
+  await lab.reaches(path, 'succeeded', 'apply')
+  expect(made()).toEqual(['made'])
 }, 200_000)
 
 it('a setting that the agent does not allow, or a file that the source does not have, is refused before any program', async () => {

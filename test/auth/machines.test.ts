@@ -337,6 +337,15 @@ describe('an API key', () => {
     expect((await get('/api/v1/admin/users', bearer(answer.body.access_token))).status).toBe(200)
   })
 
+  it('is refused as expired in its last second if that has no whole one left for a token', async () => {
+    const { id } = await machine('auditor')
+    const { key } = await keyOf(id)
+    await until(async () => Date.now() % 1000 < 200)
+    const expires_at = new Date(Math.floor(Date.now() / 1000) * 1000 + 999).toISOString()
+    await auth.identity_deps.db.update(machine_credentials).set({ expires_at })
+    await expectRefused(byKey(key), 'invalid_client', 'expired')
+  })
+
   it('rotates with an overlap: both keys work, then the second alone', async () => {
     const { id } = await machine('auditor')
     const old = await keyOf(id)

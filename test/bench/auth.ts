@@ -72,6 +72,7 @@ const stack = await startStack({
     GATEWAY__LIMITS__API: LIMIT,
     GATEWAY__LIMITS__DEVICE: LIMIT,
     GATEWAY__LIMITS__MACHINE: LIMIT,
+    GATEWAY__LIMITS__LOGOUT: LIMIT,
     AUTH__PROVIDERS__FILE: corp.file,
     AUTH__MACHINES__ISSUERS: JSON.stringify([ci.issuer]),
     GATEWAY__LIMITS__REFRESH_IP: LIMIT,

@@ -172,7 +172,13 @@ describe('health', () => {
     expect((await health(front)).own.status).toBe('healthy')
     c.people.far.scope = { regionId: 'eu1' }
     const [cause] = (await health(front, '', 'far')).rollup.causes
-    expect(cause).toMatchObject({ path: [front, back, null], resource_id: null, check: null, hidden: true })
+    expect(cause).toMatchObject({
+      path: [front, back, null],
+      resource_id: null,
+      check: null,
+      age_s: null,
+      hidden: true,
+    })
     c.people.far.scope = { regionId: 'us1' }
     expect((await health('us1')).rollup).toMatchObject({ status: 'degraded', visited: 5 })
     // A place passes on at most degraded; a resource under maintenance passes on nothing.

@@ -206,6 +206,30 @@ describe('an import as a job', () => {
     }
   }, 120_000)
 
+  it('stays canceled, although its last attempt fails at that moment', async () => {
+    const job_id = await start(chain(`x${randomUUID().slice(0, 8)}`, 2))
+    const [source] = await c.rows<{ name: string }>(
+      `update catalog.import_job set failures = 4999 where job_id = $1 returning source ->> 'name' as name`,
+      [job_id],
+    )
+    const client = await c.deps.pool.connect()
+    await client.query('begin')
+    await client.query(`select pg_advisory_xact_lock(${LOCKS.importSource}, hashtext($1))`, [source?.name])
+    const importer = startImporter(c.deps)
+    try {
+      const waits = () => c.rows(`select from pg_locks where not granted and locktype = 'advisory'`)
+      await until(async () => (await waits()).length > 0, { what: 'the chunk that waits' })
+      // It waits for the chunk, which fails when its own wait is over.
+      const reply = await c.as('ada').post(`/v1/imports/${job_id}/cancel`, {})
+      expect(reply).toMatchObject({ status: 200, body: { status: 'cancelled' } })
+    } finally {
+      await client.query('rollback')
+      client.release()
+      await importer.stop()
+    }
+    expect(await read(job_id)).toMatchObject({ status: 'cancelled', done: 0 })
+  })
+
   it('is forgotten with its rows a week after its end, and not before', async () => {
     const [old, recent, open] = [randomUUID(), randomUUID(), randomUUID()].map((name) => `r${name.slice(0, 8)}`)
     const jobs = [

@@ -278,3 +278,39 @@ describe('a lifecycle state that a new version of a type drops', () => {
     expect(await start(phased(1, 'warm'))).toEqual([])
   })
 })
+
+describe('a terminal state that a new version of a type adds', () => {
+  const archivable = (version: 1 | 2): string =>
+    folderOf(
+      'fleet8',
+      `${version}.0.0`,
+      'types:',
+      `  - { type_key: fleet8.thing, version: ${version}, title: Thing, derived_from: core.resource, writes: record,`,
+      ...(version === 1
+        ? [
+            '      lifecycle: { states: [active, retired], initial: active, terminal: [retired],',
+            '        transitions: [{ from: active, to: retired, by: [user, operation, import] }] } }',
+          ]
+        : [
+            '      lifecycle: { states: [active, retired, archived], initial: active, terminal: [retired, archived],',
+            '        transitions: [{ from: active, to: retired, by: [user] }, { from: active, to: archived, by: [user] }] },',
+            '      desired_state_schema: { type: object, required: [tier], properties: { tier: { type: string } } } }',
+          ]),
+    )
+
+  it('ends a resource whose state fits only the older version', async () => {
+    await start(archivable(1))
+    const name = `t-${randomUUID()}`
+    const record = (desired_state: object) => c.as('ada').record({ type_key: 'fleet8.thing', name, desired_state })
+    const { resource_id } = await record({})
+    expect(await start(archivable(2))).toEqual(['fleet8'])
+    const ends = { lifecycle_status: 'archived' }
+    const reply = await c.as('ada').patch(`/v1/resources/${resource_id}?mode=record_only&expected_version=1`, ends)
+    expect(reply).toMatchObject({ status: 200, body: { lifecycle_status: 'archived', type_version: 1 } })
+    const events = await c.rows(`select type from catalog.outbox where agg_id = $1 and agg_version = 2`, [resource_id])
+    expect(events).toContainEqual({ type: 'resource.retired' })
+    expect((await c.as('vic').get(`/v1/resources?ids=${resource_id}`)).body.items).toEqual([])
+    // Its name is free again.
+    expect((await record({ tier: 'a' })).resource_id).not.toBe(resource_id)
+  })
+})

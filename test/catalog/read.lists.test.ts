@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { affordable } from '../../apps/catalog/read/lists.ts'
+import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
 let c: Catalog
@@ -156,6 +157,25 @@ describe('lists', () => {
       await tx.execute(sql`select pg_sleep(5)`)
     })
     await expect(affordable(slow)).rejects.toMatchObject({ status: 422, code: 'query_too_expensive' })
+  })
+
+  it('reads a page and its count together, so that both fit into the time of a request', async () => {
+    const client = await c.deps.pool.connect()
+    await client.query('begin')
+    await client.query('lock table catalog.resource_state in access exclusive mode')
+    try {
+      const reply = c.as('vic').get('/v1/resources?count=exact&health_status=healthy&page_size=1')
+      const waits = () =>
+        c.rows(
+          'select distinct pid from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
+        )
+      await until(async () => (await waits()).length > 1, { what: 'two statements that wait' })
+      await client.query('rollback')
+      expect((await reply).status).toBe(200)
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
   })
 
   it('does not lose rows whose keys differ in microseconds only', async () => {

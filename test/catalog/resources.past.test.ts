@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sweepReservations } from '../../apps/catalog/expiry.ts'
+import { startImporter } from '../../apps/catalog/imports/worker.ts'
 import { pruneOld, pruneRevisions } from '../../db/catalog/resources/commands.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
@@ -96,6 +98,41 @@ describe('the state at a past time', () => {
     },
     20_000,
   )
+
+  it('is never given while a job imports what may belong to it, and never changes later', async () => {
+    const source = { kind: 'test', name: `s-${randomUUID()}` }
+    const thing = (external_id: string, over: object = {}) => ({
+      external_id,
+      type_key: 'infra.service',
+      name: `${source.name}-${external_id}`,
+      desired_state: { port: 80 },
+      ...over,
+    })
+    const first = await c.as('ada').post('/v1/resources:import', { source, items: [thing('held')] })
+    const { resource_id } = first.body.results[0]
+    const items = [thing('fresh'), thing('held', { labels: { tier: 'gold' } })]
+    const job = await c.as('ada').post('/v1/imports', { source, items })
+    const done = async () => (await c.as('ada').get(`/v1/imports/${job.body.job_id}`)).body.ended_at !== null
+    let at = ''
+    let importer = undefined as ReturnType<typeof startImporter> | undefined
+    const list = () => read(`/v1/resources?type_key=infra.service&at=${at}`)
+    try {
+      await holding(resource_id, async () => {
+        importer = startImporter(c.deps)
+        await waiting()
+        at = now()
+        expect(await list()).toMatchObject({
+          status: 503,
+          body: { code: 'projection_lag', watermark: { required: at } },
+        })
+      })
+      await until(done, { what: 'the end of the import' })
+    } finally {
+      await importer?.stop()
+    }
+    const [one, two] = [(await list()).body, (await list()).body]
+    expect(one.items).toEqual(two.items)
+  })
 
   it('a change gets its time after its locks, so versions and times have one order', async () => {
     const id = await box()
@@ -239,6 +276,45 @@ describe('the state at a past time', () => {
   })
 })
 
+it('an expired reservation ends after its locks, so versions and times keep their order', async () => {
+  const desired_state = { hostname: 'vm' }
+  const name = `vm-${randomUUID()}`
+  const { resource_id: vm } = await c
+    .as('ada')
+    .record({
+      type_key: 'infra.virtual_machine',
+      name,
+      parent_id: 'eu1-a-web',
+      lifecycle_status: 'active',
+      desired_state,
+    })
+  const slots = {
+    capability_key: 'compute.slots',
+    version: '1.0.0',
+    attributes: { cpu_cores: 8 },
+    capacity: { total: 2 },
+  }
+  const offered = { provided_capability_changes: [{ op: 'add', ...slots }] }
+  expect((await c.result('eu1-web-01', { expected_version: 1, changes: offered })).status).toBe(200)
+  const expires_at = new Date(Date.parse(now()) + 5000).toISOString()
+  const properties = { requirement_key: 'slot', capability_key: 'compute.slots', expires_at }
+  const claim = { op: 'add', type_key: 'uses_capability', target_id: 'eu1-web-01', properties }
+  expect((await c.result(vm, { expected_version: 1, changes: { relationship_changes: [claim] } })).status).toBe(200)
+  c.wait(5000)
+  let [at, swept]: [string, Promise<void> | undefined] = ['', undefined]
+  await holding(vm, async () => {
+    swept = sweepReservations(c.deps)
+    await waiting()
+    await delay(20)
+    at = now()
+    expect(await read(`/v1/resources/${vm}?at=${at}`)).toMatchObject({ status: 503, body: { code: 'projection_lag' } })
+  })
+  await swept
+  const { items } = (await c.as('vic').get(`/v1/resources/${vm}/versions`)).body
+  expect(items).toHaveLength(3)
+  expect(Date.parse(items[0].at)).toBeGreaterThanOrEqual(Date.parse(at))
+})
+
 it('a retired resource is in its last place at every later time', async () => {
   const top = await box({ parent_id: 'eu1-a-web' })
   const id = await box({ parent_id: top })
@@ -352,4 +428,16 @@ describe('a child that its parent takes or releases', () => {
     const reply = await c.as('vic').get('/v1/resources/watched?include=health')
     expect([reply.status, reply.headers.get('etag')]).toEqual([200, null])
   })
+})
+
+it('a time before the retained days is 410 for one resource too, although its last version from then is still there', async () => {
+  const id = await box()
+  c.wait(1000)
+  const at = now()
+  const views = [`/v1/resources/${id}?at=${at}`, `/v1/resources?type_key=infra.generic&at=${at}`]
+  c.wait(450 * 86_400_000)
+  for (const view of views)
+    expect(await c.as('vic').get(view), view).toMatchObject({ status: 410, body: { code: 'history_pruned' } })
+  const { status } = await c.as('vic').get(`/v1/resources/${id}?at_version=1`)
+  expect(status).toBe(200)
 })

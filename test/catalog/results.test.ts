@@ -312,6 +312,21 @@ describe('apply-operation-result', () => {
     expect({ ...(await c.traces()), audit: 0 }).toEqual({ ...before, audit: 0 })
   })
 
+  it('leaves no offer at the resource that it ends', async () => {
+    const id = await fresh()
+    const add = { op: 'add', capability_key: 'compute.slots', version: '1.0.0', attributes: {}, capacity: { total: 4 } }
+    const offers = { provided_capability_changes: [add] }
+    const ends = { lifecycle_status: 'deprovisioning', ...offers }
+    expect((await c.result(id, { expected_version: 1, changes: ends })).status).toBe(200)
+    const last = { lifecycle_status: 'retired', provided_capability_changes: [{ ...add, priority: 7 }] }
+    expect((await c.result(id, { expected_version: 2, changes: last })).status).toBe(200)
+    const open = await c.rows(
+      `select from catalog.provider p join catalog.resource r using (rid) where r.resource_id = $1 and p.withdrawn_at is null`,
+      [id],
+    )
+    expect(open).toHaveLength(0)
+  })
+
   it('treats health_status as an observation: it changes health, never the version', async () => {
     const id = await fresh()
     const reply = await c.result(id, { expected_version: 1, changes: { health_status: 'degraded' } })

@@ -76,6 +76,25 @@ describe('search', () => {
     expect(ids(await ask('q=secret', 'far'))).toEqual(['secret-us'])
   })
 
+  it('shows only resources of the requested drift and lifecycle, as lists do', async () => {
+    const host = { type_key: 'fleet.host', parent_id: 'eu1-a-web' }
+    for (const [n, resource_id] of ['comet-a', 'comet-b', 'comet-c'].entries())
+      await record(resource_id, {
+        ...host,
+        desired_state: { hostname: resource_id, release: '2.0' },
+        observed_state: { hostname: resource_id, release: n === 0 ? '1.0' : '2.0' },
+      })
+    const ended = { lifecycle_status: 'retired' }
+    const reply = await c.as('ada').patch('/v1/resources/comet-c?mode=record_only&expected_version=1', ended)
+    expect(reply.status, reply.text).toBe(200)
+    await folded()
+    expect(ids(await ask('q=comet'))).toEqual(['comet-a', 'comet-b'])
+    expect(ids(await ask('q=comet&drift=drifted'))).toEqual(['comet-a'])
+    expect(ids(await ask('q=comet&lifecycle_status=retired'))).toEqual(['comet-c'])
+    expect(ids(await ask('q=comet-a&drift=in_sync'))).not.toContain('comet-a')
+    expect((await c.as('vic').get('/v1/search?q=comet&drift=some')).status).toBe(400)
+  })
+
   it('tells a reader nothing about related resources that they may not see', async () => {
     await record('zebra-omikron', { parent_id: 'eu1-a-web' })
     const to = { type_key: 'depends_on', target_id: 'zebra-omikron' }
@@ -141,6 +160,21 @@ describe('search', () => {
     await c.result('short-lived', { expected_version: 2, changes: { lifecycle_status: 'retired' } })
     expect(ids(await ask('q=sun'))).toEqual([])
     expect(ids(await ask('q=sun&include_retired=true'))).toEqual(['short-lived'])
+  })
+
+  it('follows with smaller statements where one takes too long', async () => {
+    const names = Array.from({ length: 40 }, (_, n) => `bulky-${n}`)
+    for (const name of names) await record(name)
+    await c.rows(`create function catalog.too_long() returns trigger language plpgsql as $$ begin
+        if (select count(*) from made) > 3 then raise 'canceling statement' using errcode = '57014'; end if;
+        return null; end $$`)
+    await c.rows(`create trigger too_long after insert on catalog.search referencing new table as made
+        for each statement execute function catalog.too_long()`)
+    await c.sequence()
+    for (let tries = 0; tries < 50; tries += 1) await followSearchOnce(c.deps).catch(() => {})
+    await c.rows('drop function catalog.too_long cascade')
+    const { items, as_of } = await ask('q=bulky&limit=100')
+    expect([items.length, as_of.lag_ms]).toEqual([names.length, 0])
   })
 
   it('follows relations, whichever end stated them', async () => {

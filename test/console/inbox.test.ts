@@ -5,17 +5,27 @@ import { type Ballot, type Candidate, candidateOf, changeKey, partOf } from '../
 import { lineKey, linesOf, placed } from '../../apps/console/inbox/steady.ts'
 import { digestOf } from '../../apps/shared/contracts/client/digest.ts'
 
-type Facts = { to?: string; step?: string; environment?: string; targets?: string[] }
-const gateOf = async ({ to = '2', step = 'deploy', targets = ['web-01'] }: Facts = {}) => {
+type Facts = {
+  to?: string
+  step?: string
+  environment?: string
+  targets?: string[]
+  type_key?: string
+  inputs?: object
+  unchanged?: boolean
+}
+const gateOf = async (facts: Facts = {}) => {
+  const { to = '2', step = 'deploy', targets = ['web-01'], type_key = 'fleet.host', inputs = {} } = facts
   const subject = {
-    changes: targets.map((resource_id) => ({
-      ...{ resource_id, change: 'update', fields: [{ path: '/release', before: '1', after: to }] },
+    changes: (facts.unchanged ? [] : targets).map((resource_id) => ({
+      ...{ resource_id, type_key, change: 'update', fields: [{ path: '/release', before: '1', after: to }] },
     })),
     releases: targets.map((target_id) => ({
       name: `${step} ${target_id}`,
       target_id,
       executor: 'http',
       on_failure: 'hold',
+      inputs,
     })),
     bound_outputs: [],
   }
@@ -35,8 +45,17 @@ describe('gates are alike', () => {
   it('if they make the same change with the same steps on as many targets, whichever these are', async () => {
     const key = async (facts: Facts) => changeKey(await gateOf(facts))
     expect(await key({ targets: ['web-01', 'web-02'] })).toBe(await key({ targets: ['web-04', 'web-03'] }))
-    for (const other of [{ to: '3' }, { step: 'drain' }, { targets: ['web-01', 'web-02'] }])
+    for (const other of [{ to: '3' }, { step: 'drain' }, { targets: ['web-01', 'web-02'] }, { type_key: 'db.host' }])
       expect(await key(other)).not.toBe(await key({}))
+  })
+
+  it('without a change of a resource only if their steps have the same inputs, apart from the target', async () => {
+    const key = async (inputs: object, target = 'web-01') =>
+      changeKey(await gateOf({ unchanged: true, targets: [target], inputs }))
+    expect(await key({ mode: 'keep', host: 'web-01' })).toBe(await key({ mode: 'keep', host: 'web-02' }, 'web-02'))
+    expect(await key({ mode: 'keep' })).not.toBe(await key({ mode: 'wipe' }))
+    const hosts = (inputs: object) => gateOf({ inputs }).then(changeKey)
+    expect(await hosts({ base_url: 'http://a' })).toBe(await hosts({ base_url: 'http://b' }))
   })
 
   it('in the largest group of one environment; the others are separate, elsewhere or excluded', async () => {

@@ -12,7 +12,7 @@ import {
   unbroken,
 } from '../../apps/console/kit/format.ts'
 import { runsOf } from '../../apps/console/logs/ansi.ts'
-import { dayStarts } from '../../apps/console/overview/days.ts'
+import { bandsIn, bandsOf, dayStarts } from '../../apps/console/overview/days.ts'
 import { tAccount } from '../../apps/console/words/account.ts'
 import { plural } from '../../apps/console/words/frame/rules.ts'
 import { t } from '../../apps/console/words/index.ts'
@@ -171,6 +171,21 @@ describe('times and numbers', () => {
     const autumn = ['2026-10-23T22:00', '2026-10-24T22:00', '2026-10-25T23:00']
     expect(starts('2026-10-24T21:59:59Z', 'Europe/Berlin')).toEqual(autumn)
     expect(starts('2026-11-21T18:30:00Z', 'Asia/Kolkata')[0]).toBe('2026-11-21T18:30')
+    // Here the clocks skip midnight itself: the day begins when they do.
+    const skipped = ['2026-03-28T01:00', '2026-03-29T01:00', '2026-03-30T00:00']
+    expect(starts('2026-03-28T12:00:00Z', 'Atlantic/Azores')).toEqual(skipped)
+    expect(starts('2026-03-29T12:00:00Z', 'Atlantic/Azores')[0]).toBe('2026-03-29T01:00')
+  })
+
+  it('of a window that opens each night are in each day of the calendar, once', () => {
+    const days = dayStarts(Date.parse('2026-11-21T12:00:00Z'), 'utc', 14)
+    const openings = days.map((day) => ({
+      opens_at: new Date(day + 22 * 3_600_000).toISOString(),
+      closes_at: new Date(day + 28 * 3_600_000).toISOString(),
+    }))
+    const bands = bandsOf({ freezes: [], windows: [{ window_id: 'night', openings }] })
+    const shown = days.slice(0, 14).map((day, at) => bandsIn(bands, day, days[at + 1] ?? 0).length)
+    expect(shown).toEqual(Array.from({ length: 14 }, () => 1))
   })
 
   it('write durations with at most two units', () => {

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cacheDir, ROOT } from '../../apps/platform/base/paths.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import { weakPostgres } from '../../apps/platform/deploy/doctor/weaknesses.ts'
+import { withDb } from '../../apps/platform/ops/access.ts'
 import { locate } from '../../apps/platform/servers/sources.ts'
 import { loadLinks } from '../../apps/shared/links.ts'
 import { loadTokenConfig } from '../../apps/token/config.ts'
@@ -91,6 +92,19 @@ it('a URL that does not name the pooler is refused by it, so that no timeout is 
   await close()
 })
 
+it('a repair goes to Postgres itself, where it has its own time-out', async () => {
+  const { password } = new URL(database.url)
+  process.env.CATALOG__DATABASE__URL = Object.assign(new URL(behind(database.url)), { password }).href
+  process.env.RELAY__DATABASE__URL = database.url
+  try {
+    const { rows } = await withDb('catalog', (db) => db.execute(sql`show statement_timeout`))
+    expect(rows).toEqual([{ statement_timeout: '1min' }])
+  } finally {
+    delete process.env.CATALOG__DATABASE__URL
+    delete process.env.RELAY__DATABASE__URL
+  }
+})
+
 it('the doctor names a pooler missing from a URL, and one that a URL names but does not exist', async () => {
   const look = async (app: string, at: string) =>
     (await weakPostgres({ app, links: loadLinks({}), prefix: '', namespace: '' }, at)).map(([what]) => what).join()
@@ -99,6 +113,20 @@ it('the doctor names a pooler missing from a URL, and one that a URL names but d
   expect(await look('operations', `${url}?pooler=transaction`)).not.toMatch(/pooler/)
   expect(await look('operations', database.url)).not.toMatch(/pooler/)
   expect(await look('operations', `${database.url}?pooler=transaction`)).toContain(missing)
+})
+
+it('the doctor names a server with fewer connections than two of each app take, unless a pooler shares them', async () => {
+  await withConnection({ connectionString: database.url }, async (client) => {
+    await client.query('create schema doctor')
+    await client.query(`create view doctor.pg_settings as select name,
+      case name when 'max_connections' then '100' else setting end as setting from pg_catalog.pg_settings`)
+  })
+  const few = '?options=-c%20search_path%3Ddoctor,pg_catalog'
+  const look = async (app: string, at: string) =>
+    (await weakPostgres({ app, links: loadLinks({}), prefix: '', namespace: '' }, at)).map(([what]) => what).join()
+  expect(await look('operations', `${database.url}${few}`)).toContain('max_connections is 100')
+  expect(await look('relay', `${database.url}${few}`)).not.toContain('max_connections')
+  for (const at of [database.url, url]) expect(await look('operations', at)).not.toContain('max_connections')
 })
 
 it('through the pooler each statement, transaction and lock is correct, and no state of one caller reaches the next', async () => {

@@ -131,6 +131,11 @@ describe('what reaches an upstream', () => {
     expect(upstream.last()?.headers['x-user-id']).toBe(user_id)
   })
 
+  it('has headers up to the limit of the gateway, which adds its own to them', async () => {
+    const headers = { 'user-agent': 'a'.repeat(15_700 - token.length) }
+    expect((await api('/api/v1/users/me', { headers })).status).toBe(200)
+  })
+
   it('has a body passed byte for byte, up to its limit', async () => {
     const body = JSON.stringify({ name: 'é'.repeat(1000) })
     await api('/api/v1/resources', { method: 'POST', body, headers: { 'idempotency-key': 'k' } })

@@ -373,6 +373,25 @@ describe('Okta', () => {
       for (const body of [{ displayName: text }, { displayName: `g-${nameless()}`, externalId: text }])
         expect(await scim('POST', '/Groups', body), JSON.stringify(body)).toMatchObject(failed(400, 'invalidValue'))
   })
+
+  it('keeps its name as sent: a look-alike gains no rights, and what the map spells alike does', async () => {
+    const [lab, alike, spelled] = ['lab', 'ｌａｂ', '運用（東京）']
+    const map = { [lab]: { roles: ['approver'] }, [spelled]: { roles: ['viewer'] } }
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map } })
+    const [eva, tom] = [await hire(), await hire()]
+    const group = await team(alike, eva)
+    expect(await rightsOf(eva)).toEqual([])
+    await patch(`/Groups/${group}`, { op: 'replace', path: 'displayName', value: 'other' })
+    await patch(`/Groups/${group}`, { op: 'replace', path: 'displayName', value: alike })
+    expect(await rightsOf(eva)).toEqual([])
+    // They stay one name for filters, and for a second group.
+    expect((await find('/Groups', `displayName eq "${lab}"`)).body.Resources[0]?.id).toBe(group)
+    expect(await scim('POST', '/Groups', { displayName: lab })).toMatchObject(failed(409, 'uniqueness'))
+    const own = await team(spelled, tom)
+    expect(await rightsOf(tom)).toEqual(['viewer'])
+    expect((await scim('GET', `/Groups/${own}`)).body.displayName).toBe(spelled)
+    for (const id of [group, own]) await scim('DELETE', `/Groups/${id}`)
+  })
 })
 
 /** Why an approval by this person does not count, by the rule and with the answer that operations gets. */
@@ -960,6 +979,20 @@ describe('a directory', () => {
     await scim('DELETE', `/Groups/${group}`)
     expect(await rightsOf(id)).toEqual(['auditor'])
     await db.delete(grants).where(eq(grants.subject_id, 'bosses'))
+  })
+
+  it('costs a sign-in of its people no query of its own, if no right changes', async () => {
+    const sub = `s-${nameless()}`
+    sso.configure({ ...SCIM, groups: { claim: 'groups', map: { counted: { roles: ['viewer'] } } } })
+    const group = await team('counted', await hire(sub, sub))
+    sso.people.push({ sub, name: sub, groups: ['staff'] })
+    await sso.browser().signIn(sub)
+    const asked = vi.spyOn(sso.identity_deps.pool, 'query')
+    expect((await sso.browser().signIn(sub)).location).toBe('/inbox')
+    const texts = asked.mock.calls.map(([query]) => String((query as unknown as { text?: string }).text ?? query))
+    asked.mockRestore()
+    expect(texts.filter((text) => /external_identities|scim_|group_members/.test(text))).toHaveLength(3)
+    await scim('DELETE', `/Groups/${group}`)
   })
 
   it('keeps the last administrator', async () => {

@@ -25,7 +25,7 @@ afterAll(() => k?.stop())
 
 const strike: Record<string, () => Promise<void> | void> = {
   agent: () => k.restart(),
-  kubectl: () => killTool(k.agent(), TOOLS().program),
+  kubectl: () => void killTool(k.agent(), TOOLS().program),
   worker: () => k.lab.replaceWorker(),
 }
 /** Strikes at a random moment after the agent's line; returns the words for a failed assertion. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { exportOf, forgeAs, forged, forging, refused } from '../agent/support/refusal.ts'
+import { alter, exportOf, forgeAs, forged, forging, refused } from '../agent/support/refusal.ts'
 import { until } from '../support/until.ts'
 import { bareOf, configMap, deployment, type KubeLab, secret, startKubeLab } from './support/lab.ts'
 
@@ -145,6 +145,24 @@ it('objects with a digest other than the approved one are refused', async () => 
   })
   expect(await k.kube.get(at('configmaps', 'forged'))).toBeUndefined()
 }, 120_000)
+
+it('if the approved objects were altered in the store, the apply fails, knows that no change was made, and says so', async () => {
+  k.write('web/altered/all.yaml', [configMap('altered', { a: '1' })])
+  const path = await k.lab.startGraph(k.change('web/altered'))
+  await k.lab.waiting(path)
+  alter(k.lab, (await k.lab.nodeOf(path, 'plan')).outputs.preview.plan.sha256)
+  await k.lab.approve(path)
+  await refused(k.lab, path, 'apply', 'agent_error', /^The artifact \S+ .*No change was made/)
+  expect(await k.kube.get(at('configmaps', 'altered'))).toBeUndefined()
+}, 200_000)
+
+it('a set may be one file of its source', async () => {
+  k.write('web/single/all.yaml', [configMap('single', { a: '1' })])
+  k.write('web/single/other.yaml', [configMap('beside', { a: '1' })])
+  await k.carryOut('web/single', { inputs: { path: 'web/single/all.yaml' } })
+  expect((await k.kube.get(at('configmaps', 'single'))).data).toEqual({ a: '1' })
+  expect(await k.kube.get(at('configmaps', 'beside'))).toBeUndefined()
+}, 200_000)
 
 it('prunes only objects that the set no longer has, and the compensation restores all of them', async () => {
   const app = deployment('shop', 'shop:1', { replicas: 1 })

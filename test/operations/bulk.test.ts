@@ -160,6 +160,11 @@ describe('one intent over more than a thousand targets', () => {
     // Nothing moves while it is paused.
     expect(await states(operation_id)).toMatchObject({ failed: 5, succeeded: stood })
     fails.clear()
+    // The waves after it did not wait for this host: its retry repeats none of them.
+    const [first_sick] = sick
+    const retry = { reason: 'this one is mended', dry_run: true }
+    const again = await p.as('olga').post(`/v1/operations/${operation_id}/nodes/touch.${first_sick}/retry`, retry)
+    expect(must(again, 200).body.effect.reset_cone).toEqual([`touch.${first_sick}`])
     await resume(operation_id)
     await reaches(operation_id, 'succeeded_with_exceptions')
     expect(await states(operation_id)).toEqual({ failed: 5, succeeded: HOSTS - 5 })

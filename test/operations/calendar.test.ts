@@ -7,6 +7,7 @@ import {
   nextOpening,
   type OperationCalendar,
   openingOf,
+  openingsUntil,
   type WindowHours,
 } from '../../apps/shared/data/calendar.ts'
 import { compileCel } from '../../apps/shared/expressions/cel.ts'
@@ -47,6 +48,19 @@ describe('a window', () => {
     const night = [window({ days: ['mon'], from: '22:00', to: '02:00' })]
     expect(opens(night, '2026-11-24T00:30:00Z')).toBe('2026-11-24T00:30:00.000Z')
     expect(opens(night, '2026-11-24T01:30:00Z')).toBe('2026-11-30T21:00:00.000Z')
+  })
+
+  it('has every opening until a moment, also the one that has begun', () => {
+    const spans = (given: WindowHours, from: string, to: string) =>
+      openingsUntil(given, at(from), at(to)).map((span) => new Date(span.opens_at).toISOString().slice(5, 16))
+    const night = window({ from: '22:00', to: '02:00' })
+    expect(spans(night, '2026-06-01T23:00:00Z', '2026-06-04T20:00:00Z')).toEqual([
+      '06-01T23:00',
+      '06-02T20:00',
+      '06-03T20:00',
+    ])
+    expect(spans(window({ days: ['mon'] }), '2026-06-02T12:00:00Z', '2026-06-17T12:00:00Z')).toHaveLength(2)
+    expect(spans(window({ days: [] }), '2026-06-02T12:00:00Z', '2026-06-17T12:00:00Z')).toEqual([])
   })
 
   it('in a night whose clocks go forward opens at the end of the gap', () => {

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import { until } from '../support/until.ts'
-import { gated, must, type Platform, type Reply, startPlatform } from './support/platform.ts'
+import { gated, must, type Platform, person, type Reply, startPlatform } from './support/platform.ts'
 
 let p: Platform
 beforeAll(async () => {
@@ -1097,9 +1097,11 @@ describe('the allowed acts on gates and nodes', () => {
 
   it('agree with the outcome at a gate', async () => {
     const { path, operation_id } = await running()
+    const out = person('out', ['operator', 'approver'])
+    Object.assign(p.people, { out })
     for (const status of ['armed', 'waiting', 'approved', 'rejected', 'expired', 'cancelled']) {
       await p.query('update operations.gates set status = $2 where operation_id = $1', [operation_id, status])
-      for (const who of ['eva', 'ivo', 'olga', 'both'] as const) {
+      for (const who of ['eva', 'ivo', 'olga', 'both', out] as const) {
         const { body } = await p.as(who).get(`${path}/gates/go`)
         const seen = { round: body.round, reviewed_digest: body.digest }
         const tries = {

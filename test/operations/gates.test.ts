@@ -4,11 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { digest } from '../../apps/shared/data/digest.ts'
 import { claimAttempt } from '../../db/operations/nodes/claim.ts'
 import { until } from '../support/until.ts'
-import { gated, must, type Platform, startPlatform } from './support/platform.ts'
+import { gated, must, type Platform, person, startPlatform } from './support/platform.ts'
 
+/** Holds both rights of a bypass, but is in no group. */
+const out = person('out', ['operator', 'approver'])
 let p: Platform
 beforeAll(async () => {
   p = await startPlatform({ instances: 2 })
+  Object.assign(p.people, { out })
 })
 afterAll(() => p.stop())
 
@@ -324,6 +327,28 @@ describe('a gate', () => {
     expect(body.exceptions).toMatchObject([{ kind: 'gate_bypassed', gate_id: 'go' }])
   })
 
+  it('can be bypassed by a person of none of its groups, but not by a right that a participant gave', async () => {
+    const { path, seen } = await waitingGate({
+      approvals: { groups: [{ group: 'netops', min: 1 }], comment_on_approve: true },
+    })
+    const broken = { ...seen, break_glass: { reason: 'the site is down' } }
+    const mayBreak = async () => {
+      const { allowed_actions } = must(await p.as(out).get(path), 200).body
+      return allowed_actions.find(({ action }: { action: string }) => action === 'break_glass')
+    }
+    out.given = { roles: { by: p.people.olga.id, at: new Date() } }
+    p.deps.trust.principals.drop('all')
+    expect(await mayBreak()).toMatchObject({ allowed: false, reason_code: 'tainted_right' })
+    expect(await p.as(out).post(`${path}/approve`, broken)).toMatchObject({
+      status: 403,
+      body: { code: 'tainted_right' },
+    })
+    delete out.given
+    p.deps.trust.principals.drop('all')
+    expect(await mayBreak()).toMatchObject({ allowed: true })
+    expect(await p.as(out).post(`${path}/approve`, broken)).toMatchObject({ status: 200, body: { status: 'bypassed' } })
+  })
+
   it('requires a comment if its policy does', async () => {
     const { path, seen } = await waitingGate({
       approvals: { groups: [{ group: 'netops', min: 1 }], comment_on_approve: true },
@@ -332,6 +357,9 @@ describe('a gate', () => {
       status: 400,
       body: { category: 'validation_error', violations: [{ pointer: '/comment' }] },
     })
+    // A bypass has a reason of its own.
+    const broken = { ...seen, break_glass: { reason: 'the site is down' } }
+    expect(await p.as('both').post(`${path}/approve`, broken)).toMatchObject({ status: 200 })
   })
 
   it('can be tried in a dry run without effect', async () => {

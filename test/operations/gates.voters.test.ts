@@ -120,6 +120,27 @@ describe('before rights are taken away, what open gates would lose', () => {
     expect(await losing(`user_id=${eva.id}`, operation_id)).toBe(undefined)
   })
 
+  it('is the vote of a person who stays in another of its groups', async () => {
+    const groups = ['netops', 'netops-leads'].map((group) => ({ group, min: 1 }))
+    const { operation_id, path } = await waiting(alone({ quorum: 2, groups }))
+    const vote = { ...(await p.seen(operation_id, 'go', 'ada')), as_group: 'netops' }
+    must(await p.as('ada').post(`${path}/approve`, vote), 200, 202)
+    p.deps.trust.approvers.drop()
+    const query = `user_id=${p.people.ada.id}&group=netops`
+    expect(await losing(query, operation_id)).toMatchObject({ votes_lost: 1 })
+  })
+
+  it('is the vote that another person gave in the place of this one', async () => {
+    const { operation_id, path } = await waiting(alone({ quorum: 2 }))
+    const payload = { gate_id: 'go', to_user: p.people.ivo.id, until: new Date(Date.now() + 3_600_000).toISOString() }
+    const delegated = { type: 'delegate_gate', payload, reason: 'away' }
+    must(await p.as('both').post(`/v1/operations/${operation_id}/interventions`, delegated), 201, 202)
+    must(await p.as('ivo').post(`${path}/approve`, await p.seen(operation_id, 'go', 'ivo')), 200, 202)
+    p.deps.trust.approvers.drop()
+    expect(await losing(`user_id=${p.people.both.id}`, operation_id)).toMatchObject({ votes_lost: 1 })
+    expect(await losing(`user_id=${p.people.eva.id}`, operation_id)).toMatchObject({ votes_lost: 0 })
+  })
+
   it('is for administrators: the answer shows who is in a group', async () => {
     expect(problem(await p.as('vic').get('/v1/gates/losing?group=netops'))).toBe('403 policy_denied/permission_missing')
   })
@@ -412,6 +433,27 @@ describe('a delegation', () => {
       expect((await votesOf(one.operation_id))[0]).toMatchObject({ name: 'ivo', voided: true })
     },
   )
+
+  it('is one rejection with that of the person who delegated, though the vote was taken back', async () => {
+    const o = await delegated({ quorum: 2, reject_rule: 'majority' })
+    must(await o.vote('ivo'), 200, 202)
+    const reject = (who: Name, round: number) => p.as(who).post(`${o.path}/reject`, { round, comment: 'no' })
+    expect(must(await reject('both', 1), 200, 202).body).toMatchObject({ status: 'waiting', round: 1 })
+    must(await o.vote('eva'), 200, 202)
+    expect(must(await o.approve('ada'), 200, 202).body).toMatchObject({ status: 'approved' })
+    expect(must(await reject('ivo', 1), 200, 202).body).toMatchObject({ status: 'waiting', round: 2 })
+    expect(must(await reject('eva', 2), 200, 202).body).toMatchObject({ status: 'rejected' })
+  })
+
+  it('does not replace that of another person while it is in force', async () => {
+    const o = await delegated({ quorum: 2 })
+    must(await o.vote('ivo'), 200, 202)
+    const refused = await o.delegate('eva', 'ivo')
+    expect(problem(refused)).toBe('422 validation_error/parameters_invalid')
+    expect(refused.body.violations).toMatchObject([{ pointer: '/payload/to_user' }])
+    must(await o.delegate('both', 'ivo'), 201)
+    expect(must(await o.vote('eva'), 200, 202).body).toMatchObject({ status: 'approved' })
+  })
 
   it('ends when the person who delegated takes part in the operation', async () => {
     const o = await delegated()

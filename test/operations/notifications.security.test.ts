@@ -8,7 +8,7 @@ import { SECURITY_EVENTS } from '../../apps/shared/contracts/notifications/notif
 import { ADMINISTRATORS, type SecurityFact } from '../../db/operations/tables/index.ts'
 import { faultsOfWebhook } from './support/described.ts'
 import { newcomer, send } from './support/notified.ts'
-import { must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
+import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { startHooks, startMailServer } from './support/receivers.ts'
 
 /** People are notified of events of their accounts, through a real mail server and a real receiver of webhooks. */
@@ -240,6 +240,29 @@ describe('an account event', () => {
     expect(JSON.parse(hooks.calls[0]?.body ?? '').type).toBe('break_glass.used')
     const { text } = securityMessage(fact, { console_url: CONSOLE, content: 'titles' })
     expect(text).toContain('root Bcc: all\nTime: 2026-11-24 03:30 UTC\nAddress: 192.0.2.7')
+  })
+
+  it('tells every administrator that a gate was bypassed, and leads to the gate', async () => {
+    const ida = person(`ida${eva.name}`, ['admin'])
+    Object.assign(p.people, { [ida.name]: ida })
+    const destination = { kind: 'webhook', name: 'in', address: `${hooks.url}/${ida.name}` }
+    must(await p.as(ida).post(`${NOTIFY}/destinations`, destination), 201)
+    const { operation_id } = await p.startOperation(gated())
+    await p.openGate(operation_id, 'go')
+    const path = `/operations/${operation_id}/gates/go`
+    const broken = { ...(await p.seen(operation_id, 'go')), break_glass: { reason: 'the site is down' } }
+    must(await p.as('both').post(`/v1${path}/approve`, { ...broken, dry_run: true }), 200)
+    await tell()
+    expect(hooks.calls).toEqual([])
+    must(await p.as('both').post(`/v1${path}/approve`, broken), 200, 202)
+    await tell()
+    await tell()
+    expect(hooks.calls.map((call) => call.path)).toEqual([`POST /${ida.name}`])
+    expect(JSON.parse(hooks.calls[0]?.body ?? '')).toMatchObject({
+      type: 'gate.bypassed',
+      data: { details: expect.stringContaining('both: a test, go\n'), link: `${CONSOLE}${path}` },
+    })
+    expect(hooks.calls.flatMap(faultsOfWebhook)).toEqual([])
   })
 
   it('always leads to a page of the console', () => {

@@ -303,4 +303,18 @@ describe('a patch of any graph', () => {
     expect(guardsOf(patched.gates)).toEqual([['a', 'b']])
     expect(patched.touched).toEqual(['a', 'b'])
   })
+
+  it('behind a gate of the policy that also shows the findings of a watch is not asked about twice', () => {
+    const noop = (node_id: string, depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
+    const checks = [{ name: 'errors', prometheus: 'http://127.0.0.1:9', query: 'errors', max: 1 }]
+    const watch = { ...noop('observe', []), executor: 'watch', with: { for_s: 1, every_s: 1, checks } }
+    const own = { gate_id: 'own', policy: 'watch', guards: ['rest'] }
+    const graph = { nodes: [watch, noop('rest', ['observe'])], gates: [own] }
+    const input = { ...inputOf(targets, { kind: 'graph', graph }), library, judge }
+    const planned = makePlan(input)
+    expect(planned.document.gates).toMatchObject([{ gate_id: 'own', policy: { binds: ['nodes/observe/outputs'] } }])
+    const added = { op: 'add_node', node: { ...noop('more', ['rest']), risk: 40 } } as PatchChange
+    const patched = applyPatch(runningOf(planned), [added], { ...input, diff: [], procedure_risk: 0 })
+    expect(patched.gates.map(({ gate_id }) => gate_id)).toEqual(['own'])
+  })
 })

@@ -50,6 +50,28 @@ procedures:
           outputs:
             hosts: { $each: { key: target/name, value: { address: { $from: target/resource_id } } } }
             groups: { $each: { key: target/name, by: target/labels/role } }
+  - key: observe
+    kind: runbook
+    title: Observe a canary before the rest
+    scope: plan
+    steps:
+      - { id: canary, executor: noop }
+      - id: watch
+        needs: [canary]
+        executor: watch
+        with: { for_s: 60, every_s: 10, checks: [{ name: errors, prometheus: http://127.0.0.1:9, query: errors, max: 1 }] }
+      - { id: rest, needs: [watch], executor: noop }
+`
+/** Asked between a canary and the rest, of plans with this label. */
+const ASK = `
+format: signalbox/gate-policy@1
+key: ask
+version: 1
+question: Let the rest follow the canary?
+applies: "'observed' in plan.labels"
+place: { at: before_step, step: rest }
+approvals: { groups: [{ group: netops, min: 1 }] }
+on_timeout: approve
 `
 /** A day that keeps this site's window closed now, whatever the time is. */
 const OTHER_DAY = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][(new Date().getUTCDay() + 3) % 7]
@@ -86,6 +108,7 @@ beforeAll(async () => {
         'hard.cedar': forbid('no_gold', 'Gold is not touched by anybody.', 'gold'),
         'soft.cedar': `@approvers("netops-leads") ${forbid('silver', 'Silver needs a second look.', 'silver')}`,
         'calendar/site.yaml': SITE_CALENDAR,
+        'gates/ask.yaml': ASK,
         'advisory.cedar': forbid('bronze', 'Bronze is old.', 'bronze'),
       }),
     },
@@ -855,6 +878,15 @@ describe('a start', () => {
     expect((await start(again)).status).toBe(202)
   })
 
+  it('starts with a gate of a policy that shows more than the policy asks for', async () => {
+    const runbook = { kind: 'runbook', change: undefined, runbook: { pack: 'site', procedure: 'observe' } }
+    const { plan } = await planned({ ...runbook, targets: undefined, labels: { environment: 'demo', observed: 'yes' } })
+    const [row] = await p.query('select document from operations.plans where plan_id = $1', [plan.plan_id])
+    expect(row?.document.gates).toMatchObject([{ gate_id: 'ask', policy: { binds: ['nodes/watch.observe/outputs'] } }])
+    must(await start(plan), 202)
+    expect(await operationsOf(plan)).toHaveLength(1)
+  })
+
   it('is bound by the current risk: new dependents of a target can lift it above the ceiling', async () => {
     const low = { constraints: { risk_ceiling: 'low' } }
     const one = { targets: [{ resource_id: hosts[0] ?? '' }] }
@@ -1365,6 +1397,7 @@ it('lists the procedures with the schemas of their parameters', async () => {
     'site/look',
     'site/announce',
     'site/play',
+    'site/observe',
   ])
   const release = items.find(({ key }: { key: string }) => key === 'release')
   expect(release.parameters.properties.drain_s).toMatchObject({ default: 30 })
@@ -1376,6 +1409,9 @@ it('shows the calendar: windows with their next opening, and freezes that have n
     { window_id: 'never-mind', applies: "target.name == 'nobody'", open: true },
     { window_id: 'other-day', open: false },
   ])
+  const { openings, closes_at } = body.windows[0]
+  expect(openings[0]).toEqual({ opens_at: body.as_of, closes_at })
+  expect(openings.length).toBeGreaterThanOrEqual(15)
   expect(Date.parse(body.windows[0].closes_at)).toBeGreaterThan(Date.parse(body.as_of))
   expect(body.freezes).toMatchObject([
     { freeze_id: 'season', in_force: true },

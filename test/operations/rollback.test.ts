@@ -145,6 +145,25 @@ it('refuses while it runs, without a change, and after a later one', async () =>
   must(await first.read(), 200)
 })
 
+it('brings back what a node wrote before it was retried in vain', async () => {
+  const { operation_id, read } = await ended({ one: '1' })
+  const move = (engine_status: string, state: string) =>
+    p.query(
+      `with o as (update operations.operations set engine_status = $2, ended_at = case when $2 = 'paused' then null else clock_timestamp() end
+         where operation_id = $1),
+         c as (update operations.operation_control set control = case when $2 = 'paused' then 'pause' else 'run' end where operation_id = $1)
+       update operations.nodes set state = $3 where operation_id = $1`,
+      [operation_id, engine_status, state],
+    )
+  await move('paused', 'succeeded')
+  const retry = { reason: 'once more' }
+  must(await p.as('olga').post(`/v1/operations/${operation_id}/nodes/one/retry`, retry), 200, 202)
+  await move('failed', 'failed')
+  expect(must(await read(), 200).body.intents).toMatchObject([
+    { request: { change: { desired_state_patch: { release: '1' } }, targets: [{ resource_id: 'one' }] } },
+  ])
+})
+
 it('brings back members that every object inherits, and leaves no object empty that the change added', async () => {
   const odd = await changed(
     'three',

@@ -6,7 +6,7 @@ import { faultInCron } from '../../apps/operations/schedules/cron.ts'
 import { fireDue } from '../../apps/operations/schedules/fire.ts'
 import { watchConditions } from '../../apps/operations/schedules/watch.ts'
 import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules/when.ts'
-import { pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
+import { endRun, leaseRun, pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { readDocument } from '../contract/documents.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { types } from './support/planner.ts'
@@ -260,6 +260,13 @@ describe('a schedule', () => {
     const { schedule_id, title } = await made({ proceed: 'start' })
     await due(schedule_id)
     await fire()
+    await p.query(
+      `update operations.schedule_runs set due_at = due_at - interval '1 day' where schedule_id = $1 and state = 'started'`,
+      [schedule_id],
+    )
+    await due(schedule_id)
+    await fire()
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} is still running.` })
     const many = (state: string, after: string) =>
       p.query(
         `insert into operations.schedule_runs (schedule_id, due_at, state, leased_until)
@@ -269,22 +276,15 @@ describe('a schedule', () => {
     await many('begun', '-2 hours')
     await many('skipped', '-1 hour')
     await many('skipped', '-30 minutes')
-    await p.query(
-      `update operations.schedule_runs set due_at = due_at - interval '1 day' where schedule_id = $1 and state = 'started'`,
-      [schedule_id],
-    )
-    await due(schedule_id)
-    await fire()
-    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'skipped', detail: `${title} is still running.` })
     const counts = () =>
       p.query<{ state: string; n: number }>(
         'select state, count(*)::int as n from operations.schedule_runs where schedule_id = $1 group by state order by state',
         [schedule_id],
       )
-    const kept = await counts()
-    expect(kept).toEqual([
-      { state: 'begun', n: 120 },
-      { state: 'skipped', n: 101 },
+    must(await act(schedule_id, 'run'), 200)
+    expect(await counts()).toEqual([
+      { state: 'begun', n: 121 },
+      { state: 'skipped', n: 100 },
       { state: 'started', n: 1 },
     ])
     // It has ended: its run is as old as any.
@@ -293,11 +293,12 @@ describe('a schedule', () => {
        (select operation_id from operations.schedule_runs where schedule_id = $1)`,
       [schedule_id],
     )
+    must(await act(schedule_id, 'run'), 200)
+    expect((await counts()).map(({ state }) => state)).toEqual(['begun', 'skipped'])
+    await p.query('delete from operations.schedule_runs where schedule_id = $1', [schedule_id])
     await due(schedule_id)
     await fire()
-    expect((await counts()).map(({ state }) => state)).toEqual(['begun', 'skipped', 'started'])
     expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'started' })
-    await p.query('delete from operations.schedule_runs where schedule_id = $1', [schedule_id])
   })
 
   it('continues after its process died between two steps: nothing twice', async () => {
@@ -624,6 +625,78 @@ describe('a schedule', () => {
     await p.query('update operations.schedule_runs set leased_until = null where schedule_id = $1', [schedule_id])
     expect((await look())[0]).toEqual([[one, two].sort(), 'skipped'])
     expect((await runsOf(schedule_id))[0].detail).toBe('Its resources no longer meet the condition.')
+  })
+
+  it('runs now on the resources that meet its condition now, although it was paused meanwhile', async () => {
+    const { schedule_id, look, labels } = await watching('now', { proceed: 'start' })
+    const [one, two] = hosts as [string, string]
+    labels(one, true)
+    expect(await look()).toEqual([[[one], 'started']])
+    await p.query(
+      `update operations.operations set ended_at = clock_timestamp() where operation_id in
+       (select operation_id from operations.schedule_runs where schedule_id = $1)`,
+      [schedule_id],
+    )
+    must(await act(schedule_id, 'pause'), 200)
+    labels(one, false)
+    labels(two, true)
+    await p.deps.projection.catchUp()
+    must(await act(schedule_id, 'run'), 200)
+    await fire()
+    expect((await runsOf(schedule_id))[0]).toMatchObject({ state: 'started', targets: [two] })
+  })
+
+  it('leaves out of a run that waited what its owner may no longer read, and acts on the others', async () => {
+    const { targets: _, ...intent } = bodyOf().intent
+    const on = { type_key: 'fleet.host', when: `target.labels.?gone.orValue('') == 'yes${number}'` }
+    const { schedule_id } = must(await create({ when: { on }, intent, proceed: 'start' }, 'far'), 201).body
+    const [one, two] = hosts as [string, string]
+    const look = async () => {
+      await p.deps.projection.catchUp()
+      await fire()
+      return must(await p.as('far').get(`/v1/schedules/${schedule_id}`), 200).body.runs[0]
+    }
+    const put = (id: string, parent_id: string, gone: string) =>
+      catalog.put(id, { parent_id, name: id, labels: { gone: `${gone}${number}` } })
+    catalog.put('us1', { type_key: 'topology.region' })
+    put(one, 'us1', 'yes')
+    expect(await look()).toMatchObject({ state: 'started', targets: [one] })
+    put(one, 'us1', 'no')
+    await look()
+    for (const id of [one, two]) put(id, 'us1', 'yes')
+    expect(await look()).toMatchObject({ state: 'begun', targets: [one, two].sort() })
+    // It belongs to another region now.
+    put(one, 'eu1', 'yes')
+    await p.deps.projection.catchUp()
+    await p.query(
+      `update operations.operations set ended_at = clock_timestamp() where operation_id in
+       (select operation_id from operations.schedule_runs where schedule_id = $1)`,
+      [schedule_id],
+    )
+    await p.query('update operations.schedule_runs set leased_until = null where schedule_id = $1', [schedule_id])
+    expect(await look()).toMatchObject({ state: 'started', targets: [two] })
+    put(two, 'eu1', 'no')
+  })
+
+  it('makes one run at a time, however many processes look', async () => {
+    const { schedule_id } = await made({ proceed: 'start' })
+    await p.query(
+      `insert into operations.schedule_runs (schedule_id, due_at)
+       select $1, clock_timestamp() - make_interval(secs => n) from generate_series(1, 2) n`,
+      [schedule_id],
+    )
+    const { db } = p.deps
+    const leased = (await Promise.all([leaseRun(db), leaseRun(db)])).flatMap((run) => run ?? [])
+    expect(leased).toMatchObject([{ schedule_id }])
+    expect(await leaseRun(db)).toBeUndefined()
+    const [first] = leased
+    if (!first) throw new Error('no run')
+    // It only waits for its next try: another one need not wait for it.
+    await endRun(db, first, 'begun', { detail: 'later' })
+    const other = await leaseRun(db)
+    expect(other).toMatchObject({ schedule_id })
+    expect(other?.due_at).not.toBe(first.due_at)
+    await p.query('delete from operations.schedule_runs where schedule_id = $1', [schedule_id])
   })
 
   it('is created although a resource lacks a member of its condition, and names that resource', async () => {

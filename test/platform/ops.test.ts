@@ -168,6 +168,30 @@ describe('dead-letters', () => {
     await admin.query("update catalog.outbox set type = 'resource.created' where event_id = $1", [event_id])
   })
 
+  it('has in the audit log who requeued or dropped an event that was not published', async () => {
+    const { rows } = await admin.query<{ event_id: string }>(
+      `update catalog.outbox set parked = 'NATS refuses it', published_at = null
+       where agg_type = 'resource' and agg_id = 'r1' returning event_id`,
+    )
+    const [event_id = ''] = rows.map((row) => row.event_id)
+    expect((await ops('dead-letters')).text).toContain(`${event_id}  catalog, not published`)
+    expect(await ops('dead-letters', 'requeue', event_id)).toMatchObject({ code: 0 })
+    const left = async () =>
+      (await admin.query('select 1 from catalog.outbox where event_id = $1 and published_at is null', [event_id]))
+        .rowCount
+    await until(async () => (await left()) === 0, { what: 'the relay publishes it' })
+    await admin.query(`update catalog.outbox set parked = 'again', published_at = null where event_id = $1`, [event_id])
+    expect(await ops('dead-letters', 'drop', event_id, '--reason', 'a copy')).toMatchObject({ code: 0 })
+    const audited = await admin.query(
+      "select action, object, reason from operations.audit where action like 'outbox.%' order by id",
+    )
+    expect(audited.rows).toEqual([
+      { action: 'outbox.requeue', object: `event:${event_id}`, reason: null },
+      { action: 'outbox.drop', object: `event:${event_id}`, reason: 'a copy' },
+    ])
+    expect((await ops('dead-letters')).code).toBe(0)
+  })
+
   it('accepts only events set aside', async () => {
     const { code, text } = await ops('dead-letters', 'requeue', randomUUID())
     expect(code).toBe(1)

@@ -147,6 +147,21 @@ describe('a production installation by TLS', () => {
     expect((await doctor()).text).not.toContain('password')
   })
 
+  it('gives roles the time-outs of their apps, of which that of a lock ends first: a pooler passes on no other', async () => {
+    const wanted = { catalog: [5000, 1800, 250], worker: [10_000, 1800, 250], token: [2000, 1800, 250] }
+    for (const [app, times] of Object.entries(wanted)) {
+      const { rows } = await asOwner(
+        `select unnest(rolconfig) as line from pg_roles where rolname = 'signalbox_${app}'`,
+      )
+      const text = rows.map(({ line }) => line).join('\n')
+      const found = ['statement_timeout', 'lock_timeout', 'client_connection_check_interval'].map((name) => {
+        const [, value, unit] = new RegExp(`^${name}=(\\d+)(m?s)$`, 'm').exec(text) ?? []
+        return Number(value) * (unit === 's' ? 1000 : 1)
+      })
+      expect([app, found]).toEqual([app, times])
+    }
+  })
+
   it('has Redis serve no unencrypted byte', async () => {
     const { port } = new URL(up.servers.redis.url())
     const answer = await new Promise<string>((resolve) => {
@@ -396,6 +411,60 @@ describe('npm run doctor -- --production', () => {
       'it cannot see the lag of replicas',
       statement('revoke pg_read_all_stats from signalbox_relay', 'grant pg_read_all_stats to signalbox_relay'),
     ],
+    [
+      4,
+      'an app that is told of no production',
+      'NODE_ENV is not production',
+      env('catalog.env', /^NODE_ENV=production$/m, 'NODE_ENV=development'),
+    ],
+    [
+      1,
+      'cookies that travel in plain text',
+      'TOKEN__TOKENS__COOKIE_SECURE',
+      () => edit('env/session.env', (text) => `${text}TOKEN__TOKENS__COOKIE_SECURE=false\n`),
+    ],
+    [
+      1,
+      'mail in files',
+      'NOTIFY__MAIL__DIR is set',
+      () => edit('env/operations.env', (text) => `${text}NOTIFY__MAIL__DIR=/tmp/mail\n`),
+    ],
+    [
+      1,
+      'weak hashes',
+      'CREDENTIAL__HASH__TIME is 2: production needs at least 3',
+      () => edit('env/credential.env', (text) => `${text}CREDENTIAL__HASH__TIME=2\n`),
+    ],
+    [
+      5,
+      'a certificate that no server accepts from a caller',
+      'its certificate is not for server and client alike',
+      certificate(other.issue('worker', { use: 'server' }), 'worker'),
+    ],
+    [
+      5,
+      'a name that is not in the certificate',
+      'its certificate is not for operations.elsewhere, by which catalog calls it',
+      env('catalog.env', /(CATALOG__OPERATIONS__URL=https:\/\/)127\.0\.0\.1/, '$1operations.elsewhere'),
+    ],
+    [
+      5,
+      'a certificate for Temporal that ends tomorrow',
+      'its SIGNALBOX__TLS certificate expires in 0 days',
+      certificate(other.issue('temporal-relay'), 'temporal-relay'),
+    ],
+    [
+      5,
+      'the key of another certificate for Temporal',
+      'its key does not match its SIGNALBOX__TLS certificate',
+      () => edit('tls/temporal-worker.key', () => other.issue('temporal-worker').key),
+    ],
+    [
+      3,
+      'queues in which relay and worker do not meet',
+      'TEMPORAL__QUEUE_PREFIX differs from that of',
+      () => edit('env/worker.env', (text) => `${text}WORKER__TEMPORAL__QUEUE_PREFIX=other\n`),
+    ],
     [1, 'Redis that keeps no log', 'appendonly is no', redis('appendonly', 'no', 'yes')],
     [
       1,
@@ -537,6 +606,25 @@ describe('npm run doctor -- --production', () => {
     })
     for (const [, what, words] of cases) expect([what, text]).toEqual([what, expect.stringContaining(words)])
     expect(status).toBe(3)
+  })
+
+  it('finds none in a certificate whose file leads up to the authority', async () => {
+    const life = { days: 90 }
+    const root = createAuthority(life)
+    const between = createAuthority({ above: root, ...life })
+    const { cert, key } = between.issue('catalog', life)
+    const file = join(home, 'root.pem')
+    writeFileSync(file, root.ca)
+    const { status, text } = await doctorWith(() => {
+      const mends = [
+        certificate({ cert: `${cert}${between.ca}`, key })(),
+        env('catalog.env', /(AUTH__TLS__CA_FILE=)\S+/, `$1${file}`)(),
+      ]
+      return () => {
+        for (const mend of mends) mend()
+      }
+    })
+    expect([text, status]).toEqual([expect.stringMatching(/^ok /m), 0])
   })
 
   it('requires the folder', async () => {

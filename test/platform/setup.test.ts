@@ -84,6 +84,20 @@ describe('the set-up of production', () => {
     expect(next.split('apps/<app>/main.ts')[1]).not.toMatch(/\.ts\b/)
   })
 
+  it('names files by their place on the hosts alone, whatever the name of this folder', async () => {
+    const dir = join(home, 'jörg x')
+    const args = ['production', '--out', dir, '--origin', ORIGIN, '--format', 'kubernetes']
+    expect(await verb('deploy/setup', ...args)).toMatchObject({ status: 0 })
+    const texts = filesBelow(join(dir, 'env')).map((file) => readFileSync(file, 'utf8'))
+    expect(texts.filter((text) => text.includes(home))).toEqual([])
+    expect(texts.join()).toContain('sslrootcert=/etc/signalbox/tls/ca.pem')
+  })
+
+  it('has Postgres accept as many connections as two of each app take', () => {
+    const [, most] = /^max_connections = (\d+)$/m.exec(readFileSync(`${out}/postgres/postgresql.conf`, 'utf8')) ?? []
+    expect(Number(most)).toBeGreaterThan(282)
+  })
+
   /** Whether a listener of Temporal, by its part of temporal/tls.yaml, serves who shows this pair. */
   const admits = async (listener: 'frontend' | 'internode', pair: string | undefined) => {
     const { server: given } = parse(readFileSync(`${out}/temporal/tls.yaml`, 'utf8')).global.tls[listener]
@@ -391,6 +405,26 @@ describe('an authority', () => {
     renameSync(files.cert_file, join(dir, 'away.pem'))
     await ensureCertificates(join(dir, 'tls'), hosts, files)
     expect(readFileSync(join(dir, 'tls/catalog.pem'), 'utf8')).toBe(cert)
+  })
+
+  it('of yours may have issued a pair that names no use: it stays', async () => {
+    const dir = folder('all uses')
+    const files = await given(dir, P384, 'pkcs8')
+    const keys = await webcrypto.subtle.generateKey(P384, true, ['sign', 'verify'])
+    const cert = await x509.X509CertificateGenerator.create({
+      ...{ subject: 'CN=catalog', issuer: new x509.X509Certificate(readFileSync(files.cert_file, 'utf8')).subject },
+      ...{ notAfter: new Date(Date.now() + 80 * 86_400_000), signingAlgorithm: P384, publicKey: keys.publicKey },
+      signingKey: createPrivateKey(readFileSync(files.key_file)).toCryptoKey(P384 as never, false, ['sign']),
+      extensions: [
+        new x509.SubjectAlternativeNameExtension(
+          ['catalog', 'catalog.example'].map((value) => ({ type: 'dns', value })),
+        ),
+      ],
+    })
+    mkdirSync(join(dir, 'tls'))
+    writeFileSync(join(dir, 'tls/catalog.pem'), cert.toString('pem'))
+    await ensureCertificates(join(dir, 'tls'), hosts, files)
+    expect(readFileSync(join(dir, 'tls/catalog.pem'), 'utf8')).toBe(cert.toString('pem'))
   })
 
   it.each([

@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { holderOf, readRun } from '../../apps/platform/base/record.ts'
+import { holderOf, lives, type Recorded, readIfThere, readRun } from '../../apps/platform/base/record.ts'
 import { type Account, type Person, signIn } from '../../apps/platform/demo/client.ts'
 import { approveGate, waitForEnd, waitForGate } from '../../apps/platform/demo/operations.ts'
 import { STAMP, sourceHash } from '../../apps/platform/run/console-build.ts'
@@ -356,6 +357,34 @@ describe('another start', () => {
     await begun.ended
     expect(existsSync(join(foreign, 'logs/theirs'))).toBe(true)
     rmSync(foreign, { recursive: true, force: true })
+  })
+
+  it('that is told twice to end does so at once, and leaves nothing running, whatever its servers do', async () => {
+    const fresh = mkdtempSync(join(tmpdir(), 'signalbox-fresh-'))
+    fakeConsole(fresh)
+    const begun = runVerb('start', ['--no-demo'], { env: { ...env, SIGNALBOX_DIR: fresh } })
+    await begun.says(/postgres +up in/, 150_000)
+    const children = () => readIfThere<Recorded[]>(join(fresh, 'children.json')) ?? []
+    const engine = await until(() => children().find(({ name }) => name === 'temporal'), { what: 'Temporal' })
+    process.kill(engine.pid, 'SIGSTOP')
+    begun.signal('SIGTERM')
+    await begun.says(/stopping in order/)
+    await delay(2100)
+    const left = children()
+    begun.signal('SIGTERM')
+    expect(await begun.ended, begun.text()).toBe(1)
+    try {
+      await until(() => !left.some(lives), { what: 'the end of all' })
+    } finally {
+      for (const { pid } of left.filter(lives)) process.kill(-pid, 'SIGKILL')
+      rmSync(fresh, { recursive: true, force: true })
+    }
+  })
+
+  it('on a folder that cannot be written says so and how to go on', async () => {
+    const refused = runVerb('start', [], { env: { ...env, SIGNALBOX_DIR: inDir('policy.yaml/data') } })
+    expect(await refused.ended).toBe(1)
+    expect(refused.text()).toMatch(/policy\.yaml\/data cannot be written \(ENOTDIR.*or name another folder/)
   })
 
   it('with flags that npm has kept for itself says how to pass them on', async () => {

@@ -232,6 +232,8 @@ it('gives no number before it has asked the broker about a restore', async () =>
     await led.stop()
     await nats.close()
   }
+  // The alert takes the most that any relay reports, also one that no longer leads.
+  expect(await telemetry.metrics.metrics()).toMatch(/^signalbox_broker_ahead\{schema="catalog",app="test"\} 0$/m)
   // Every turn has ended: none that began before the restore was noticed is left to give a number.
   const { rows } = await pool.query(`select pub_seq from catalog.outbox where agg_id = 'early'`)
   expect(rows).toEqual([{ pub_seq: null }])

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { authorizedRoutes } from '../../apps/shared/auth/http.ts'
 import { grants } from '../../db/identity/tables.ts'
@@ -80,6 +80,18 @@ describe('a session that still needs a second factor', () => {
     expect(await send(identity, { headers: bearer(access_token) })).toMatchObject(LIMITED)
     const hint = (await read(access_token)).body.hint
     expect(hint).toContain('/settings/passkeys')
+  })
+
+  it('is limited from its first access token: the way back from a provider, which gives none, asks for no rights', async () => {
+    await auth.browser().signIn('s-mia')
+    const asked = vi.spyOn(auth.session.deps.identity, 'getPrincipal')
+    const browser = auth.browser()
+    expect((await browser.signIn('s-mia')).location).toBe('/inbox')
+    expect(asked).not.toHaveBeenCalled()
+    const { authorization } = await bearerOf(browser)
+    expect(asked).toHaveBeenCalled()
+    asked.mockRestore()
+    expect(claimsOf(authorization)).toMatchObject({ scope: ['enrolment'], amr: ['fed'] })
   })
 
   it('has all rights after a passkey was added, and its refreshes keep them', async () => {

@@ -612,6 +612,15 @@ describe('a refused answer', () => {
     expect((await userNamed('again~3'))?.status).toBe('ACTIVE')
   })
 
+  it('is the name of someone who was deleted, if the number would make it too long', async () => {
+    const preferred_username = 'a'.repeat(128)
+    claims({ sub: 's-long', preferred_username })
+    expect((await sso.browser().signIn('s-tom')).status).toBe(303)
+    await sso.identity_deps.db.update(users).set({ status: 'DELETED' }).where(eq(users.username, preferred_username))
+    claims({ sub: 's-long-2', preferred_username })
+    expect(await refusal()).toEqual([403, 'username_invalid'])
+  })
+
   it('is another subject under the name of a known person', async () => {
     await sso.browser().signIn('s-mia')
     claims({ sub: 's-mia-2' })
@@ -797,6 +806,12 @@ describe('a test sign-in', () => {
     })
     sso.state.amend = (claims) => ({ ...claims, aud: 'other' })
     expect(await refusal('s-out')).toMatchObject({ claims: null, refusal: { code: 'id_token_audience' } })
+  })
+
+  it('shows no time of the sign-in if the provider states none that exists, such as one in microseconds', async () => {
+    sso.state.amend = (claims) => ({ ...claims, auth_time: Date.now() * 1000 * 1000 })
+    const { body } = await read((await tried('s-mia')).searchParams.get('trial'))
+    expect(body).toMatchObject({ outcome: 'known', claims: { subject: 's-mia', auth_time: null } })
   })
 })
 
@@ -1198,8 +1213,9 @@ describe('a logout at the provider', () => {
     expect(await mia.alive()).toBe(true)
   })
 
-  it('is not held up by the limit on people who sign in from the same address', async () => {
-    const narrow = await sso.addGateway({ GATEWAY__LIMITS__REFRESH_IP: '1/600/1', GATEWAY__LIMITS__SSO_IP: '1/600/1' })
+  it('is not held up by the limits on people and machines of the same address', async () => {
+    const names = ['REFRESH_IP', 'SSO_IP', 'MACHINE'].map((name) => [`GATEWAY__LIMITS__${name}`, '1/600/1'])
+    const narrow = await sso.addGateway(Object.fromEntries(names))
     const mia = await signedIn('s-mia')
     for (const sub of ['s-eva', 's-tom', 's-mia']) {
       const body = { logout_token: await token({ sub }) }

@@ -11,14 +11,20 @@ import { ANYONES, signAsAnyone } from '../support/authenticator.ts'
 const reads: string[] = []
 const documents: Record<string, unknown> = {}
 let down = false
+/** Takes requests and never answers them. */
+let silent = false
 const server = createServer((req, res) => {
   reads.push(req.url ?? '')
+  if (silent) return
   const document = documents[req.url ?? '']
   const status = document && !down ? 200 : 500
   res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(document ?? {}))
 }).listen(0, '127.0.0.1')
 await once(server, 'listening')
-afterAll(() => void server.close())
+afterAll(() => {
+  server.close()
+  server.closeAllConnections()
+})
 const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 const DISCOVERY = '/.well-known/openid-configuration'
 
@@ -43,6 +49,7 @@ const unknown = { code: 'ERR_JWKS_NO_MATCHING_KEY' }
 
 beforeEach(async () => {
   down = false
+  silent = false
   for (const path of Object.keys(documents)) delete documents[path]
   await publish('/jwks', 'old')
   const key = createIssuers([issuer], () => now_ms).get(issuer)
@@ -109,6 +116,17 @@ it('an issuer that is down is asked ever less often, and its keys are valid for 
   // Soon after it is back, it counts again.
   now_ms += 30_000
   await verify(await token('old'))
+})
+
+it('an issuer that falls silent holds up no token of a key that is still valid, but those of keys it may have added', async () => {
+  silent = true
+  now_ms += 600_000
+  const begun = performance.now()
+  await verify(await token('old'))
+  // A read is given up after 3 s.
+  expect(performance.now() - begun).toBeLessThan(2900)
+  await expect(verify(await token('new'))).rejects.toMatchObject(unknown)
+  expect(performance.now() - begun).toBeGreaterThan(2900)
 })
 
 it('a document of another issuer, or of keys that are none, replaces nothing (ASVS 9.1.3)', async () => {

@@ -31,12 +31,32 @@ const vote = {
 }
 const bypass = { ...decision('bypassed', { kind: 'user', id: 'v', name: 'eva' }), kind: 'exception' }
 const over = { freeze_id: 'f' }
+const raised = (rule: object) => ({
+  ...{ kind: 'policy_result', at: AT, actor: SYSTEM },
+  subject: { type: 'gate', id: 'g', rules: [rule] },
+})
+const NETOPS = { ...RULE, groups: [{ group: 'netops', min: 1 }] }
+const LEADS = [...NETOPS.groups, { group: 'leads', min: 1 }]
+const of = (group: string, voter = 'v') => ({
+  ...{ ...vote, actor: { ...vote.actor, id: voter } },
+  subject: { ...vote.subject, group, voter },
+})
 const service = { kind: 'service', id: 'svc:ci', name: 'ci' }
 
 describe('the recount of an evidence chain', () => {
   it.each([
     ['a vote', [start(RULE), vote, decision('approved', vote.actor)]],
     ['break-glass', [start(RULE), bypass]],
+    [
+      'votes under rules that were raised',
+      [
+        start(NETOPS),
+        raised({ ...NETOPS, groups: LEADS }),
+        of('netops'),
+        of('leads', 'w'),
+        decision('approved', vote.actor),
+      ],
+    ],
     ['its service', [start({ ...RULE, kind: 'external_check', service: 'ci' }), decision('approved', service)]],
     ['silence that its rules allow', [start({ ...RULE, on_timeout: 'approve' }), decision('approved')]],
     ['silence that refuses', [start(RULE), decision('expired')]],
@@ -63,5 +83,31 @@ describe('the recount of an evidence chain', () => {
   ])('finds a gate passed for a freeze that %s', (_how, records) => {
     const recount = createRecount()
     expect(records.map((record) => recount.take(record)).at(-1)).toMatch(/approved by silence/)
+  })
+
+  it.each([
+    ['a vote of the group that was added', { groups: LEADS }, /fewer than 1 votes from its group "leads"/],
+    ['a vote more', { quorum: 2 }, /approved by 1 of 2 votes/],
+  ])('asks for %s from then on, and nothing lowers it again', (_what, more, why) => {
+    const recount = createRecount()
+    const records = [start(NETOPS), raised({ ...NETOPS, ...more }), raised(NETOPS), of('netops')]
+    for (const record of records) expect(recount.take(record)).toBe(undefined)
+    expect(recount.take(decision('approved', vote.actor))).toMatch(why)
+  })
+
+  it.each([
+    ['fewer votes', { quorum: 0 }],
+    ['any group', { groups: [] }],
+    ['one more group, of which none is needed', { groups: [...NETOPS.groups, { group: 'storage', min: 0 }] }],
+    ['another kind', { kind: 'freeze', freeze_id: 'f' }],
+    ['those who take part', { four_eyes: false }],
+    ['silence', { on_timeout: 'approve' }],
+  ])('takes no later rule that asks for less: %s', (_what, more) => {
+    const recount = createRecount()
+    const records = [start(NETOPS, { f: AT }), raised({ ...NETOPS, ...more })]
+    for (const record of records) expect(recount.take(record)).toBe(undefined)
+    expect(recount.take(decision('approved'))).toMatch(/approved by silence/)
+    expect(recount.take(of('storage'))).toBe(undefined)
+    expect(recount.take(decision('approved', vote.actor))).toMatch(/eva is in none of its groups/)
   })
 })

@@ -22,7 +22,8 @@ export const typeBlock = async (
   account?: { uid: number; gid: number },
 ): Promise<string> => {
   const cwd = account ? '/' : ROOT
-  const typed = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', block], { cwd, env, ...account })
+  // Whose input is a socket, as here, bash takes for a shell from afar, and would read the start files of this machine.
+  const typed = promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', block], { cwd, env, ...account })
   const { stdout, stderr } = await typed.catch((error) => {
     throw new Error(`${error.message}\n${error.stdout}`)
   })

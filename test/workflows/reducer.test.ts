@@ -9,7 +9,14 @@ import {
 } from '../../apps/shared/contracts/operations/graph.ts'
 import { refusalOf } from '../../workflows/operation/refuse.ts'
 import { coneOf, isInFlight, refuseIntervention, resetCone } from '../../workflows/operation/rules/nodes.ts'
-import type { AttemptResult, Effect, GraphPage, Profile, Refusal } from '../../workflows/operation/state/events.ts'
+import type {
+  AttemptResult,
+  Change,
+  Effect,
+  GraphPage,
+  Profile,
+  Refusal,
+} from '../../workflows/operation/state/events.ts'
 import {
   brokenInvariant,
   canLeave,
@@ -613,6 +620,43 @@ describe('reducer', () => {
     expect(record?.batch.changes).toContainEqual(expect.objectContaining({ t: 'command', status: 'refused' }))
     if (record) take({ type: 'recorded', at: at + 2000, result: world.record(record.batch) })
     expect(taken('run')).toMatchObject([{ effect: { generation: 2 } }])
+  })
+
+  it('reports an extension that arrives together with the resume', () => {
+    const one = { join: 'all', on_failure: 'hold', kind: 'task', when: false, catalog: false, undo: false } as const
+    const node = { ...one, deps: [], gates: [], tries: 1 }
+    const world = new World([
+      pageOf({
+        nodes: [node],
+        gates: [],
+        max_parallel: 1,
+        pause_on_failure: false,
+        failure_budget: null,
+        deadline: 300_000,
+      }),
+    ])
+    const at = world.now
+    const s = start('op', world.pages, world.command('start', {}), at)
+    const told: Change[] = []
+    const take = (...events: Event[]) => {
+      world.accept(step(s, ...events).effects)
+      for (let record = world.tasks.find(({ kind }) => kind === 'record'); record?.kind === 'record'; ) {
+        world.tasks = world.tasks.filter((task) => task !== record)
+        told.push(...record.batch.changes)
+        world.accept(step(s, { type: 'recorded', at, result: world.record(record.batch) }).effects)
+        record = world.tasks.find(({ kind }) => kind === 'record')
+      }
+    }
+    take({ type: 'due', at })
+    world.control = 'pause'
+    take({ type: 'command', at, command: world.command('pause', {}) })
+    world.control = 'run'
+    const resume = world.command('resume', { acknowledged: [], gates: {} })
+    const extension = { type: 'extend_deadline' as const, node_id: null, payload: { add_s: 3600 } }
+    const extend = world.command('intervene', extension)
+    take({ type: 'command', at, command: resume }, { type: 'command', at, command: extend })
+    expect(told.filter(({ t }) => t === 'deadline').at(-1)).toEqual({ t: 'deadline', deadline_at: s.deadline })
+    expect(s.deadline).toBe(1_000_000 + 300_000 + 3_600_000)
   })
 
   it('records thousands of long errors in a message that the engine takes', () => {

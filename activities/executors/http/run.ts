@@ -60,7 +60,7 @@ const call = async (context: ExecutorContext, values: With, agent: Agent): Promi
     if (reason) context.log(reason, { level: 'warn' })
     return `${where(values.request)} answered ${answer.status}${reason ? `: ${reason}` : ''}`
   }
-  const broken = answer.status === 429 || answer.status >= 500
+  const broken = isLimited(answer) || answer.status >= 500
   if (values.fail_if && holds(values.fail_if, answer, broken))
     return failed('condition_failed', `${said()}, and fail_if holds: ${values.fail_if}`)
   const good = values.expect
@@ -72,6 +72,11 @@ const call = async (context: ExecutorContext, values: With, agent: Agent): Promi
   const message = `${said()}, not as expected${values.expect ? `: ${values.expect}` : ''}`
   return failed('unexpected_response', message, noneByItself(context, values))
 }
+
+/** Forges answer 403 to whoever asks too often, and say so in a header. */
+const isLimited = ({ status, headers }: Response): boolean =>
+  status === 429 ||
+  (status === 403 && (headers['retry-after'] !== undefined || headers['x-ratelimit-remaining'] === '0'))
 
 /** Methods that change no more when they are repeated (RFC 9110 9.2.2). */
 const REPEATABLE = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
@@ -102,12 +107,14 @@ const poll = async (
     }
     if (context.signal.aborted) return { status: 'unknown', class: 'cancelled', message: 'It was told to stop.' }
     const next = Date.now() + wait_s * 1000
-    if (next > Math.min(poll_until, context.deadline))
+    if (next > Math.min(poll_until, context.deadline)) {
+      const asks = wait_s > interval_s ? `: it asks to wait ${wait_s} s, longer than the poll may last` : ''
       return failed(
         'condition_timeout',
-        `${where(request)}: "${until}" did not become true within ${timeout_s} s`,
+        `${where(request)}: "${until}" did not become true within ${timeout_s} s${asks}`,
         noneByItself(context, values),
       )
+    }
     const later: ExecutorResult = { status: 'pending', poll_after_s: wait_s, resume: { raw, poll_until } }
     if (next + MIN_SLICE_MS > context.slice_end) return later
     await delay(wait_s * 1000, undefined, { signal: awake }).catch(() => {})

@@ -36,6 +36,8 @@ type Tally = {
 type Resume = { rounds: number; next: number; checks: Record<string, Tally> }
 
 const TIMEOUT_S = 10
+/** Well within the time that an activity has beyond its attempt. */
+const LAST_MS = 10_000
 
 /** Observes probes and queries for a time; fails if one has more bad samples than it tolerates (operations.md 7.2). */
 export const createWatch = (policy: ExecutorPolicy): Executor => {
@@ -61,10 +63,12 @@ const watch = async (context: ExecutorContext, values: With, agent: Agent): Prom
   const rounds = Math.floor(for_s / every_s) + 1
   const state = (context.resume as Resume | null) ?? { rounds: 0, next: Date.now(), checks: {} }
   const left = (rounds - state.rounds - 1) * every_s * 1000
-  if (Math.max(state.next, Date.now()) + left > context.deadline)
+  const needs_ms = Math.max(...checks.map(timeoutOf)) * 1000
+  // The last sample begins when the time is over, and has time of its own.
+  const deadline = context.deadline + Math.min(needs_ms, LAST_MS)
+  if (Math.max(state.next, Date.now()) + left > deadline)
     return failed('refused', `The attempt ends before ${for_s} s of watching: raise timeouts.run_s`)
   const awake = AbortSignal.any([context.signal, context.leave])
-  const needs_ms = Math.max(...checks.map(timeoutOf)) * 1000
   for (let taken = 0; ; taken++) {
     const wait = Math.max(state.next - Date.now(), 0)
     const later: ExecutorResult = {
@@ -77,7 +81,7 @@ const watch = async (context: ExecutorContext, values: With, agent: Agent): Prom
     await delay(wait, undefined, { signal: awake }).catch(() => {})
     if (context.signal.aborted) return cancelled
     if (context.leave.aborted) return later
-    const readings = await Promise.all(checks.map((check) => read(context, check, agent)))
+    const readings = await Promise.all(checks.map((check) => read({ ...context, deadline }, check, agent)))
     if (context.signal.aborted) return cancelled
     state.rounds++
     state.next = Math.max(state.next + every_s * 1000, Date.now())
@@ -191,8 +195,10 @@ const ask = async (context: ExecutorContext, check: Query, query: string, agent:
     }
   const { resultType, result } = body.data
   const list: unknown[] = Array.isArray(result) ? result : []
-  if (resultType === 'vector' && list.length !== 1)
-    return { value: null, bad: `the query returned ${list.length} series: it must return one` }
+  if (resultType === 'vector' && list.length !== 1) {
+    const remedy = list.length === 0 ? '; append `or vector(0)` if none means 0' : ''
+    return { value: null, bad: `the query returned ${list.length} series: it must return one${remedy}` }
+  }
   if (resultType === 'matrix') return { value: null, bad: 'the query returned a range: it must return one value' }
   const pair = resultType === 'vector' && isObject(list[0]) ? list[0].value : resultType === 'scalar' ? list : undefined
   const text = Array.isArray(pair) ? pair[1] : undefined

@@ -80,12 +80,14 @@ const describe = async (
   const checks = Map.groupBy(await readChecksOf(db, pluck(causes, 'rid')), ({ rid }) => rid)
   return causes.map(({ rid, status, path }) => {
     const hidden = !seen.has(rid)
-    const check = checks.get(rid)?.find((one) => one.status === status && new Date(one.expires_at) > now)
+    const check = hidden
+      ? undefined
+      : checks.get(rid)?.find((one) => one.status === status && new Date(one.expires_at) > now)
     return {
       path: path.map((step) => (seen.has(step) ? (names.get(step) ?? null) : null)),
       resource_id: hidden ? null : (names.get(rid) ?? null),
       status,
-      check: hidden || !check ? null : { source: check.source, check_key: check.check_key, status: check.status },
+      check: !check ? null : { source: check.source, check_key: check.check_key, status: check.status },
       age_s: check ? Math.max(0, Math.floor((now.getTime() - new Date(check.observed_at).getTime()) / 1000)) : null,
       hidden,
     }

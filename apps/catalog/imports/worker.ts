@@ -7,6 +7,7 @@ import {
   saveResults,
   takeJob,
 } from '../../../db/catalog/imports/jobs.ts'
+import { openStamp } from '../../../db/catalog/resources/stamps.ts'
 import { audit } from '../../../db/catalog/tables.ts'
 import type { Tx } from '../../../db/client.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -66,7 +67,9 @@ const workOnce = async (deps: CatalogDeps): Promise<boolean> => {
 }
 
 const takeChunk = async (tx: Tx, deps: CatalogDeps, job: JobRow): Promise<void> => {
-  const at = deps.clock.now().toISOString()
+  const now = deps.clock.now()
+  await openStamp(tx, now)
+  const at = now.toISOString()
   const items = await nextItems(tx, job.job_id, chunk)
   const write = items.length === 0 ? undefined : await writeOfJob(deps, job)
   if (write === undefined) return advanceJob(tx, job.job_id, { at, status: 'done' })

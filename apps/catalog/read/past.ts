@@ -70,10 +70,10 @@ export const refuseBefore = ({ resource_id, created_at }: ResourceRow, at: strin
 
 /** A resource as it was at a given time; 404 before it existed, 410 if that time is no longer retained. */
 export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string): Promise<ResourceView> => {
-  const at = (await pastTime(deps, time)) as string
+  refuseBefore(row, time)
+  const at = (await pastTime(deps, time, deps.config.history_d)) as string
   const version = await versionAt(deps.db, row.rid, at)
   if (version !== undefined) return readVersion(deps, row, version, at)
-  refuseBefore(row, at)
   throw pruned(`The state of ${row.resource_id} at ${at}`)
 }
 

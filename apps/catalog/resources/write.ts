@@ -53,8 +53,8 @@ export const applyChange = async (
 ): Promise<Written> => {
   const { row, plan, sees } = locked
   const { types } = deps.registry
-  const { type, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
-  const ends = isTerminal(type.lifecycle, lifecycle_status) && row.is_open
+  const { type, newest, lifecycle_status, desired_state, observed_state } = validate(deps, locked, change, cause)
+  const ends = isTerminal(newest.lifecycle, lifecycle_status) && row.is_open
   // Its requirements are those of the state that the change leaves.
   const place = { types, row: { ...row, desired_state, type_version: type.version }, type }
   await checkPeers(tx, place, plan, sees)
@@ -68,7 +68,7 @@ export const applyChange = async (
     const entered = lifecycle_status === 'active' && row.lifecycle_status !== 'active'
     checkCardinality(tx, place, { lifecycle_status, entered }, plan, edges.events)
   }
-  const capabilities = applyCapabilities(tx, place, change.capability_changes ?? [], {
+  const capabilities = applyCapabilities(tx, place, ends ? [] : (change.capability_changes ?? []), {
     mode: change.capability_mode ?? 'merge',
     at: cause.at,
     command_id: cause.command_id,
@@ -92,7 +92,10 @@ export const applyChange = async (
   return { ...after, previous_version: row.version, applied: true, ignored }
 }
 
-/** The type and the states after a change; throws the violations of the first group that fails. */
+/**
+ * The states after a change, the type version that they fit, and the newest, whose lifecycle counts. Throws the
+ * violations of the first group that fails.
+ */
 const validate = (
   deps: CatalogDeps,
   { row, plan }: { row: ResourceRow; plan: Pick<EdgePlan, 'resolved'> },
@@ -116,7 +119,7 @@ const validate = (
   checkTransition(newest, row.lifecycle_status, lifecycle_status, cause.source)
   const type = fittingType(types, newest, row.type_version, { desired_state, observed_state })
   checkImmutable(type, row.desired_state as JsonObject, desired_state)
-  return { type, lifecycle_status, desired_state, observed_state }
+  return { type, newest, lifecycle_status, desired_state, observed_state }
 }
 
 const notesChanged = (row: ResourceRow, change: Change): string[] =>

@@ -51,14 +51,23 @@ const FOLDER = 'signalbox-agent-'
 /** The folder of a live attempt has a recent time; one that is older was left by an agent that died. */
 const LEFT_MS = 300_000
 
+/** Folders of attempts of this process: a step of the clock must not make them count as left. */
+const live = new Set<string>()
+
 const namesIn = (folder: string, start: string): string[] =>
   (existsSync(folder) ? readdirSync(folder) : [])
     .filter((name) => name.startsWith(start))
     .map((name) => join(folder, name))
 
-/** Keeps the folder of an attempt from counting as left, also while the attempt waits to begin. */
-const keepFresh = (folder: string): NodeJS.Timeout =>
-  setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => {}), BEAT_MS)
+/** Keeps the folder of an attempt from counting as left until it is released, also while the attempt waits to begin. */
+const holdFolder = (folder: string): (() => void) => {
+  live.add(basename(folder))
+  const timer = setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => {}), BEAT_MS)
+  return () => {
+    clearInterval(timer)
+    live.delete(basename(folder))
+  }
+}
 
 /**
  * Removes what agents left when they were killed: keys and variables of their jobs, and half a copy of a provider. A state
@@ -66,6 +75,7 @@ const keepFresh = (folder: string): NodeJS.Timeout =>
  */
 export const removeLeft = ({ uids, state_dir }: AgentFile, say: (line: string) => void): void => {
   for (const path of [...namesIn(tmpdir(), FOLDER), ...namesIn(state_dir, `providers.${FOLDER}`)]) {
+    if (live.has(basename(path).replace('providers.', ''))) continue
     try {
       const { uid: owner, mtimeMs } = lstatSync(path)
       if ([...uids, process.getuid?.()].includes(owner) && Date.now() - mtimeMs > LEFT_MS) {
@@ -172,10 +182,10 @@ export const carryOut = async (file: AgentFile, handed: Work, told: AbortSignal,
   const { report, keep, fetch, left_ms } = createReporter(work, span.traceparent)
   // Without it no work can begin, such as on a full disk.
   const folder = mkdtempSync(join(tmpdir(), FOLDER))
-  const fresh = keepFresh(folder)
+  const release = holdFolder(folder)
   const first = await report('started')
   if (first.status !== 200) {
-    clearInterval(fresh)
+    release()
     rmSync(folder, { recursive: true })
     return say(`${work.node_id}: not started, ${first.code ?? first.status}`)
   }
@@ -240,7 +250,7 @@ export const carryOut = async (file: AgentFile, handed: Work, told: AbortSignal,
     say(`${work.node_id}: ${status}${said.status === 200 ? '' : refused}`)
   } finally {
     void end()
-    clearInterval(fresh)
+    release()
     endStrays(basename(folder))
     try {
       removeTree(folder)
@@ -256,7 +266,7 @@ const stated = (inputs: Record<string, unknown>): Record<string, unknown> =>
 
 type Failed = Extract<Verdict, { status: 'failed' }>
 
-/** A fault of this agent after a program of an acting job began: nobody knows its effect. */
+/** A fault of this agent after an acting job may have had an effect: nobody knows which. */
 const faultOf = ({ message }: Error, acted: boolean): Verdict =>
   acted ? { status: 'unknown', class: 'agent_error', message } : failed('agent_error', message)
 

@@ -27,28 +27,42 @@ const secretsOf = ({ kubernetes, credentials }: AgentFile) => [
   ),
 ]
 
+/** Why this process cannot use a file: the code of the error. */
+const faultOf = (path: string, mode: number): string | undefined => {
+  try {
+    accessSync(path, mode)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code
+  }
+}
+
+/** The programs and secrets that the file names and this process cannot use: their jobs will fail. */
+export const missingIn = (file: AgentFile): string[] =>
+  [
+    ...programsIn(file).map(({ place, path }) => [place, path, constants.X_OK] as const),
+    ...secretsOf(file).map(([place, path]) => [place, path, constants.R_OK] as const),
+  ].flatMap(([place, path, mode]) => {
+    const code = faultOf(path, mode)
+    return code === undefined ? [] : [`/${place} is ${path}, which cannot be used now: ${code}.`]
+  })
+
 const program =
   (file: AgentFile) =>
   (one: Named): Finding => {
     const { place, path } = one
-    try {
-      accessSync(path, constants.X_OK)
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
+    const code = faultOf(path, constants.X_OK)
+    if (code !== undefined)
       return bad(`${place}: ${path} cannot be run (${code}). Install it, or correct its path in the file.`)
-    }
     const fault = programFault(file, one)
     return fault === undefined ? good(`${place}: ${path}`) : bad(fault)
   }
 
 const secret = ([place, path]: readonly [string, string]): Finding => {
-  try {
-    accessSync(path, constants.R_OK)
-    if ((statSync(path).mode & 0o077) === 0) return good(`${place}: ${path}`)
-    return bad(`${place}: other users may read ${path}. Run: chmod 600 ${path}`)
-  } catch (error) {
-    return bad(`${place}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Write the value there.`)
-  }
+  const code = faultOf(path, constants.R_OK)
+  if (code !== undefined) return bad(`${place}: ${path} cannot be read (${code}). Write the value there.`)
+  if ((statSync(path).mode & 0o077) === 0) return good(`${place}: ${path}`)
+  return bad(`${place}: other users may read ${path}. Run: chmod 600 ${path}`)
 }
 
 /** Jobs and their programs as each user of jobs; a sandbox that does not start is named once. */

@@ -7,11 +7,6 @@ const OPTIONS = {
   adopt: { type: 'boolean', about: 'take over resources of the same name' },
   force: { type: 'boolean', about: 'overwrite fields that people or operations changed since' },
   'mark-missing': { type: 'boolean', about: 'label resources that the file no longer names' },
-  prune: { type: 'boolean', about: 'retire resources that this source made and no longer names, after a review' },
-  'prune-relations': {
-    type: 'boolean',
-    about: 'remove relations without a known owner that the file does not name; --dry-run lists them',
-  },
   strict: { type: 'boolean', about: 'refuse the import if a field would be lost' },
   report: { type: 'string', value: 'FILE', about: 'write the whole report, with every lost field, as JSON' },
   map: { type: 'string', value: 'FILE', about: 'maps foreign kinds to resource types' },
@@ -42,7 +37,7 @@ export const importCommands: Command[] = [
     about: 'Rows of NetBox: dumpdata, or endpoints of its API with their rows.',
     examples: [
       'import netbox netbox.json --source-name netbox --dry-run',
-      'import netbox netbox.json --source-name netbox --prune --report loss.json',
+      'import netbox netbox.json --source-name netbox --mark-missing --report loss.json',
     ],
   }),
   importer({

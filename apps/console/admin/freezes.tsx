@@ -175,6 +175,12 @@ const CreateDialog = ({ groups, close }: { groups: readonly string[]; close: () 
       consequences={({ targets, operations, may_end }) => (
         <>
           <p className="font-medium">{targets === null ? words.uncounted : words.covers(targets, operations ?? 0)}</p>
+          {to && (
+            <p>
+              {words.columns.from} <TimeText at={body.from} form="full" />, {words.columns.to.toLowerCase()}{' '}
+              <TimeText at={to} form="full" />
+            </p>
+          )}
           {may_end && <p>{words.may_end(may_end)}</p>}
         </>
       )}

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { GrantRow } from '../api/types.ts'
 import { grantsQuery, providersQuery, rolesQuery, userQuery } from '../queries/admin.ts'
+import { namesQuery } from '../queries/audit.ts'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAdmin } from '../words/admin.ts'
@@ -13,13 +14,18 @@ import { AdminPage } from './frame.tsx'
 export const GrantsPage = () => {
   const list = useInfiniteQuery(grantsQuery())
   const { button, dialog } = useActs()
+  const { data } = useQuery(namesQuery())
   const { columns: words } = tAdmin.grant
   const columns: Column<GrantRow>[] = [
     { name: words.subject, kind: 'lead', cell: (row) => <Subject {...row} /> },
     { name: words.role, cell: ({ role }) => role },
     { name: words.where, cell: ({ scope }) => scopeWords(scope) },
     { name: words.until, cell: Until },
-    { name: tAdmin.remove, cell: ({ id, role, subject_id }) => button(removalOf(id, role, subject_id)) },
+    {
+      name: tAdmin.remove,
+      cell: ({ id, role, scope, subject_id }) =>
+        button(removalOf(id, role, scope, data?.names.get(subject_id) ?? subject_id)),
+    },
   ]
   return (
     <AdminPage title={tAdmin.grant.title}>
@@ -35,9 +41,17 @@ export const Until = ({ expires_at }: { expires_at: string | null }) =>
 const Subject = ({ subject_type, subject_id }: GrantRow) =>
   subject_type === 'group' ? <Link to="/admin/groups">{subject_id}</Link> : <UserName user_id={subject_id} />
 
+/** One read has the names of 500 people; only those beyond are read one by one. */
+const useUserName = (user_id: string): string => {
+  const { data, isError } = useQuery(namesQuery())
+  const known = data?.names.get(user_id)
+  const isUnknown = known === undefined && (isError || data !== undefined)
+  return useQuery({ ...userQuery(user_id), enabled: isUnknown }).data?.username ?? known ?? user_id
+}
+
 export const UserName = ({ user_id }: { user_id: string }) => (
   <Link to="/admin/users/$user_id" params={{ user_id }}>
-    {useQuery(userQuery(user_id)).data?.username ?? user_id}
+    {useUserName(user_id)}
   </Link>
 )
 
@@ -56,8 +70,8 @@ export const useProviderTitle = () => {
   return (id: string): string => data?.items.find((one) => one.id === id)?.title ?? id
 }
 
-export const removalOf = (grant_id: string, role: string, name: string): Act => ({
-  title: tAdmin.grant.remove(role, name),
+export const removalOf = (grant_id: string, role: string, scope: GrantRow['scope'], name: string): Act => ({
+  title: tAdmin.grant.remove(role, scopeWords(scope), name),
   button: tAdmin.remove,
   effect: tAdmin.grant.remove_effect,
   danger: true,

@@ -68,7 +68,8 @@ const Grants = ({ user, button }: Part) => {
     { name: words.from, cell: ({ via_group_key }) => via_group_key ?? tAdmin.grant.direct },
     {
       name: tAdmin.remove,
-      cell: ({ id, role, via_group_key }) => (via_group_key ? null : button(removalOf(id, role, user.username))),
+      cell: ({ id, role, scope, via_group_key }) =>
+        via_group_key ? null : button(removalOf(id, role, scope, user.username)),
     },
   ]
   const grant = grantTo({ type: 'user', id: user.id, name: user.username }, roles)

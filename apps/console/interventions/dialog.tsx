@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { serverNow } from '../api/live.ts'
 import { mayPress, Reason } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
 import { Radios } from '../forms/select.tsx'
@@ -21,7 +22,9 @@ type Reply = { intervention?: { status?: string; gate_id?: string | null } }
  * Changes a node, or the whole operation, outside its plan: the type, its fields, the reason, the ticket. A high risk
  * leads to a gate at which another person must approve it.
  */
-export const InterveneDialog = ({ subject, close }: { subject: Intervened; close: () => void }) => {
+export const InterveneDialog = ({ subject: now, close }: { subject: Intervened; close: () => void }) => {
+  /** As the person read it: a finding about one outcome must not be sent for the next. */
+  const [subject] = useState(now)
   const client = useQueryClient()
   const navigate = useNavigate()
   const { operation_id, node_id, offered } = subject
@@ -30,7 +33,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
   const [type, setType] = useTyped(`${place} type`, offered.find(mayPress)?.action ?? offered[0]?.action ?? '')
   const [typed, setTyped] = useTyped<Values>(`${place} typed`, {})
   const [ticket, setTicket] = useTyped(`${place} ticket`, '')
-  const [opened] = useState(Date.now)
+  const [opened] = useState(serverNow)
   const { fields, values } = fieldsOf(type, typed, subject)
   const { payload, faults } = payloadOf(fields, values, opened)
   const words = tChange.intervene.types[type]
@@ -55,6 +58,7 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       preview={isAsked(faults) ? { path, body: bodyWith({ ...placeholders(fields), ...payload }) } : null}
       text={{ name: 'reason', label: tCommand.reason, needed: true, missing: tCommand.reason_needed }}
       blocked={faults.size > 0}
+      why={movedSince(subject, now, payload)}
       consequences={(effect) => <Consequences effect={effect} words={words?.effect ?? ''} />}
       refused={refresh}
       done={(reply) => {
@@ -83,6 +87,17 @@ export const InterveneDialog = ({ subject, close }: { subject: Intervened; close
       <TicketField value={ticket} change={setTicket} />
     </CommandDialog>
   )
+}
+
+/** Why the command must not be sent: since the dialog was opened, the node or the chosen gate has moved on. */
+const movedSince = (
+  { seen, gates }: Intervened,
+  now: Intervened,
+  { gate_id, of, id }: Record<string, unknown>,
+): string | undefined => {
+  if (seen !== now.seen) return tOperation.operation.retry.moved
+  const isChosen = ({ value }: { value: string }) => value === gate_id || (of === 'gate' && value === id)
+  return gates.some(isChosen) && !now.gates.some(isChosen) ? tOperation.operation.retry.decided : undefined
 }
 
 type TypesProps = { offered: Intervened['offered']; type: string; choose: (type: string) => void }

@@ -48,7 +48,12 @@ export const fieldsOf = (type: string, typed: Values, subject: Intervened): { fi
   const fields = [...(FIELDS[type] ?? (['payload'] as const))].filter(
     (field) => field !== 'id' || (values.of ?? 'operation') !== 'operation',
   )
-  for (const field of fields) values[field] ??= choicesOf(field, values, subject)?.[0]?.value ?? ''
+  for (const field of fields) {
+    const choices = choicesOf(field, values, subject)
+    // A value typed in an earlier dialog may be no choice of this one.
+    if (choices && !choices.some(({ value }) => value === values[field])) values[field] = choices[0]?.value ?? ''
+    values[field] ??= ''
+  }
   return { fields, values }
 }
 

@@ -6,6 +6,8 @@ export type Intervened = {
   operation_id: string
   node_id?: string
   name: string
+  /** A finding about it holds only for this: for a node, one outcome. */
+  seen: string
   offered: AllowedAction[]
   gates: { value: string; label: string }[]
   freezes: { value: string; label: string }[]
@@ -19,6 +21,7 @@ export const interventionsOfNode = (node: NodeDetail): Intervened => ({
   operation_id: node.operation_id,
   node_id: node.node_id,
   name: node.name,
+  seen: `${node.generation} ${node.state}`,
   offered: node.allowed_actions.filter(({ action }) => action !== 'retry'),
   gates: [],
   freezes: [],
@@ -28,6 +31,7 @@ export const interventionsOfNode = (node: NodeDetail): Intervened => ({
 export const interventionsOfOperation = (operation: Operation): Intervened => ({
   operation_id: operation.operation_id,
   name: operation.title,
+  seen: '',
   offered: operation.allowed_actions.filter(({ action }) => ON_OPERATION.has(action)),
   gates: operation.open_gates.map(({ gate_id, question }) => ({ value: gate_id, label: question })),
   freezes: operation.blocked_on.flatMap(({ kind, id }) => (kind === 'freeze' && id ? [{ value: id, label: id }] : [])),

@@ -66,7 +66,9 @@ const Line = memo(({ line, fold, open, turn, attempt, times, found }: LineProps)
         </time>
       ) : null}
       <span className="log-text">
-        {line.level === 'error' || line.level === 'warn' ? <span className="log-level">{line.level} </span> : null}
+        {line.level === 'error' || line.level === 'warn' ? (
+          <span className="log-level">{tOperation.logs.levels[line.level]} </span>
+        ) : null}
         {fold ? (
           <button type="button" className="log-fold" aria-expanded={open} onClick={() => turn(fold.seq, !open)}>
             <LogText text={fold.title} />

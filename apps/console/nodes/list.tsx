@@ -37,7 +37,7 @@ export const OperationNodesPage = () => {
         .sort((a, b) => a.look.rank - b.look.rank),
     [list.data, waiting],
   )
-  if (list.isPending || list.isError) return <Unread query={list} />
+  if (list.data === undefined) return <Unread query={list} />
   const counts = Map.groupBy(all, ({ look }) => look.word)
   const rows = all.filter((shown) => (state === undefined || shown.look.word === state) && holds(shown, q))
   const show = (change: { state?: string; q?: string }, replace = false) =>
@@ -48,6 +48,7 @@ export const OperationNodesPage = () => {
   const table = { caption: tOperation.nodes.caption, columns: COLUMNS, rows, keyOf: ({ row }: Shown) => row.node_id }
   return (
     <>
+      <Unread query={list} />
       <SearchField label={tOperation.graph.find} value={q} search={(text, replace) => show({ q: text }, replace)} />
       <div className="flex flex-wrap items-center justify-between gap-3">
         <Filter

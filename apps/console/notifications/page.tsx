@@ -47,7 +47,7 @@ export const NotificationsPage = () => {
           <CodeForm key={row.destination_id} row={row} {...part} />
         ))}
       <AddForm {...part} />
-      {list.isSuccess ? <Rules whose={whose} destinations={rows} labelOf={labelOf} /> : null}
+      {list.data ? <Rules whose={whose} destinations={rows} labelOf={labelOf} /> : null}
       <Log {...part} />
     </Page>
   )
@@ -95,7 +95,7 @@ const columnsFor = ({ whose, act, busy }: PartProps): Column<DestinationView>[] 
       </>
     ),
   },
-  { name: words.status, cell: ({ status, status_reason }) => status_reason ?? words.statuses[status] },
+  { name: words.status, cell: ({ status, status_reason }) => inEnglish(status_reason) ?? words.statuses[status] },
   {
     name: words.test,
     cell: (row) =>
@@ -125,6 +125,9 @@ const columnsFor = ({ whose, act, busy }: PartProps): Column<DestinationView>[] 
   },
 ]
 
+/** The server's own words are English. */
+const inEnglish = (text: string | null) => (text === null ? null : <span lang="en">{text}</span>)
+
 type RowButtonProps = { name: string; label: string; busy: boolean; act: () => Promise<boolean> }
 const RowButton = ({ name, label, busy, act }: RowButtonProps) => (
   <Button aria-disabled={busy} aria-label={label} onClick={() => void act()} word={name} />
@@ -134,7 +137,7 @@ const logColumns = ({ whose, act, busy }: PartProps): Column<DeliveryView>[] => 
   { name: words.about, kind: 'lead', cell: ({ purpose }) => words.purposes[purpose] },
   { name: words.state, cell: ({ state }) => words.states[state] },
   { name: words.at, cell: ({ created_at }) => <TimeText at={created_at} /> },
-  { name: words.error, cell: ({ last_error }) => last_error ?? '–' },
+  { name: words.error, cell: ({ last_error }) => inEnglish(last_error) ?? '–' },
   {
     name: words.again,
     cell: ({ delivery_id, purpose, state }) =>

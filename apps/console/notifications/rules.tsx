@@ -16,7 +16,7 @@ import { coarse, format, HERE } from '../kit/format.ts'
 import { display } from '../kit/prefs.ts'
 import { useTyped } from '../session/typed.ts'
 import { Card } from '../ui/card.tsx'
-import { Failure } from '../ui/failure.tsx'
+import { Unread } from '../ui/failure.tsx'
 import { tAccount } from '../words/account.ts'
 import { t } from '../words/index.ts'
 import { pathFor, rulesQuery, type Whose } from './notifications.api.ts'
@@ -33,14 +33,18 @@ type RulesProps = { whose: Whose; destinations: readonly DestinationView[]; labe
 
 /** Which decisions notify whom and when, and when not. */
 export const Rules = (props: RulesProps) => {
-  const { data: rules, error, refetch } = useQuery(rulesQuery(props.whose))
+  const query = useQuery(rulesQuery(props.whose))
+  const rules = query.data
   // Kept here, because saving makes the form anew with the rules as they are now.
   const changes = useChanges('notifications')
-  if (error) return <Failure error={error} retry={() => void refetch()} />
-  if (rules === undefined) return null
-  // Rules that changed elsewhere are shown; those that have not leave the edited ones alone.
+  // Rules that changed elsewhere are shown; those that have not, or cannot be read again, leave the edited ones alone.
   const place = `rules ${JSON.stringify([props.whose, rules])}`
-  return <RulesForm key={place} place={place} rules={rules} changes={changes} {...props} />
+  return (
+    <>
+      {query.isError ? <Unread query={query} /> : null}
+      {rules ? <RulesForm key={place} place={place} rules={rules} changes={changes} {...props} /> : null}
+    </>
+  )
 }
 
 type FormProps = RulesProps & { place: string; rules: NotifyRules; changes: ReturnType<typeof useChanges> }

@@ -13,7 +13,8 @@ export const WebhookSecret = ({ whose, id, label, renew }: SecretProps) => {
   const [asked, setAsked] = useState(false)
   const { data, error, refetch } = useQuery({ ...secretQuery(id, whose), enabled: asked })
   if (error) return <Failure error={error} retry={() => void refetch()} />
-  if (data)
+  // A secret that was read before is still held, and shown only once it is asked for again.
+  if (asked && data)
     return (
       <span className="flex items-center gap-1">
         <code className="min-w-0 wrap-anywhere">{data.secret}</code>

@@ -1,4 +1,5 @@
 import { keepPreviousData } from '@tanstack/react-query'
+import { serverNow } from '../api/live.ts'
 import { pageOf, pagesOf } from '../api/read.ts'
 import type { OperationRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
@@ -17,31 +18,35 @@ const TABS: Record<OperationsTab, { status_group?: 'open' | 'needs_attention'; s
 const DAYS: Record<string, number> = { day: 1, week: 7, month: 30 }
 const DAY_MS = 86_400_000
 
-/** The search in the API's words. */
-const wantedOf = ({ tab, q, from, to, kind, by, on, env, age }: OperationsSearch) => {
+/** The moment that a choice of age means, kept while the choice lasts: a page token belongs to one moment. */
+export const sinceOf = (age: string | undefined): string | undefined => {
   const days = DAYS[age ?? '']
-  return {
-    sort: '-created_at' as const,
-    ...TABS[tab],
-    ...(q && { q }),
-    ...(from && { ended_after: from }),
-    ...(to && { ended_before: to }),
-    ...(kind && { kind }),
-    ...(by && { requester: by }),
-    ...(on && { resource_id: on }),
-    ...(env && { environment: env }),
-    ...(days && { created_after: new Date(Date.now() - days * DAY_MS).toISOString() }),
-  }
+  return days === undefined ? undefined : new Date(serverNow() - days * DAY_MS).toISOString()
 }
 
-export const operationsQuery = (find: OperationsSearch) =>
+/** The search in the API's words. */
+const wantedOf = ({ tab, q, from, to, kind, by, on, env }: OperationsSearch, since: string | undefined) => ({
+  sort: '-created_at' as const,
+  ...TABS[tab],
+  ...(q && { q }),
+  ...(from && { ended_after: from }),
+  ...(to && { ended_before: to }),
+  ...(kind && { kind }),
+  ...(by && { requester: by }),
+  ...(on && { resource_id: on }),
+  ...(env && { environment: env }),
+  ...(since && { created_after: since }),
+})
+
+export const operationsQuery = (find: OperationsSearch, since: string | undefined) =>
   pagesOf(
-    ['operations', find],
+    ['operations', find, since],
     '/v1/operations',
-    { query: { page_size: 50, ...wantedOf(find) } },
+    { query: { page_size: 50, ...wantedOf(find, since) } },
     { placeholderData: keepPreviousData },
   )
-export const operationsPage = (find: OperationsSearch) => pageOf('/v1/operations', wantedOf(find))
+export const operationsPage = (find: OperationsSearch, since: string | undefined) =>
+  pageOf('/v1/operations', wantedOf(find, since))
 
 /** Whether anything but the tab narrows the list. */
 export const isNarrowed = ({ tab: _, ...filters }: OperationsSearch): boolean => Object.values(filters).some(Boolean)

@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useMemo } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { OperationRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
@@ -20,7 +21,7 @@ import { OperationStatusMark } from '../values/status.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
 import { ViewsRow } from '../views/row.tsx'
 import { tOperation } from '../words/operation.ts'
-import { isNarrowed, OperationFilters, operationsPage, operationsQuery } from './filters.tsx'
+import { isNarrowed, OperationFilters, operationsPage, operationsQuery, sinceOf } from './filters.tsx'
 import { SelectBox, type Selection, SelectionBar, selectByKey, useSelection } from './selection.tsx'
 
 const TABS: OperationsTab[] = ['running', 'waiting', 'failed', 'all']
@@ -31,7 +32,8 @@ export const OperationsPage = () => {
   const find = useSearch({ from: '/shell/operations' })
   const { tab, q } = find
   const navigate = useNavigate({ from: '/operations' })
-  const list = useInfiniteQuery(operationsQuery(find))
+  const since = useMemo(() => sinceOf(find.age), [find.age])
+  const list = useInfiniteQuery(operationsQuery(find, since))
   const rows = rowsOf(list)
   const selection = useSelection(rows)
   const set = (change: Partial<OperationsSearch>, replace = false) =>
@@ -67,7 +69,7 @@ export const OperationsPage = () => {
       <div className="flex flex-wrap items-center justify-between gap-3">
         <ViewsRow list="operations" />
         {list.data?.pages[0]?.items.length ? (
-          <Export name="operations" read={operationsPage(find)} fields={FIELDS} />
+          <Export name="operations" read={operationsPage(find, since)} fields={FIELDS} />
         ) : null}
       </div>
       <SelectionBar selection={selection} />

@@ -5,24 +5,25 @@ import { format, type Zone } from '../kit/format.ts'
 export type Band = { id: string; kind: 'freeze' | 'window'; title: string; from: number; to: number }
 type Calendar = {
   freezes: { freeze_id: string; title: string; from: string; to: string }[]
-  windows: { window_id: string; opens_at: string | null; closes_at: string | null }[]
+  windows: { window_id: string; openings: { opens_at: string; closes_at: string }[] }[]
 }
 
-/** All freezes, and the next opening of each window. */
+/** All freezes, and every opening of each window. */
 export const bandsOf = ({ freezes, windows }: Calendar): Band[] => [
   ...freezes.map(({ freeze_id, title, from, to }) => ({
     ...{ id: `freeze ${freeze_id}`, kind: 'freeze' as const, title, from: Date.parse(from), to: Date.parse(to) },
   })),
-  ...windows.flatMap(({ window_id, opens_at, closes_at }) =>
-    opens_at === null || closes_at === null
-      ? []
-      : [
-          {
-            ...{ id: `window ${window_id}`, kind: 'window' as const, title: window_id },
-            ...{ from: Date.parse(opens_at), to: Date.parse(closes_at) },
-          },
-        ],
+  ...windows.flatMap(({ window_id, openings }) =>
+    openings.map(({ opens_at, closes_at }) => ({
+      ...{ id: `window ${window_id}`, kind: 'window' as const, title: window_id },
+      ...{ from: Date.parse(opens_at), to: Date.parse(closes_at) },
+    })),
   ),
+]
+
+/** The freezes and windows between two moments, each once: a window over midnight opens and closes on the same day. */
+export const bandsIn = (bands: readonly Band[], from: number, to: number): Band[] => [
+  ...new Map(bands.filter((band) => band.from < to && band.to > from).map((band) => [band.id, band])).values(),
 ]
 
 /** The planned events from one moment until before another. */
@@ -36,7 +37,9 @@ export const dayStarts = (now: number, zone: Zone, days: number): number[] => {
     const midnight = today + n * DAY_MS
     // The clocks may change between the guess and midnight.
     const guess = midnight - aheadAt(midnight, zone)
-    return midnight - aheadAt(guess, zone)
+    const start = midnight - aheadAt(guess, zone)
+    // Where the clocks skip midnight, the day begins when they do.
+    return start + aheadAt(start, zone) < midnight ? guess : start
   })
 }
 const DAY_MS = 86_400_000

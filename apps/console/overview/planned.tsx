@@ -10,7 +10,7 @@ import { GateLink, OperationLink } from '../values/links.tsx'
 import { useNow } from '../values/time.tsx'
 import { Said } from '../votes/brief.tsx'
 import { tOverview } from '../words/overview.ts'
-import { type Band, bandsOf, dayStarts, ticksOf } from './days.ts'
+import { type Band, bandsIn, bandsOf, dayStarts, ticksOf } from './days.ts'
 
 const DAYS = 14
 
@@ -29,7 +29,7 @@ export const Planned = ({ overview: { planned, planned_more } }: { overview: Ove
           <DayCell
             key={from}
             name={dayName(from, zone)}
-            bands={bands.filter((band) => band.from < (starts[at + 1] ?? 0) && band.to > Math.max(from, now))}
+            bands={bandsIn(bands, Math.max(from, now), starts[at + 1] ?? 0)}
             ticks={ticksOf(planned, from, starts[at + 1] ?? 0)}
           />
         ))}

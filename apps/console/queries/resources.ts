@@ -22,14 +22,17 @@ type ResourceFind = {
 export const typesQuery = () =>
   queryOf(['resource-types'], '/v1/resource-types', { query: { page_size: 500 } }, { staleTime: 600_000 })
 
-/** An empty text does not filter. */
-const matching = (find: ResourceFind) => ({
+/** The filters of lists and of words alike. An empty text does not filter. */
+const narrowing = (find: ResourceFind) => ({
   ...(find.type ? { type_key: [find.type] } : {}),
   ...(find.region ? { region_id: find.region } : {}),
   ...(find.health?.length ? { health_status: [...find.health] } : {}),
-  ...(find.q ? { filter: find.q } : {}),
   ...(find.lifecycle ? { lifecycle_status: [find.lifecycle] } : {}),
   ...(find.drift ? { drift: find.drift as 'drifted' } : {}),
+})
+const matching = (find: ResourceFind) => ({
+  ...narrowing(find),
+  ...(find.q ? { filter: find.q } : {}),
   ...(find.sort ? { sort: `${find.sort},resource_id` } : {}),
 })
 
@@ -130,13 +133,7 @@ export const capabilitiesQuery = (resource_id: string) =>
   queryOf(['resource-capabilities', resource_id], '/v1/resources/{resource_id}/capabilities', { path: { resource_id } })
 
 /** Resources that contain all the words, best first. */
-export const searchQuery = ({ q = '', type, region, health }: ResourceFind, limit = 100) =>
-  queryOf(['resources', 'search', { q, type, region, health }, limit], '/v1/search', {
-    query: {
-      q: q.slice(0, 200),
-      limit,
-      ...(type ? { type_key: [type] } : {}),
-      ...(region ? { region_id: region } : {}),
-      ...(health?.length ? { health_status: [...health] } : {}),
-    },
+export const searchQuery = ({ q = '', ...find }: ResourceFind, limit = 100) =>
+  queryOf(['resources', 'search', q, narrowing(find), limit], '/v1/search', {
+    query: { q: q.slice(0, 200), limit, ...narrowing(find) },
   })

@@ -84,7 +84,7 @@ export const ResourcesPage = () => {
 
 type Find = { type: string; region: string; health: string; lifecycle?: string; drift?: string }
 
-/** Filters with known values. A search for words covers every drift and lifecycle. */
+/** Filters with known values. */
 const Filters = ({ find, set }: { find: Find; set: (change: Partial<Find>) => void }) => {
   const types = useQuery(typesQuery()).data?.items ?? []
   const places = useInfiniteQuery(placesQuery('regions', {}))

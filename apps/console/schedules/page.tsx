@@ -40,7 +40,7 @@ export const SchedulePage = () => {
             <Status state={schedule.status} /> <When when={schedule.when} /> · <Person who={schedule.owner} />
           </p>
           <p className="text-muted">{tPlan.schedule[schedule.proceed]}</p>
-          {schedule.status_reason ? <p>{schedule.status_reason}</p> : null}
+          {schedule.status_reason ? <p lang="en">{schedule.status_reason}</p> : null}
         </div>
         {schedule.status === 'ended' ? null : (
           <div className="flex flex-wrap gap-2">

@@ -49,7 +49,7 @@ export const chargeOpenRoute = async (
 }
 
 /** Limits that count by address, unless the request proves its session. */
-type AddressLimit = 'refresh' | 'page' | 'sso' | 'jwks' | 'enrol' | 'machine' | 'device' | 'work'
+type AddressLimit = 'refresh' | 'page' | 'sso' | 'jwks' | 'enrol' | 'machine' | 'logout' | 'device' | 'work'
 
 type Login = {
   username: string | undefined

@@ -21,6 +21,7 @@ export type LimitClass =
   | 'jwks'
   | 'enrol'
   | 'machine'
+  | 'logout'
   | 'device'
   | 'work'
   | 'none'
@@ -113,7 +114,7 @@ const session = table('session', '', [
   ['GET', '/v1/sso/{provider}/start', 'R', 'none', 'sso'],
   ['POST', '/v1/sso/{provider}/start', 'W', 'self'],
   ['GET', '/v1/sso/{provider}/callback', 'R', 'none', 'sso'],
-  ['POST', '/v1/sso/{provider}/backchannel-logout', 'S', 'none', 'machine'],
+  ['POST', '/v1/sso/{provider}/backchannel-logout', 'S', 'none', 'logout'],
   ['GET', '/api/v1/sessions', 'R', 'self'],
   ['POST', '/api/v1/sessions/revoke-others', 'S', 'self'],
   ['DELETE', '/api/v1/sessions/{session_id}', 'S', 'self'],

@@ -2,8 +2,9 @@ import { and, eq, sql } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, getUserByFolded } from '../../../db/identity/queries.ts'
-import { scimBy, scimGroupNames } from '../../../db/identity/scim.ts'
+import { isById, scimBy, scimGroupNames, scimGroupsOf } from '../../../db/identity/scim.ts'
 import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
+import { builtOnce } from '../../../db/rows.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { LinkExternalRequest, Principal, ResolveExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
@@ -34,16 +35,19 @@ export const knownUser = async (db: Queryable, { providerId, subject }: Pick<Ext
   return rows[0]?.user
 }
 
-/** The same at a sign-in, which a later one by passkey may rest on. */
-const proved = async (db: Queryable, { providerId, subject }: External) => {
-  const [row] = await db
+/** The same at a sign-in, which a later one by passkey may rest on, with the groups by which a directory manages them. */
+const proved = builtOnce(['provider', 'subject', 'by_id'], (db, { provider, subject, by_id }) =>
+  db
     .update(external_identities)
     .set({ proved_at: sql`clock_timestamp()` })
     .from(users)
-    .where(and(identityOf(providerId, subject), eq(users.id, external_identities.user_id)))
-    .returning({ user: users, external_id: external_identities.external_id })
-  return row
-}
+    .where(and(identityOf(provider, subject), eq(users.id, external_identities.user_id)))
+    .returning({
+      user: users,
+      external_id: external_identities.external_id,
+      groups: scimGroupsOf(users.id, provider, by_id),
+    }),
+)
 
 /**
  * Resolves a sign-in: the account of this provider and subject, or a new one if the provider creates accounts. A name
@@ -52,8 +56,8 @@ const proved = async (db: Queryable, { providerId, subject }: External) => {
 export const resolveExternal = async (deps: Deps, external: External, request_id: string): Promise<Resolved> => {
   const provider = deps.providers.get(external.providerId)
   if (!provider) return { refused: 'no_account' }
-  const { externalId: external_id } = external
-  const linked = await proved(deps.db, external)
+  const { externalId: external_id, subject } = external
+  const [linked] = await proved(deps.db, { provider: provider.id, subject, by_id: isById(provider.scim) })
   if (linked && provider.scim && external_id && external_id !== linked.external_id) {
     const { user } = linked
     const claims = () => deps.db.transaction((tx) => claimId(deps, tx, user, external, request_id))
@@ -65,10 +69,12 @@ export const resolveExternal = async (deps: Deps, external: External, request_id
   if ('refused' in found) return found
   if (found.user.status !== 'ACTIVE') return { refused: 'account_disabled' }
   const groupsIn = async (db: Queryable) => {
-    const user = db === deps.db ? found.user : await knownUser(db, external)
+    const first = db === deps.db
+    const user = first ? found.user : await knownUser(db, external)
     if (user?.status !== 'ACTIVE') return undefined
     // If a directory manages the person, it is authoritative.
-    const named = provider.scim && (await scimGroupNames(db, provider, [user.id])).get(user.id)
+    const ask = async () => (await scimGroupNames(db, provider, [user.id])).get(user.id)
+    const named = provider.scim && (first && linked ? linked.groups : await ask())
     return named ?? (external.groupsKnown ? external.groups : undefined)
   }
   await alignRights(deps, provider, found.user.id, groupsIn, request_id)
@@ -152,10 +158,10 @@ const createUser = async (
     return { refused: 'no_account' }
   const name = external.username.normalize('NFKC')
   if (name === '') return { refused: 'username_missing' }
-  if (refuseNewName(name, { provided: true })) return { refused: 'username_invalid' }
   // The name of a deleted account is numbered: neither the name nor the account passes to another person.
   let username = name
   for (let n = 2; ; n += 1) {
+    if (refuseNewName(username, { provided: true })) return { refused: 'username_invalid' }
     const holder = await getUserByFolded(tx, foldUsername(username))
     if (!holder) break
     if (holder.status !== 'DELETED')

@@ -67,12 +67,15 @@ const membersOf = async (db: Queryable, id: string) => (await scimMembersOf(db, 
 /** Their kinds in the audit log. */
 const ABOUT = { User: 'user', Group: 'directory_group' }
 
+/** A person's name has one spelling here. A group's stays as sent: the map names it by its exact text. */
+const nameAs = (type: ScimType, name: string): string => (type === 'User' ? name.normalize('NFKC') : name)
+
 /** POST: a new person or group. Reuses a person with that external id whom the directory removed or who signed in. */
 export const createScim = async (one: Sync, type: ScimType, wanted: Wanted & { name: string }) => {
   const { tx, req } = one
   const provider = req.directory.id
   const { external_id = null, display_name = null, active = true } = wanted
-  const name = wanted.name.normalize('NFKC')
+  const name = nameAs(type, wanted.name)
   const folded = foldUsername(name)
   const same = external_id === null ? undefined : await scimBy(tx, provider, type, { external_id })
   const spared = same?.user && isEmergency(one.deps.config, same.user)
@@ -140,7 +143,7 @@ const move = async (one: Sync, known: Known, wanted: Wanted): Promise<Known> => 
   const { tx } = one
   const { row, user } = known
   const set: Partial<ScimRow> = {}
-  const name = wanted.name?.normalize('NFKC') ?? row.name
+  const name = nameAs(row.type, wanted.name ?? row.name)
   const { display_name = row.display_name, external_id, active, members } = wanted
   if (name !== row.name && (await takesName(one, known, name, active === false)))
     Object.assign(set, { name, folded: foldUsername(name) })

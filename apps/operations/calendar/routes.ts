@@ -2,7 +2,7 @@ import { listPutFreezes, type PutFreeze } from '../../../db/operations/plans/cal
 import type { Caller } from '../../shared/auth/caller.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { CalendarView } from '../../shared/contracts/operations/calendar.ts'
-import { openingOf } from '../../shared/data/calendar.ts'
+import { openingOf, openingsUntil } from '../../shared/data/calendar.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import type { Library } from '../graph/types.ts'
@@ -15,7 +15,7 @@ export const calendarRoutes = routes<Uses<'clock' | 'db' | 'library'>>('plans', 
     operationId: 'getCalendar',
     summary: 'Read the calendar',
     description:
-      'Lists windows with their next opening, and current and future freezes. Both bind when a node starts, never when it ends.',
+      'Lists windows with their next openings, and current and future freezes. Both bind when a node starts, never when it ends.',
     response: { 200: CalendarView },
     preHandler: allow('operation:read', { kind: 'R' }),
     handler: async ({ caller }) => {
@@ -24,6 +24,9 @@ export const calendarRoutes = routes<Uses<'clock' | 'db' | 'library'>>('plans', 
     },
   })
 })
+
+/** The console's calendar has 14 days, which begin at midnight and are an hour longer when clocks change. */
+const AHEAD_MS = 15 * 86_400_000
 
 const calendarAt = (caller: Caller, library: Library, put: readonly PutFreeze[], now: number) => ({
   windows: library.windows.map(({ applies, ...window }) => {
@@ -34,6 +37,10 @@ const calendarAt = (caller: Caller, library: Library, put: readonly PutFreeze[],
       open: opens_at === now,
       opens_at: instant(opens_at),
       closes_at: instant(closes_at),
+      openings: openingsUntil(window, now, now + AHEAD_MS).map((span) => ({
+        opens_at: new Date(span.opens_at).toISOString(),
+        closes_at: new Date(span.closes_at).toISOString(),
+      })),
     }
   }),
   freezes: library.freezes

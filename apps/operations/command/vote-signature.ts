@@ -5,7 +5,6 @@ import { insertBallot, spendBallot } from '../../../db/operations/gates/ballots.
 import type { Caller } from '../../shared/auth/caller.ts'
 import { clientDataOf } from '../../shared/auth/client-data.ts'
 import type { Ballot, BallotBody, BallotReply, VoteSignature } from '../../shared/contracts/operations/gates.ts'
-import type { GatePolicy } from '../../shared/contracts/operations/graph.ts'
 import type { Assertion } from '../../shared/contracts/session/passkeys.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
 import { challengeOf } from '../../shared/evidence/vote-signature.ts'
@@ -42,8 +41,8 @@ export const issueBallot = async (
   }))
 }
 
-/** Whose passkey answered the challenge of this vote; undefined until identity was asked. */
-export type Proof = { challenge: string; by: SignedBy } | undefined
+/** Whose passkey answered the challenge of a vote, as identity says. */
+export type Proof = { challenge: string; by: SignedBy }
 
 /** Identity has not been asked about this answer yet. */
 class Unproved extends Error {
@@ -58,13 +57,13 @@ class Unproved extends Error {
 export const withProof = async <T>(
   { passkeys }: Pick<Trust, 'passkeys'>,
   { user_id }: Caller,
-  assertion: Assertion | undefined,
-  work: (proof: Proof) => Promise<T>,
+  assertion: Assertion,
+  work: (proof?: Proof) => Promise<T>,
 ): Promise<T> => {
   try {
-    return await work(undefined)
+    return await work()
   } catch (error) {
-    if (!(error instanceof Unproved) || !assertion) throw error
+    if (!(error instanceof Unproved)) throw error
     const { challenge } = error
     const by = await passkeys.verify(user_id, challenge, JSON.stringify(assertion))
     if (!by) throw invalid("The passkey's answer is refused.")
@@ -75,29 +74,16 @@ export const withProof = async <T>(
 type Voted = Pick<Ballot, 'operation_id' | 'type' | 'id' | 'round' | 'digest' | 'user_id'>
 
 /**
- * Returns the signature of a vote, which uses up its ballot. Throws if a policy requires a missing signature, and for
- * one that does not match exactly this vote. A dry run needs none.
+ * Returns the signature of a vote, which uses up its ballot. Throws if it is missing, and for one that does not match
+ * exactly this vote.
  */
 export const signatureOf = async (
   tx: Tx,
   vote: Voted,
-  {
-    policies,
-    assertion,
-    proof,
-    dry_run,
-  }: {
-    policies: readonly Pick<GatePolicy, 'signature'>[]
-    assertion: Assertion | undefined
-    proof: Proof
-    dry_run: boolean
-  },
-): Promise<VoteSignature | undefined> => {
-  if (dry_run) return undefined
-  if (!assertion) {
-    if (policies.every(({ signature }) => signature !== 'required')) return undefined
-    throw new AppError('policy_denied', 'signature_required', 'This gate needs your passkey.')
-  }
+  assertion: Assertion | undefined,
+  proof: Proof | undefined,
+): Promise<VoteSignature> => {
+  if (!assertion) throw new AppError('policy_denied', 'signature_required', 'This gate needs your passkey.')
   const { response } = assertion
   const stated = clientDataOf(response.clientDataJSON)
   if (!stated) throw invalid("The passkey's answer cannot be read.")

@@ -3,8 +3,8 @@ import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { afresh } from '../../../db/operations/gates/ask.ts'
 import { carryVotes, type GateRow, saveVote, swapping, voidVotes } from '../../../db/operations/gates/rows.ts'
-import { operations } from '../../../db/operations/tables/index.ts'
-import { NOW } from '../../../db/rows.ts'
+import { ADMINISTRATORS, notify_security, operations } from '../../../db/operations/tables/index.ts'
+import { insertRow, NOW } from '../../../db/rows.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { groupOfVote, outcomeOfVotes } from '../../../workflows/operation/rules/gates.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
@@ -111,7 +111,8 @@ export const takeBack = (tx: Tx, { command, row, subject, command_id }: Omit<Cas
   const { gate } = row
   const round = gate.round + 1
   const others = gateFacts(row).votes.filter(({ user_id }) => user_id !== command.caller.user_id)
-  const own = { user_id: command.caller.user_id, decision: 'reject' as const, group_key: null }
+  const { in_place_of } = command.actor
+  const own = { user_id: command.caller.user_id, decision: 'reject' as const, group_key: null, in_place_of }
   const outcome = outcomeOfVotes({ policy: gate.policy, votes: [...others, own] })
   const status: GateStatus = outcome === 'rejected' ? outcome : 'waiting'
   const decided =
@@ -131,11 +132,20 @@ export const takeBack = (tx: Tx, { command, row, subject, command_id }: Omit<Cas
 export const bypass = (tx: Tx, { command, row, subject, command_id }: Omit<Casting, 'people'>, reason: string) => {
   const { gate } = row
   const { gate_id, round } = gate
+  const fact = {
+    event: 'gate.bypassed' as const,
+    at: subject.now,
+    about: `${command.actor.name}: ${row.operation.title}, ${gate_id}`,
+    path: `/operations/${gate.operation_id}/gates/${encodeURIComponent(gate_id)}`,
+  }
   const exception = { kind: 'gate_bypassed', gate_id, actor: command.actor, at: subject.now, reason }
   return {
     payload: { gate_id, round, status: 'bypassed', digest: gate.digest },
     head: subject.head,
-    writes: [swapOf(tx, row, decidedColumns(command, command_id, 'bypassed', gate.digest))],
+    writes: [
+      swapOf(tx, row, decidedColumns(command, command_id, 'bypassed', gate.digest)),
+      insertRow(tx, notify_security, { key: `bypass ${command_id}`, user_id: ADMINISTRATORS, fact }),
+    ],
     events: [
       {
         ...said(command, gate_id, command_id),

@@ -19,6 +19,7 @@ import { refuseTogether } from '../patches/bulk.ts'
 import { loadPlaces, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import type { PolicyAction } from '../policies/cedar.ts'
 import {
+  bypassFooting,
   delegationTo,
   externalOnly,
   footingOf,
@@ -41,13 +42,14 @@ export type DecideDeps = CommandDeps & PlanningDeps & PolicyDeps & Uses<'lookbac
  * Approves a gate: a vote, and the decision if it completes the quorum. The row settles the race: approve, reject,
  * expiry and cancel swap the same `waiting` row, and exactly one wins.
  */
-export const approveGate = (deps: DecideDeps, command: GateCommand, body: ApproveBody) =>
-  withProof(deps.trust, command.caller, body.assertion, (proof) =>
-    withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof)),
-  )
+export const approveGate = (deps: DecideDeps, command: GateCommand, body: ApproveBody) => {
+  const approve = (proof?: Proof) =>
+    withPeople(deps.trust, (people) => approveKnowing(deps, command, body, people, proof))
+  return body.assertion ? withProof(deps.trust, command.caller, body.assertion, approve) : approve()
+}
 
 /** Approves with identity's recent answers about the people whose votes complete the quorum. */
-const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof: Proof) =>
+const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBody, people: People, proof?: Proof) =>
   decideGate(deps, command, async (tx, { row, facts, subject, command_id }) => {
     const action = body.break_glass ? 'gate.break_glass' : 'gate.approve'
     const placed = await placedForOthers(tx, row, subject)
@@ -56,11 +58,11 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     checkPolicy(deps, command, { row, subject }, action, body.as_group)
     if (!body.break_glass) throwIfRefused(externalOnly(row.gate.kind))
     checkBatch(deps, row, 'approve', body)
-    throwIfRefused(refuseVoter(deps, { command, row, subject: placed }, people))
+    throwIfRefused(refuseVoter(deps, { command, row, subject: placed }, people, body.break_glass !== undefined))
     throwIfRefused(refuseGateApprove(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     throwIfRefused(refuseDigest(facts, body.reviewed_digest))
-    if (row.gate.policy.comment_on_approve && body.comment === undefined)
+    if (row.gate.policy.comment_on_approve && !body.break_glass && body.comment === undefined)
       throw wrongAt('/comment', 'is required by the policy of this gate', {
         as: 'required',
         detail: 'The policy of this gate requires a comment.',
@@ -68,8 +70,8 @@ const approveKnowing = (deps: DecideDeps, command: GateCommand, body: ApproveBod
     if (body.break_glass) return bypass(tx, { command, row, subject, command_id }, body.break_glass.reason)
     const { gate_id: id, operation_id, policy, digest, round } = row.gate
     const voted = { operation_id, type: 'gate' as const, id, round, digest, user_id: command.caller.user_id }
-    const given = { policies: [policy], assertion: body.assertion, proof, dry_run: body.dry_run === true }
-    const signature = await signatureOf(tx, voted, given)
+    const signs = !body.dry_run && (body.assertion || policy.signature === 'required')
+    const signature = signs ? await signatureOf(tx, voted, body.assertion, proof) : undefined
     const vote = {
       decision: 'approve' as const,
       comment: body.comment ?? null,
@@ -91,12 +93,12 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
     throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined, batch: body.batch }
-    if (!mayTakeBack(facts, command.caller.user_id)) {
       const by = inPlaceOf(command, row, subject)
+    if (!mayTakeBack(facts, command.caller.user_id)) {
       const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people: NOBODY }, vote)
       return ofIntervention(deps, tx, { command, row, subject, people: NOBODY }, cast)
     }
-    return takeBack(tx, { command, row, subject, command_id }, vote)
+    return takeBack(tx, { command: by, row, subject, command_id }, vote)
   })
 
 /** A vote in a batch is allowed only for gates that may be decided together, and never breaks the glass. */
@@ -203,7 +205,9 @@ const refuseVoter = (
   { lookback_s }: Uses<'lookback_s'>,
   { command: { caller }, row, subject }: Tallied,
   people: People,
+  broken: boolean,
 ) => {
   const measure = { places: subject.places, now: subject.now, lookback_s }
+  if (broken) return refuseTainted(caller, bypassFooting(row, measure))
   return refuseTainted(caller, footingOf(row, caller.user_id, measure)) ?? refuseDelegated(row, caller, people, measure)
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { listInbox } from '../../../db/operations/gates/inbox.ts'
-import type { GateRow } from '../../../db/operations/gates/rows.ts'
+import type { GateRow, Vote } from '../../../db/operations/gates/rows.ts'
 import { operations } from '../../../db/operations/tables/index.ts'
 import type { GateFacts } from '../../../workflows/operation/rules/facts.ts'
 import { missingVotes } from '../../../workflows/operation/rules/gates.ts'
@@ -12,7 +12,7 @@ import { AppError, unavailable } from '../../shared/errors.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { Uses } from '../deps.ts'
 import { placesForAll, visibleSql } from '../policies/authority.ts'
-import { approvalsOf, footingOf, gateFacts, lossOf, type Measure, type People } from '../policies/footing.ts'
+import { approvalsOf, gateFacts, lostAmong, type Measure } from '../policies/footing.ts'
 import { couldVote, delegatorsOf } from './view.ts'
 
 const MOST = 200
@@ -72,11 +72,10 @@ const losingOf = (
 ): Losing | undefined => {
   const [had, has] = [before, later].map((people) => votersOf(row, people, measure)) as [Principal[], Principal[]]
   const counted = approvalsOf(row)
-  const known: People = new Map(later.map((person) => [person.user.id, person]))
-  const lost = counted.filter(({ user_id }) => {
-    const person = known.get(user_id)
-    return person !== undefined && lossOf(person, footingOf(row, user_id, measure)) !== undefined
-  })
+  const gone = lostWith(row, counted, before, measure)
+  const lost = lostWith(row, counted, later, measure).filter(
+    ({ user_id }) => !gone.some((vote) => vote.user_id === user_id),
+  )
   if (lost.length === 0 && has.length === had.length) return undefined
   const left = gateFacts(row).votes.filter(({ user_id }) => !lost.some((vote) => vote.user_id === user_id))
   const isEnough = (votes: GateFacts['votes'], people: readonly Principal[]) => {
@@ -92,6 +91,12 @@ const losingOf = (
     votes_lost: lost.length,
     blocked: isEnough(gateFacts(row).votes, had) && !isEnough(left, has),
   }
+}
+
+const lostWith = (row: GateRow, votes: readonly Vote[], people: readonly Principal[], measure: Measure) => {
+  const others = [...pluck(votes, 'user_id'), ...row.gate.delegations.map(({ by }) => by.id)]
+  const asked: [string, Principal | undefined][] = others.map((id) => [id, undefined])
+  return lostAmong(row, votes, new Map([...asked, ...people.map((one) => [one.user.id, one] as const)]), measure)
 }
 
 /** Those who have not voted in this round. */

@@ -25,13 +25,13 @@ import { hasScopes, loadPlaces } from '../policies/authority.ts'
 import {
   approvalsOf,
   askPeople,
+  bypassFooting,
   type LostVote,
   lossOf,
   lostAmong,
   type Measure,
   type People,
   requireAsked,
-  taintOf,
   voidedEvents,
   voteFacts,
   votesOf,
@@ -40,12 +40,11 @@ import {
 } from '../policies/footing.ts'
 
 /** A bypass stands while its person may still break the glass. */
-const lostBypass = (row: GateRow, people: People, { places, lookback_s }: Measure): LostVote[] => {
+const lostBypass = (row: GateRow, people: People, measure: Measure): LostVote[] => {
   const { gate } = row
   const { id = '', name = '' } = gate.decided_by ?? {}
   requireAsked([id], people)
-  const permissions = ['gate:decide', 'operation:control'] as const
-  const why = lossOf(people.get(id), { permissions, places, groups: undefined, taint: taintOf(row, lookback_s) })
+  const why = lossOf(people.get(id), bypassFooting(row, measure))
   return why ? [{ user_id: id, name, why }] : []
 }
 

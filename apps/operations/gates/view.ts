@@ -30,6 +30,7 @@ import {
 } from '../policies/authority.ts'
 import { PERMISSION_OF, type PolicyAction } from '../policies/cedar.ts'
 import {
+  bypassFooting,
   externalOnly,
   footingOf,
   gateFacts,
@@ -146,7 +147,7 @@ export const viewGate = (
       allowedAction('reject', may('gate.reject'), externalOnly(gate.kind), rejecting),
       allowedAction(
         'break_glass',
-        refuseBypass(gate) ?? may('gate.break_glass'),
+        refuseBypass(gate) ?? may('gate.break_glass') ?? refuseTainted(caller, bypassFooting(row, measure)),
         refuseGateApprove(operationFacts, facts, now),
       ),
     ],

@@ -148,6 +148,8 @@ export type GraphGate = {
 export type PlannerInput = {
   intent: PlannedIntent
   targets: Target[]
+  /** If these are only some targets of an earlier plan: what its steps saw of all. */
+  among?: Among
   /** The catalog's count of what depends on the targets; null if it was not asked or keeps no graph. */
   affected?: Affected | null
   /** Open edges near the targets: order and impact pass through other resources along them. */
@@ -172,6 +174,14 @@ export type PlannerInput = {
   hasPool?: (pool: string) => boolean
 }
 
+/** `batches`: the batch of each target. `targets`: only if a step lists them. */
+export type Among = {
+  pins: readonly { resource_id: string }[]
+  batches: ReadonlyMap<string, BatchRoot>
+  targets?: readonly Target[] | undefined
+}
+/** A batch as the steps in it see it. */
+export type BatchRoot = { group_id: string; name: string; index: number; size: number }
 export type Batch = { group_id: string; name: string; target_ids: string[]; canary: boolean }
 export type Values = Record<string, string | number>
 /** `values`: the names in the message, for other languages. */

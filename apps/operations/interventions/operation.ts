@@ -13,7 +13,7 @@ import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
-import { externalOnly, gateFacts, gateObject, mayByGroup } from '../policies/footing.ts'
+import { delegationsOf, externalOnly, gateFacts, gateObject, mayByGroup } from '../policies/footing.ts'
 import type { Intervened, Intervening, InterventionDeps } from './types.ts'
 
 type Payload = InterventionBody['payload']
@@ -122,6 +122,9 @@ const ACTS: Record<OperationIntervention, Act> = {
     if (mayByGroup(row.gate, person.group_keys))
       throw unknown('/payload/to_user', 'needs no delegation: the groups of this gate do not exclude this person')
     if (Date.parse(until) <= Date.parse(now)) throw unknown('/payload/until', 'must be in the future')
+    const [held] = delegationsOf(row.gate, to_user, now)
+    if (held && held.by.id !== command.actor.id)
+      throw unknown('/payload/to_user', `decides this gate in the place of ${held.by.name} until ${held.until}`)
     const delegation = { user_id: to_user, name: person.user.username, by: command.actor, until }
     const others = row.gate.delegations.filter(({ user_id }) => user_id !== to_user)
     const from = { status: row.gate.status, round: row.gate.round }

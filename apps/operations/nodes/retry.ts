@@ -148,13 +148,12 @@ const beforeOf = (rows: Record<string, unknown>[]) => [
   ...new Map(rows.toReversed().map((row) => [row.gate_id, row])).values(),
 ]
 
-/** A node at its beginning; its attempts stay as history. */
+/** A node at its beginning; its attempts and what it wrote to the catalog stay as history. */
 const RESET = {
   state: 'pending',
   error: null,
   outputs: null,
   exception: null,
-  catalog: null,
   ready_at: null,
   gated_at: null,
   started_at: null,

@@ -3,22 +3,26 @@ import { equals, type Queryable, type Tx, updateRows } from '../../../db/client.
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { listMovedTargets, listPatchedNodes, type MovedTarget } from '../../../db/operations/leases/drift.ts'
 import type { DriftUndo } from '../../../db/operations/operations/undo.rows.ts'
-import { getIntent } from '../../../db/operations/plans/rows.ts'
-import { nodes, operations } from '../../../db/operations/tables/index.ts'
+import { getPack } from '../../../db/operations/packs.ts'
+import { getIntent, getPlan } from '../../../db/operations/plans/rows.ts'
+import { nodes, operations, type PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
-import { pick } from '../../shared/data/pick.ts'
+import { pick, pluck } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
 import { coneOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
-import type { TargetDiff } from '../graph/types.ts'
+import type { Pack, TargetDiff } from '../graph/types.ts'
+import { packOf } from '../packs/library.ts'
+import { batchRootsOf } from '../planner/batch.ts'
 import type { Made } from '../planner/plan.ts'
 import { lookAhead } from '../plans/ahead.ts'
 import { diffOf } from '../plans/difference.ts'
 import { planIntent } from '../plans/make.ts'
+import { loadTargets } from '../targets/resolve.ts'
 
 /** The consequences of newer target versions for a running operation (operations.md 3.4). */
 export type Drift = {
@@ -83,21 +87,49 @@ export const driftOf = async (
   return { pins: Object.fromEntries(moved.map(({ resource_id, version }) => [resource_id, version])), drifted, diff }
 }
 
-/** Replans now, only the moved targets if their nodes do not depend on others; `undefined` if planning is refused. */
+/**
+ * Replans now as the operation was planned: with the packs of its plan, whichever are loaded since, and only the moved
+ * targets if their nodes do not depend on others. `undefined` if planning is refused.
+ */
 const planAgain = async (
   db: Queryable,
   deps: PlanningDeps,
-  { intent_id, resource_ids }: Running,
+  { intent_id, plan_id, resource_ids }: Running,
   moved: readonly MovedTarget[],
 ): Promise<Made | undefined> => {
-  const intent = await getIntent(db, intent_id)
-  if (!intent) return undefined
-  const apart = intent.kind === 'change' || intent.kind === 'action'
-  const exclude = apart ? resource_ids.filter((id) => !moved.some(({ resource_id }) => resource_id === id)) : []
-  return planIntent(db, deps, intent, { exclude, at: deps.clock.now().toISOString() }).catch((error: unknown) => {
+  const [intent, plan] = await Promise.all([getIntent(db, intent_id), getPlan(db, plan_id)])
+  if (!intent || !plan) return undefined
+  const { catalog_pins: pins, nodes: planned } = plan.document
+  const packs = (await Promise.all(plan.document.packs.map((one) => packFor(db, deps, one)))).flatMap(
+    (one) => one ?? [],
+  )
+  const apart = intent.kind !== 'graph'
+  const again = new Set(apart ? pluck(moved, 'resource_id') : resource_ids)
+  const lists = packs.some(({ document }) => JSON.stringify(document).includes('"$each"'))
+  const among = apart && {
+    ...{ pins, batches: batchRootsOf(planned) },
+    targets: lists ? await loadTargets(db, pluck(pins, 'resource_id')) : undefined,
+  }
+  return planIntent(db, { ...deps, library: { ...deps.library, packs, away: [] } }, intent, {
+    exclude: intent.resource_ids.filter((id) => !again.has(id)),
+    at: deps.clock.now().toISOString(),
+    ...(among && { among }),
+  }).catch((error: unknown) => {
     if (error instanceof AppError && error.category !== 'internal_error') return undefined
     throw error
   })
+}
+
+/** A pack of a plan, without its gates: a running operation has its own. */
+const packFor = async (
+  db: Queryable,
+  { library }: PlanningDeps,
+  { pack, version, digest: known }: PlanDocument['packs'][number],
+): Promise<Pack | undefined> => {
+  const loaded = library.packs.find((one) => one.pack === pack && one.version === version && one.digest === known)
+  const stored = loaded ? undefined : await getPack(db, { pack, version })
+  const found = loaded ?? (stored && packOf(stored.document))
+  return found && { ...found, procedures: found.procedures.map((procedure) => ({ ...procedure, gates: [] })) }
 }
 
 const essenceOf = (diff: readonly TargetDiff[], id: string): string => {

@@ -61,9 +61,9 @@ export const approvePatch = async (
   body: ApprovePatchBody,
 ) => {
   try {
-    return await withProof(deps.trust, command.caller, body.assertion, (proof) =>
-      withPeople(deps.trust, (people) => runCommand(deps, command, approveSteps(deps, command, body, people, proof))),
-    )
+    const approve = (proof?: Proof) =>
+      withPeople(deps.trust, (people) => runCommand(deps, command, approveSteps(deps, command, body, people, proof)))
+    return await (body.assertion ? withProof(deps.trust, command.caller, body.assertion, approve) : approve())
   } catch (error) {
     // The refusal rolled its transaction back, so its finding is written separately.
     if (error instanceof AppError && error.category === 'patch_not_applicable' && !command.dry_run)
@@ -77,7 +77,7 @@ const approveSteps = (
   command: PatchCommand,
   body: ApprovePatchBody,
   people: People,
-  proof: Proof,
+  proof?: Proof,
 ): Steps<Subject> => {
   const heads = askHeads(deps, () => listTargets(deps.db, command.operation_id))
   const steps = onPatch(deps, command, 'approve', async (tx, subject, patch, command_id) => {
@@ -97,10 +97,10 @@ const approveSteps = (
       throw refused(notApplicable('unsound', 'The effect of the patch has changed since your review.'))
     const { user_id } = command.caller
     const groups = groupsLeft(command.caller.groups, { ...command.caller, group_keys: command.caller.groups }, footing)
-    const { operation_id, patch_id: id, digest, required: policies } = patch
+    const { operation_id, patch_id: id, digest, required } = patch
     const voted = { operation_id, type: 'patch' as const, id, round: null, digest, user_id }
-    const given = { policies, assertion: body.assertion, proof, dry_run: body.dry_run === true }
-    const signature = await signatureOf(tx, voted, given)
+    const signs = !body.dry_run && (body.assertion || required.some(({ signature }) => signature === 'required'))
+    const signature = signs ? await signatureOf(tx, voted, body.assertion, proof) : undefined
     const vote = { user_id, decision: 'approve' as const, groups }
     const others = patch.votes.filter((other) => other.user_id !== user_id && other.decision === 'approve')
     const complete = outcomeOfPatch(patch.required, [...others, vote]) === 'approved'

@@ -1,7 +1,8 @@
+import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { readPointer } from '../../shared/data/pointer.ts'
 import { byText } from '../graph/graph.ts'
 import type { Order } from '../graph/order.ts'
-import type { Batch, BatchRule, Lane, Target } from '../graph/types.ts'
+import type { Batch, BatchRoot, BatchRule, Lane, Target } from '../graph/types.ts'
 
 /**
  * Splits the targets of a lane into batches: level by level of the order, group by group of `by`, sorted by name, the
@@ -27,6 +28,27 @@ export const batchesOf = (lane: Lane, order: Order, prefix: string): Batch[] => 
         return cut(members, rule, parts, names)
       })
     })
+}
+
+/** What closes a batch is named after it. */
+export const DONE = ' done'
+
+/** Returns the batch of each target, from the nodes of a plan. */
+export const batchRootsOf = (nodes: readonly PlanNode[]): Map<string, BatchRoot> => {
+  const members = Map.groupBy(nodes, ({ group }) => group)
+  const lanes = Map.groupBy(
+    nodes.filter(({ kind, group }) => kind === 'barrier' && group !== undefined),
+    ({ step }) => step,
+  )
+  return new Map(
+    [...lanes.values()].flatMap((barriers) =>
+      barriers.flatMap(({ group = '', name }, index) => {
+        const ids = new Set(members.get(group)?.flatMap(({ target_id }) => target_id ?? []))
+        const root = { group_id: group, name: name.slice(0, -DONE.length), index, size: ids.size }
+        return [...ids].map((id) => [id, root] as const)
+      }),
+    ),
+  )
 }
 
 const groupBy = (rule: BatchRule) => (target: Target) =>

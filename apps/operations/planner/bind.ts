@@ -2,7 +2,7 @@ import type { PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/ope
 import { refusal, type Violation } from '../../shared/errors.ts'
 import { byText, coneOf, inRankOrder, ranksOf } from '../graph/graph.ts'
 import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
-import { rejectingInTime } from '../packs/defaults.ts'
+import { rejectingInTime, withBinds } from '../packs/defaults.ts'
 import { bindPreviews, bindWatches } from '../packs/previews.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import {
@@ -155,9 +155,11 @@ const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly 
   return guards.length > 0 ? [{ ...gate, guards }] : []
 }
 
-/** Whether a gate asks the wanted question, ignoring what happens on timeout. */
-const sameRule = ({ kind, policy }: Wanted, other: Wanted): boolean =>
-  kind === other.kind && [policy.digest, rejectingInTime(policy).digest].includes(other.policy.digest)
+/** Whether a gate asks the wanted question, ignoring what happens on timeout and what else the gate shows. */
+const sameRule = ({ kind, policy }: Wanted, other: Wanted): boolean => {
+  const asked = withBinds(policy, other.policy.binds)
+  return kind === other.kind && [asked.digest, rejectingInTime(asked).digest].includes(other.policy.digest)
+}
 
 /** Returns current policies that demand a gate on such a graph, but that none of its gates represents. */
 export const unaskedPolicies = (

@@ -5,6 +5,7 @@ import { byText } from '../graph/graph.ts'
 import { type Order, orderTargets } from '../graph/order.ts'
 import {
   type Batch,
+  type BatchRoot,
   type Group,
   type Lane,
   type PlannerInput,
@@ -15,7 +16,7 @@ import {
   type Warning,
 } from '../graph/types.ts'
 import { nodeOf } from '../packs/defaults.ts'
-import { absentBy, batchesOf } from './batch.ts'
+import { absentBy, batchesOf, DONE } from './batch.ts'
 import { type Expanded, expandCompensation, expander, expandUnit, nodeIdOf, restoreOf } from './expand.ts'
 import { entryPlace, graphGates, type Places } from './gates.ts'
 import { laneName, matchTargets } from './match.ts'
@@ -107,13 +108,21 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
     warnings: order.warnings,
   }
   const laneOf = new Map(lanes.flatMap((lane) => lane.targets.map((target) => [target.resource_id, lane] as const)))
-  const plan = planRoot(input.intent, targets)
+  const { among } = input
+  const plan = planRoot(input.intent, among?.pins ?? targets)
   const budget = Number(input.intent.constraints.failure_budget ?? 0)
   const expanded = new Map<string, Expanded>()
   const count = { members: 0 }
   const expand: Expand = (lane, target, entry, root, batch) => {
     const after = changes.get(target.resource_id)?.after ?? {}
-    const roots = { target, ...(lane.procedure.kind === 'change' && { after }), params: lane.params, plan, batch: root }
+    const of_plan = among?.batches.get(target.resource_id)
+    const roots = {
+      target,
+      ...(lane.procedure.kind === 'change' && { after }),
+      params: lane.params,
+      plan,
+      batch: of_plan ?? root,
+    }
     const tolerant = !batch?.canary && (budget > 0 || (lane.batch?.max_failures ?? 0) > 0)
     const done = expandUnit(
       {
@@ -121,7 +130,7 @@ export const changesDraft = (input: PlannerInput, violations: Violation[]): Draf
         target,
         type: types.get(target.type_key),
         roots,
-        targets,
+        targets: among?.targets ?? targets,
         count,
         entry,
         group: batch?.group_id,
@@ -196,7 +205,7 @@ const expandBatches = (lane: Lane, batches: Batch[], budget: number, draft: Draf
   for (const [index, batch] of batches.entries()) {
     const { group_id, name, canary, target_ids } = batch
     draft.groups.push({ group_id, name, kind: canary ? 'canary' : 'batch' })
-    const root = { group_id, name, index, size: target_ids.length }
+    const root: BatchRoot = { group_id, name, index, size: target_ids.length }
     const members = target_ids
       .flatMap((id) => byId.get(id) ?? [])
       .map((target) => expand(lane, target, entry, root, batch))
@@ -222,7 +231,7 @@ const expandBatches = (lane: Lane, batches: Batch[], budget: number, draft: Draf
 const barrierOf = (lane: Lane, { group_id, name }: Batch, depends_on: string[], max_failures: number): PlanNode => {
   const barrier = nodeOf({
     node_id: nodeIdOf('barrier', group_id),
-    name: `${name} done`,
+    name: name + DONE,
     kind: 'barrier',
     depends_on,
     group: group_id,

@@ -12,6 +12,7 @@ import type { OperationsConfig } from '../config.ts'
 import type { Uses } from '../deps.ts'
 import type { ProgramRules } from '../graph/executors.ts'
 import {
+  type Among,
   type Library,
   type PlannedIntent,
   type PlannerInput,
@@ -57,6 +58,7 @@ type Planning = {
   assumed?: Assumptions | undefined
   /** The catalog's earlier answer on what depends on the targets. */
   affected?: Affected | null
+  among?: Among
 }
 
 /** Plans an intent on the current projection; `assumed` adds its rehearsal's input. Throws refusals as AppErrors. */
@@ -64,9 +66,9 @@ export const planIntent = async (
   db: Queryable,
   deps: PlanningDeps,
   intent: Plannable,
-  { exclude = [], at, assumed, affected = null }: Planning,
+  { exclude = [], at, assumed, affected = null, among }: Planning,
 ): Promise<Made & { rehearsable?: RehearsalInput }> => {
-  const input = { ...(await loadInput(db, deps, intent, exclude, at)), affected }
+  const input = { ...(await loadInput(db, deps, intent, exclude, at)), affected, ...(among && { among }) }
   try {
     const made = inTime(() => makePlan(input))
     await refuseLost(db, made.document.nodes, at)

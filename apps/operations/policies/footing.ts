@@ -33,7 +33,7 @@ export const votingGroups = (gate: GateRow['gate'], person: Member, now: string,
   return given ? [...(people.get(given.by.id)?.group_keys ?? eligibleGroups(gate))] : [...person.groups]
 }
 
-const delegationsOf = ({ delegations }: GateRow['gate'], user_id: string, now: string) =>
+export const delegationsOf = ({ delegations }: GateRow['gate'], user_id: string, now: string) =>
   delegations.filter((given) => given.user_id === user_id && Date.parse(given.until) > Date.parse(now))
 
 /** The delegation by which a person votes; `undefined` for a person who votes by an own right, or not at all. */
@@ -118,6 +118,14 @@ export const footingOf = (row: GateRow, user_id: string, { places, now, lookback
     taint: taintOf(row, lookback_s),
   }
 }
+
+/** Returns the basis of a bypass: both rights, for no group. */
+export const bypassFooting = (row: GateRow, { places, lookback_s }: Omit<Measure, 'now'>): Footing => ({
+  permissions: ['gate:decide', 'operation:control'],
+  places,
+  groups: undefined,
+  taint: taintOf(row, lookback_s),
+})
 
 /** The places of the operation's targets, Postgres's time, and for how long the operation may have been known. */
 export type Measure = { places: readonly Place[]; now: string; lookback_s: number }

@@ -106,7 +106,8 @@ const raise = ({ digest: _, version, ...content }: GatePolicy, softs: JudgedPlan
   ]
   const quorum = Math.max(content.quorum, ...softs.map((soft) => soft.quorum))
   const on_timeout = content.on_timeout === 'approve' ? ('reject' as const) : content.on_timeout
-  const raised = { ...content, groups, quorum, on_timeout }
+  const raised_by = [...new Set([...(content.raised_by ?? []), ...softs.map(({ policy_id }) => policy_id)])]
+  const raised = { ...content, groups, quorum, on_timeout, raised_by }
   return { ...raised, digest: digest(raised), ...(version !== undefined && { version }) }
 }
 const once = (group: string) => ({ group, min: 1 })

@@ -158,7 +158,7 @@ export const changeSchedule = (
     const now = deps.clock.now().getTime()
     const set = changeOf(schedule, act, now)
     const keep = async () => {
-      if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString(), { targets: matchedBy(schedule) })
+      if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString())
       else await moveSchedule(tx, schedule_id, { ...set, status_reason: reason })
       if (act === 'pause' || act === 'end') await dropWaiting(tx, schedule_id)
       await audit(deps, tx, mutation, `schedule.${act}`, schedule_id, { reason, after: set })
@@ -166,9 +166,6 @@ export const changeSchedule = (
     }
     return { effect: set, keep }
   })
-
-/** A manual run uses the resources that meet the condition now. */
-const matchedBy = ({ when, matched }: Schedule) => ('on' in when ? matched : undefined)
 
 const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number) => {
   if (act === 'pause') return { status: 'paused' as const, next_at: null }

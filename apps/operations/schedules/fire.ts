@@ -13,9 +13,11 @@ import {
   type Schedule,
 } from '../../../db/operations/plans/schedules.ts'
 import { actorOfCaller } from '../../shared/auth/caller.ts'
+import type { IntentView } from '../../shared/contracts/operations/intents.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { isTriggered } from '../../shared/contracts/operations/schedules.ts'
-import { AppError } from '../../shared/errors.ts'
+import { pluck } from '../../shared/data/pick.ts'
+import { AppError, unavailable } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
 import type { Command } from '../command/command.ts'
@@ -25,7 +27,7 @@ import type { OperationsDeps } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
 import { startSteps } from '../operations/start.ts'
 import { previewPlan } from '../plans/preview.ts'
-import { callerFor, watchConditions } from './watch.ts'
+import { callerFor, judge, watchConditions } from './watch.ts'
 import { nextTime } from './when.ts'
 
 const BATCH = 20
@@ -75,7 +77,7 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
       await endRun(deps.db, run, 'begun', { detail: `${running.title} is still running.` })
       return false
     }
-    const targets = stillMatching(schedule, run)
+    const targets = await targetsOf(deps, schedule, run)
     if (targets?.length === 0) {
       await endRun(deps.db, run, 'skipped', { detail: 'Its resources no longer meet the condition.' })
       return true
@@ -105,9 +107,13 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
   }
 }
 
-/** The targets of a run that waited: those that still meet the condition. Once its intent is made they are fixed. */
-const stillMatching = ({ when, matched }: Schedule, { targets, intent_id }: Run): string[] | null =>
-  targets && intent_id === null && 'on' in when ? targets.filter((id) => matched.includes(id)) : targets
+/** All resources that meet the condition now, or those of the run that do. Once its intent is made they are fixed. */
+const targetsOf = async (deps: OperationsDeps, schedule: Schedule, { targets, intent_id }: Run) => {
+  if (intent_id !== null || !('on' in schedule.when)) return targets
+  const { now, status_reason } = await judge(deps, schedule, schedule.when.on)
+  if (!now) throw unavailable(status_reason)
+  return targets ? targets.filter((id) => now.includes(id)) : now
+}
 
 /** Creates the intent, plans it, and starts the plan if the schedule says so; each step once, however often tried. */
 const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made: RunEnd) => {
@@ -121,9 +127,11 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
   })
   const targets = run.targets?.map((resource_id) => ({ resource_id }))
   const intent = { ...schedule.intent, ...(targets && { targets }) }
-  const { intent_id } = bodyOf<{ intent_id: string }>(await createIntent(deps, step('intent'), intent))
+  const created = bodyOf<IntentView>(await createIntent(deps, step('intent'), intent))
+  const { intent_id } = created
   made.intent_id = intent_id
-  await noteIntent(deps.db, run, intent_id)
+  // A repeated try may have found others than those of the intent that exists.
+  await noteIntent(deps.db, run, intent_id, run.targets && pluck(created.targets_resolved, 'resource_id'))
   const plan = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
   made.plan_id = plan.plan_id
   if (schedule.proceed === 'plan') return 'planned' as const

@@ -63,7 +63,7 @@ type Condition = Extract<Schedule['when'], { on: unknown }>['on']
  * Only resources that its owner may know now can meet a condition or be named. `beyond`: those that met it and that the
  * owner may no longer know. They stay as they are, or a right that comes back would begin a run for all of them.
  */
-const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
+export const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
   const { config, db, trust } = deps
   const unjudged: Unjudged = []
   try {

@@ -15,6 +15,8 @@ export const DATABASE_ROLES: Record<string, string | undefined> = {
   worker: 'operations',
   relay: undefined,
 }
+/** Where an app asks for more than others. */
+const STATEMENT_TIMEOUTS: Record<string, string | undefined> = { catalog: '5s', worker: '10s' }
 export const roleOf = (app: string): string => `signalbox_${app}`
 
 /** Audit logs: their app adds and reads rows, the relay seals them, and no one changes or removes a row. */
@@ -99,10 +101,12 @@ const createRole = async (admin: pg.Client, app: string, password: string): Prom
   await admin.query(
     `${rowCount ? 'alter' : 'create'} role ${role} login password ${pg.escapeLiteral(verifierOf(password))}`,
   )
+  // As `createDb` has them, for connections through a pooler. The lock's is shorter: see there.
   const settings = {
-    statement_timeout: app === 'catalog' ? '5s' : '2s',
-    lock_timeout: '2s',
+    statement_timeout: STATEMENT_TIMEOUTS[app] ?? '2s',
+    lock_timeout: '1800ms',
     idle_in_transaction_session_timeout: '10s',
+    client_connection_check_interval: '250ms',
     timezone: 'UTC',
     jit: 'off',
   }

@@ -45,7 +45,11 @@ export const takeFolder = (
   refusal = (pid: number): Error => new FolderTaken(dir, pid),
 ): (() => void) => {
   const file = join(dir, lock)
-  mkdirSync(dir, { recursive: true, mode: lock === PLATFORM ? 0o777 : 0o700 })
+  try {
+    mkdirSync(dir, { recursive: true, mode: lock === PLATFORM ? 0o777 : 0o700 })
+  } catch (error) {
+    throw unwritable(dir, error as Error)
+  }
   const mine = JSON.stringify({ name: 'platform', pid: process.pid, born: bornAt(process.pid) } satisfies Recorded)
   for (let attempt = 0; attempt < 3; attempt++) {
     try {
@@ -54,7 +58,7 @@ export const takeFolder = (
       if (attempt > 0) pause()
       if (readFileSync(file, 'utf8') === mine) return () => rmSync(file, { force: true })
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(dir, error as Error)
       // Another process may just have created the file, and not written it yet.
       if (readIfThere(file) === undefined) pause()
       const holder = holderOf(dir, lock)
@@ -64,6 +68,11 @@ export const takeFolder = (
   }
   throw refusal(0)
 }
+
+const unwritable = (dir: string, { message }: Error): Error =>
+  new Error(
+    `${dir} cannot be written (${message}): make it writable for this account, free its disk, or name another folder.`,
+  )
 
 const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
 

@@ -69,7 +69,9 @@ const isKept = (file: string, wanted: Wanted, { before, trusted }: Authorities):
   const cert = new x509.X509Certificate(pem)
   const held = cert.getExtension(x509.SubjectAlternativeNameExtension)?.names.items.map(({ value }) => value) ?? []
   if (!namesOf(wanted).every((name) => held.includes(name))) return false
-  if (usesOf(wanted).sort().join() !== own.keyUsage.toSorted().join()) return false
+  // One that names no use is for all.
+  const uses: string[] | undefined = own.keyUsage
+  if (uses && usesOf(wanted).sort().join() !== uses.toSorted().join()) return false
   return cert.notAfter.getTime() - Date.now() > (APP_DAYS * DAY_MS) / 3
 }
 

@@ -22,6 +22,7 @@ fsync = on
 full_page_writes = on
 synchronous_commit = on
 password_encryption = 'scram-sha-256'
+max_connections = 400
 `,
   'postgres/pg_hba.conf': `local all,replication all peer
 hostssl all,replication all all scram-sha-256

@@ -138,11 +138,11 @@ const writeEnv = (file: string, lines: readonly Line[]): string[] => {
 }
 
 /** A Postgres URL that trusts only a server with its name and our authority's certificate, unless it says otherwise. */
-const verified = (url: string, out: string): string => {
+const verified = (url: string, at: string): string => {
   const made = new URL(url)
   if (!made.searchParams.has('sslmode')) made.searchParams.set('sslmode', 'verify-full')
   if (made.searchParams.get('sslmode') === 'verify-full' && !made.searchParams.has('sslrootcert'))
-    made.searchParams.set('sslrootcert', join(out, 'tls/ca.pem'))
+    made.searchParams.set('sslrootcert', join(at, 'tls/ca.pem'))
   return decodeURIComponent(made.href)
 }
 
@@ -163,7 +163,7 @@ const contextOf = (asked: Production, keys: Keys): AppContext => {
       postgres: {
         admin_url: asked.postgres,
         url: (app = '', database = DATABASE) =>
-          withAccount(databaseUrl(verified(asked.postgres, asked.out), database), roleOf(app), users[app] ?? ''),
+          withAccount(databaseUrl(verified(asked.postgres, asked.at), database), roleOf(app), users[app] ?? ''),
         password: (app) => users[app] ?? '',
         own: false,
       },

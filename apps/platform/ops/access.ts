@@ -42,13 +42,21 @@ export const settingOf = (app: string, name: string): string => {
 
 export const LONG_MS = 60_000
 
+/** Through a pooler a connection has the time-outs of the role alone; the relay's address is that of Postgres itself. */
+const directUrl = (app: string): string => {
+  const url = new URL(settingOf(app, 'DATABASE__URL'))
+  if (!url.searchParams.has('pooler')) return url.href
+  const { host, search } = new URL(settingOf('relay', 'DATABASE__URL'))
+  return Object.assign(url, { host, search }).href
+}
+
 /** Works on the database as an app does, with that app's role and rights. */
 export const withDb = async <T>(
   app: string,
   work: (db: Db) => Promise<T>,
   statement_timeout_ms = LONG_MS,
 ): Promise<T> => {
-  const { db, close } = createDb(settingOf(app, 'DATABASE__URL'), { app: 'ops', max: 4, statement_timeout_ms })
+  const { db, close } = createDb(directUrl(app), { app: 'ops', max: 4, statement_timeout_ms })
   try {
     return await work(db)
   } catch (error) {

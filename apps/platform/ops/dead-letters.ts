@@ -133,13 +133,35 @@ const settleMessage = (delivery_id: string, state: 'queued' | 'obsolete', reason
     }),
   )
 
+/** Has the relay try an event again or, for a reason, drops it. The audit log of operations has either, for every app. */
+const settleUnpublished = (app: string, event_id: string, reason: string | null): Promise<void> => {
+  const dropped = sql`published_at = clock_timestamp(), parked = ${`dropped by ${operator()}: ${reason}`} || ' (was: ' || parked || ')'`
+  return withDb(app, (db) =>
+    db.transaction(async (tx) => {
+      const { rowCount } = await tx.execute(
+        sql`update ${sql.identifier(app)}.outbox set ${reason === null ? sql`parked = null` : dropped}
+            where event_id = ${event_id} and parked is not null and published_at is null`,
+      )
+      if (!rowCount) throw new OpsError(`Someone else has already decided on the event ${event_id}.`)
+      const entry = {
+        actor: operator(),
+        action: reason === null ? 'outbox.requeue' : 'outbox.drop',
+        object: `event:${event_id}`,
+        outcome: 'done' as const,
+        reason,
+      }
+      await withDb('operations', (log) =>
+        log.transaction((own) => appendAuditTo(own, operationsAudit, auditKeyOf('operations'), entry)),
+      )
+    }),
+  )
+}
+
 const requeue = async (event_id: string | undefined): Promise<number> => {
   const { app, place } = await find(event_id)
   if (place === MESSAGE) return settleMessage(String(event_id), 'queued', null)
   if (place.endsWith('not published')) {
-    await withDb(app, (db) =>
-      db.execute(sql`update ${sql.identifier(app)}.outbox set parked = null where event_id = ${event_id}`),
-    )
+    await settleUnpublished(app, String(event_id), null)
     console.log(`${event_id}: the relay tries to publish it again.`)
     return 0
   }
@@ -157,13 +179,7 @@ const drop = async (event_id: string | undefined, reason: string | undefined): P
   const { app, place } = await find(event_id)
   if (place === MESSAGE) return settleMessage(String(event_id), 'obsolete', reason)
   if (place.endsWith('not published')) {
-    const why = `dropped by ${operator()}: ${reason}`
-    await withDb(app, (db) =>
-      db.execute(
-        sql`update ${sql.identifier(app)}.outbox set published_at = clock_timestamp(), parked = ${why} || ' (was: ' || parked || ')'
-            where event_id = ${event_id} and published_at is null`,
-      ),
-    )
+    await settleUnpublished(app, String(event_id), reason)
     console.log(`${event_id}: it will not be published; consumers that miss it fetch it from ${app}.`)
     return 0
   }

@@ -43,8 +43,6 @@ export type Platform = {
   readonly gateway_url: string
   /** Stops the gateway first, then the other apps, and the servers last. */
   stop: () => Promise<void>
-  /** Does not wait: for a second Ctrl-C. */
-  killAll: () => void
 }
 
 export const NODE_ARGUMENTS = [
@@ -114,9 +112,6 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       disk.stop()
       return stopAll({ servers, apps }, screen)
     }
-    const killAll = () => {
-      for (const child of [...apps.values(), ...servers.managed]) child.kill('SIGKILL')
-    }
     return {
       context,
       servers,
@@ -125,7 +120,6 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         return gatewayUrl(context.ports)
       },
       stop,
-      killAll,
     }
   } catch (error) {
     // Stops apps before the servers that they write to.

@@ -69,6 +69,8 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
   if (now.user?.status !== UserStatus.ACTIVE) throw await refuse('machine_disabled')
   const issued = Math.floor(deps.clock.now().getTime() / 1000)
   const access_token = await deps.issuer.machine({ ...proved, permissions }, issued, request_id)
+  // A token has whole seconds, so the last part of one gives none; nor does token if its clock is ahead.
+  if (access_token === undefined) throw await refuse('expired')
   await note(
     deps,
     { client, request_id, user_id: user.id },

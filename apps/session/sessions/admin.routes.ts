@@ -5,7 +5,7 @@ import { foldUsername } from '../../shared/auth/username.ts'
 import { SessionList } from '../../shared/contracts/session/sessions.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
-import { CommandHeaders, type Router, routes, sendStored } from '../../shared/http/routes.ts'
+import { CommandHeaders, routes, sendStored } from '../../shared/http/routes.ts'
 import { isUuid } from '../../shared/ids.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { SessionDeps } from '../deps.ts'
@@ -22,11 +22,6 @@ const none = { 204: Type.Null() }
 
 /** Administrators' actions on other people's sessions. */
 export const adminRoutes = routes<SessionDeps>('administration', (app, { deps }) => {
-  unlockRoutes(app, deps)
-  sessionRoutes(app, deps)
-})
-
-const unlockRoutes = (app: Router, deps: SessionDeps) => {
   app.post('/v1/admin/users/:user_id/unlock', {
     preHandler: allow('session:admin', { kind: 'A' }),
     operationId: 'unlockUser',
@@ -47,9 +42,7 @@ const unlockRoutes = (app: Router, deps: SessionDeps) => {
       })
     },
   })
-}
 
-const sessionRoutes = (app: Router, deps: SessionDeps) => {
   app.get('/v1/admin/users/:user_id/sessions', {
     preHandler: allow('session:admin', { kind: 'R' }),
     operationId: 'listUserSessions',
@@ -98,7 +91,7 @@ const sessionRoutes = (app: Router, deps: SessionDeps) => {
     handler: async (req, reply) =>
       sendStored(reply, await removeOnce(deps, commandOf(req), endingOf(deps, req.params, 'admin', byUser(req)))),
   })
-}
+})
 
 /** No one unlocks their own account. */
 const refuseUnlock = ({ user_id }: Pick<Caller, 'user_id'>, target: string): AppError | undefined =>

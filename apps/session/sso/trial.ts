@@ -54,6 +54,7 @@ const statedIn = (
 ): NonNullable<ProviderTrial['claims']> => {
   const username = claims[provider.username_claim]
   const { email, email_verified, amr, auth_time } = claims
+  const proved = new Date(typeof auth_time === 'number' ? auth_time * 1000 : Number.NaN)
   return {
     subject: claims.sub,
     username: typeof username === 'string' ? username : null,
@@ -61,7 +62,7 @@ const statedIn = (
     email_verified: email_verified === true,
     groups: external.groupsKnown ? external.groups : null,
     methods: Array.isArray(amr) ? amr.filter((method) => typeof method === 'string') : [],
-    auth_time: typeof auth_time === 'number' ? new Date(auth_time * 1000).toISOString() : null,
+    auth_time: Number.isNaN(proved.getTime()) ? null : proved.toISOString(),
     directory_id: external.externalId || null,
   }
 }

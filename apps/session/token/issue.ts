@@ -55,8 +55,9 @@ export const createIssuer = (
     authTime: BigInt(owner.auth_time),
     amr: owner.amr,
   })
-  const call = async (owner: Owner, more: object, request_id: string) => {
-    const permissions = await permissionsOf(owner, request_id)
+  const call = async (owner: Owner, more: Parameters<typeof generate>[0], request_id: string) => {
+    // Only an access token states them, and a refresh token alone is renewed at once.
+    const permissions = more.refreshOnly ? [] : await permissionsOf(owner, request_id)
     return generate({ ...request(owner), permissions, ...more }, request_id)
   }
   return {
@@ -93,12 +94,12 @@ export const createIssuer = (
         })),
       )
     },
-    /** A machine's access token: limited to what its credential permits, and to its credential's lifetime. */
+    /** A machine's access token, limited to its credential's permissions and lifetime; undefined if that is over. */
     machine: async (
       { user, credentialId, method, permissions, scope, expiresAt }: AuthenticateMachineResponse,
       auth_time: number,
       request_id: string,
-    ): Promise<string> => {
+    ): Promise<string | undefined> => {
       const request = {
         userId: user?.id ?? '',
         sessionId: credentialId,
@@ -109,7 +110,7 @@ export const createIssuer = (
         notAfter: expiresAt?.seconds ?? 0n,
         ...{ method, permissions, ...(scope && { scope }) },
       }
-      return (await generate(request, request_id)).accessToken
+      return unlessRefused(generate(request, request_id).then(({ accessToken }) => accessToken))
     },
     /** Only an access token, after the password was proved again. */
     access: async (owner: Owner, request_id: string): Promise<string> =>

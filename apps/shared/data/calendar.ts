@@ -52,6 +52,14 @@ export const openingOf = (window: WindowHours, at: number): { opens_at: number; 
   return { opens_at: Number.POSITIVE_INFINITY, closes_at: Number.POSITIVE_INFINITY }
 }
 
+/** Returns the spans of a window that are open after `at` and open before `until`, in order. */
+export const openingsUntil = (window: WindowHours, at: number, until: number): ReturnType<typeof openingOf>[] => {
+  const openings = []
+  for (let next = openingOf(window, at); next.opens_at < until; next = openingOf(window, next.closes_at))
+    openings.push(next)
+  return openings
+}
+
 /** Returns when the last of the freezes in force at `at` ends; `at` if none is in force. */
 const thawOf = (freezes: readonly FrozenSpan[], at: number): number =>
   freezes.reduce(

@@ -50,6 +50,8 @@ export type HttpOptions = {
 
 /** A connection that is silent this long during a request is cut: longer than any answer or pause of a stream. */
 const SILENT_MS = 60_000
+/** The gateway accepts 16 KiB, Node's own limit, and adds to them. */
+const MAX_HEADERS = 32_768
 const DEADLINE_MS = 8000
 const REQUEST_MS = 10_000
 
@@ -58,9 +60,10 @@ export const createHttpApp = (options: HttpOptions) => {
   const { telemetry, codes } = options
   const mtls = 'mtls' in options ? options.mtls : mtlsOfProcess()
   const callers = (options.internal ? mtls?.allowed_sans : mtls?.public_sans) ?? EVERY_APP
-  const tls: object = mtls ? { https: serverTls(mtls) } : {}
+  const limits = { maxHeaderSize: MAX_HEADERS }
+  const server: object = mtls ? { https: { ...serverTls(mtls), ...limits } } : { http: limits }
   const app = fastify({
-    ...tls,
+    ...server,
     loggerInstance: telemetry.log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: options.body_limit ?? 1_048_576,

@@ -1,4 +1,5 @@
 import type { JsonWebKey } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { publicKeyOf } from './sound.ts'
 
@@ -6,6 +7,8 @@ const FETCH_MS = 3000
 const MAX_BYTES = 65_536
 /** What an issuer publishes is read again after this time. */
 const FRESH_MS = 600_000
+/** How long those whom the last answer serves wait for a newer one: a silent issuer must not hold them up. */
+const PATIENCE_MS = 1000
 /** How often tokens of unknown keys, which anyone can send, may cause another read. */
 const COOLDOWN_MS = 30_000
 /** How long a failed read is not repeated; doubles with each failure. */
@@ -56,19 +59,20 @@ export const createPublished = <T extends { jwks_uri: string }>(
     }
   }
   const age_ms = () => monotonic() - (kept?.at ?? Number.NEGATIVE_INFINITY)
-  /** The last answer, read again if it is at least this old. */
-  const atMost = async (fresh_ms: number): Promise<Kept> => {
+  /** The last answer, read again if it is at least this old; if valid, it waits for the new one no longer than this. */
+  const atMost = async (fresh_ms: number, patience_ms?: number): Promise<Kept> => {
     if (age_ms() >= fresh_ms && (failures === 0 || monotonic() >= retry_at)) {
       reading ??= read()
-      await reading
+      const serves = patience_ms !== undefined && age_ms() < stale_ms
+      await (serves ? Promise.race([reading, delay(patience_ms, undefined, { ref: false })]) : reading)
     }
     if (kept && age_ms() < stale_ms) return kept
     throw away(cause)
   }
   return {
-    get: async () => (await atMost(FRESH_MS)).document,
+    get: async () => (await atMost(FRESH_MS, PATIENCE_MS)).document,
     key: async (header, token) => {
-      const first = await atMost(FRESH_MS)
+      const first = await atMost(FRESH_MS, PATIENCE_MS)
       try {
         return await first.keys(header, token)
       } catch (error) {

@@ -54,7 +54,7 @@ export const saveResults = async (tx: Tx, job_id: string, results: readonly JobR
   )
 }
 
-/** Records a job's progress; `status` once it ends. */
+/** Records an open job's progress; `status` once it ends. */
 export const advanceJob = async (
   tx: Tx,
   job_id: string,
@@ -67,15 +67,16 @@ export const advanceJob = async (
         from (select coalesce(sum(n), 0)::int as done, coalesce(jsonb_object_agg(outcome, n), '{}') as counts
               from (select result->>'outcome' as outcome, count(*)::int as n from catalog.import_job_item
                     where job_id = ${job_id} and result is not null group by 1) x) n
-        where j.job_id = ${job_id}`,
+        where j.job_id = ${job_id} and j.ended_at is null`,
   )
 }
 
-/** Records that a chunk failed; returns the weight of the consecutive failures. */
+/** Records that a chunk of an open job failed; returns the weight of the consecutive failures. */
 export const noteFailure = async (db: Queryable, job_id: string, at: string, weight: number): Promise<number> => {
   const [row] = await rowsOf<{ failures: number }>(
     db,
-    sql`update catalog.import_job set failures = failures + ${weight}, updated_at = ${at} where job_id = ${job_id} returning failures`,
+    sql`update catalog.import_job set failures = failures + ${weight}, updated_at = ${at}
+        where job_id = ${job_id} and ended_at is null returning failures`,
   )
   return row?.failures ?? 0
 }

@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm'
-import type { GateStatus } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { GatePolicy, GateStatus, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import type { Change, RecordResult } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
-import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/state.ts'
+import { ENGINE, rulesOf, SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { bindOutputs } from './bind.ts'
+import { askedService } from './rows.ts'
 
 export type GateChange = Extract<Change, { t: 'gate_open' | 'gate_expire' | 'gate_escalate' }>
 type GateNow = RecordResult['gates'][number]
@@ -16,7 +17,8 @@ type Row = {
   escalates_at: string | null
   level: number
   digest: string
-  service: string | null
+  kind: PlanGate['kind']
+  policy: GatePolicy
   moved: boolean
 }
 
@@ -96,28 +98,31 @@ const escalate = async (tx: Tx, operation_id: string, { gate_id, round }: GateCh
 const MOVES = { gate_open: open, gate_expire: expire, gate_escalate: escalate }
 
 const NOW_COLUMNS = sql.raw(
-  'g.gate_id, g.status, g.round, g.deadline_at, g.next_escalation_at, g.escalation_level, g.digest, g.policy',
+  'g.gate_id, g.status, g.round, g.deadline_at, g.next_escalation_at, g.escalation_level, g.digest, g.kind, g.policy',
 )
 const nowOf = (operation_id: string, gate_id: string) => sql`
   select gate_id, status, round, operations.iso(deadline_at) as deadline_at, operations.iso(next_escalation_at) as escalates_at,
-    escalation_level as level, digest, policy #>> '{check,service}' as service, true as moved from moved
-  union all select gate_id, status, round, operations.iso(deadline_at), operations.iso(next_escalation_at), escalation_level, digest, policy #>> '{check,service}', false
+    escalation_level as level, digest, kind, policy, true as moved from moved
+  union all select gate_id, status, round, operations.iso(deadline_at), operations.iso(next_escalation_at), escalation_level, digest, kind, policy, false
     from operations.gates where operation_id = ${operation_id} and gate_id = ${gate_id} and not exists (select from moved)`
 
 const eventsOf = (
   change: GateChange,
-  { gate_id, status, round, deadline_at, escalates_at, level, digest: subject, service }: Row,
+  { gate_id, status, round, deadline_at, escalates_at, level, digest: subject, kind, policy }: Row,
 ): TimelineEvent[] => {
-  // Notifies a service that must answer.
-  const data = {
-    round,
-    digest: subject,
-    ...(deadline_at !== null && { deadline_at }),
-    ...(service !== null && { service }),
-  }
+  const data = { round, digest: subject, ...(deadline_at !== null && { deadline_at }), ...askedService(policy) }
   if (change.t === 'gate_escalate')
     return [{ type: 'gate.escalated', actor: ENGINE, gate_id, data: { ...data, level, next_at: escalates_at } }]
-  if (change.t === 'gate_open') return [{ type: 'gate.waiting', actor: ENGINE, gate_id, data }]
+  if (change.t === 'gate_open') {
+    // Stated here, since the transaction of the preview holds its node and so cannot lock the history.
+    const raised = policy.raised_by && {
+      kind: 'policy_result' as const,
+      statement: `Gate ${gate_id} asks for more: the preview is forbidden by ${policy.raised_by.join(', ')}`,
+      subject: { type: 'gate', id: gate_id, rules: [rulesOf({ gate_id, kind, policy })] },
+      subject_digest: policy.digest,
+    }
+    return [{ type: 'gate.waiting', actor: ENGINE, gate_id, data, ...(raised && { evidence: raised }) }]
+  }
   if (status === 'waiting')
     return [{ type: 'gate.waiting', actor: SYSTEM, gate_id, data: { ...data, on_timeout: 'hold' } }]
   const evidence = {

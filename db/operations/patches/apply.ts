@@ -3,8 +3,8 @@ import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operatio
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
 import type { TimelineEvent } from '../facts/state.ts'
-import { FIRST_ESCALATION, involvedWith } from '../gates/ask.ts'
-import { askedService, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { afresh, involvedWith } from '../gates/ask.ts'
+import { askedService, nextRound, settleRestored, statusBefore, waitingBefore, waitingGates } from '../gates/rows.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from '../tables/index.ts'
 import { type GateNow, movePatch, type Revision, type RunningRows } from './rows.ts'
 import { askAfterUndo, saveUsedVotes, type UsedGate, usedColumns, usedFacts, usedGates } from './used.ts'
@@ -82,9 +82,6 @@ const guardingOf = (all: readonly PlanGate[]) => {
     for (const id of guards) guarding.set(id, [...(guarding.get(id) ?? []), gate_id])
   return guarding
 }
-
-const waitingGates = (operation_id: string) =>
-  sql`(select count(*)::int from ${gates} g where g.operation_id = ${operation_id} and g.status = 'waiting')`
 
 const rowsOf = (specs: readonly (PlanNode & { spec_digest: string })[], guarding: Map<string, string[]>) =>
   JSON.stringify(
@@ -174,18 +171,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
         digest,
         updated_at: sql`clock_timestamp()` as never,
         ...(asking && usedColumns(asking, digest)),
-        ...(again && {
-          status: 'waiting',
-          round: row.round + 1,
-          approved_digest: null,
-          decided_by: null,
-          decided_at: null,
-          decided_command_id: null,
-          waiting_since: sql`clock_timestamp()` as never,
-          deadline_at: sql`clock_timestamp() + make_interval(secs => ${policy.deadline_s})` as never,
-          escalation_level: 0,
-          next_escalation_at: FIRST_ESCALATION as never,
-        }),
+        ...(again && { ...afresh(policy.deadline_s), status: 'waiting', round: row.round + 1 }),
       })
       .where(equals(gates, { operation_id, gate_id }))
       .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })

@@ -1,8 +1,8 @@
-import { and, desc, eq, inArray, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { lockOwner } from '../../locks.ts'
+import { lockOf, lockOwner } from '../../locks.ts'
 import { eachText, iso, type Newest, olderThan } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
@@ -15,6 +15,8 @@ export type RunEnd = Partial<
 /** How many runs of each schedule are kept, besides those that wait or whose operation has not ended. */
 const KEPT = 100
 const LEASE_S = 120
+/** How long a run waits for its next try. */
+const AGAIN_S = 10
 
 const columns = {
   ...pick(schedules, 'schedule_id', 'status', 'status_reason', 'owner', 'requester_id', 'when', 'intent', 'proceed'),
@@ -133,7 +135,7 @@ export const joinWaiting = async (tx: Tx, schedule_id: string, targets: readonly
     where (schedule_id, due_at) in (
       select schedule_id, due_at from operations.schedule_runs
       where schedule_id = ${schedule_id} and state = 'begun' and intent_id is null
-        and (leased_until is null or leased_until < clock_timestamp() + interval '11 s')
+        and coalesce(not ${isBeingMade(sql`leased_until`)}, true)
       order by due_at desc limit 1 for update skip locked)`)
   return joined.rowCount === 1
 }
@@ -175,32 +177,45 @@ export const pruneHookDeliveries = async (db: Db): Promise<void> => {
           - case when ${schedules.previous_until} > now() then 1 else 0 end)`)
 }
 
-/** Leases a run that no process is working on; one that was tried already comes after those that waited longer. */
+/**
+ * Leases a run that no process is working on; one that was tried already comes after those that waited longer. One run
+ * of a schedule is made at a time, or each would find no operation of the other.
+ */
 export const leaseRun = (db: Db) => {
-  const open = sql`(select schedule_id, due_at from operations.schedule_runs
+  const open = sql`(select schedule_id, due_at from operations.schedule_runs r
     where state = 'begun' and (leased_until is null or leased_until < clock_timestamp())
+      and not exists (select from operations.schedule_runs o where o.schedule_id = r.schedule_id and o.state = 'begun'
+        and o.due_at <> r.due_at and ${isBeingMade(sql`o.leased_until`)})
     order by coalesce(leased_until, due_at) limit 1 for update skip locked)`
-  return db
-    .update(schedule_runs)
-    .set({ leased_until: sql`clock_timestamp() + make_interval(secs => ${LEASE_S})` })
-    .where(sql`(${schedule_runs.schedule_id}, ${schedule_runs.due_at}) in ${open}`)
-    .returning({
-      ...pick(schedule_runs, 'schedule_id', 'targets', 'intent_id'),
-      due_at: iso(schedule_runs.due_at),
-      begun_at: iso(schedule_runs.begun_at),
-    })
-    .then(first)
+  return db.transaction(async (tx) => {
+    await tx.execute(sql`select ${lockOf('scheduleRuns')}`)
+    return tx
+      .update(schedule_runs)
+      .set({ leased_until: sql`clock_timestamp() + make_interval(secs => ${LEASE_S})` })
+      .where(sql`(${schedule_runs.schedule_id}, ${schedule_runs.due_at}) in ${open}`)
+      .returning({
+        ...pick(schedule_runs, 'schedule_id', 'targets', 'intent_id'),
+        due_at: iso(schedule_runs.due_at),
+        begun_at: iso(schedule_runs.begun_at),
+      })
+      .then(first)
+  })
 }
+
+/** A run that only waits for its next try is leased for AGAIN_S at most. */
+const isBeingMade = (leased_until: SQL) =>
+  sql`${leased_until} > clock_timestamp() + make_interval(secs => ${AGAIN_S + 1})`
 
 /** From here on no later change becomes part of the run. */
 export const noteIntent = (
   db: Db,
   { schedule_id, due_at }: { schedule_id: string; due_at: string },
   intent_id: string,
+  targets: string[] | null,
 ) =>
   db
     .update(schedule_runs)
-    .set({ intent_id })
+    .set({ intent_id, targets })
     .where(
       and(
         equals(schedule_runs, { schedule_id, state: 'begun' }),
@@ -217,7 +232,7 @@ export const endRun = async (
 ): Promise<boolean> => {
   const ended = await db
     .update(schedule_runs)
-    .set({ ...end, state, leased_until: sql`clock_timestamp() + make_interval(secs => 10)` })
+    .set({ ...end, state, leased_until: sql`clock_timestamp() + make_interval(secs => ${AGAIN_S})` })
     .where(
       and(
         equals(schedule_runs, { schedule_id, state: 'begun' }),

@@ -59,8 +59,10 @@ export type SecurityFact = {
   at: string
   ip_address?: string
   user_agent?: string
-  /** Of events of a key: which credential of which machine, until when it works or who left. The emergency account; the network. */
+  /** Of events of a key: which credential of which machine, until when it works or who left. The emergency account; the network; who bypassed which gate. */
   about?: string
+  /** The page of the console, if the event has one of its own. */
+  path?: string
   /** The day's limit is reached: further ones of this kind are only in the audit log. */
   last?: true
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { createScreen } from '../../../apps/platform/base/screen.ts'
 import { spawnWorker } from '../../operations/support/worker.ts'
@@ -29,20 +29,26 @@ export const descendants = (of: number): number[] => {
   const under = (pid: number | undefined): boolean => pid !== undefined && (pid === of || under(parents.get(pid)))
   return [...parents.keys()].filter((pid) => pid !== of && under(pid))
 }
-/** Kills each process of a program that an agent has started. */
-export const killTool = (agent: Agent, program: string) => {
+/** Kills each process of a program that an agent has started, or those with this argument; returns how many it met. */
+export const killTool = (agent: Agent, program: string, argument?: string): number => {
+  let met = 0
   for (const pid of descendants(agent.child.pid as number)) {
     try {
       const file = basename(readlinkSync(`/proc/${pid}/exe`))
-      if (file.startsWith(basename(program).replace(/\d.*$/, ''))) process.kill(pid, 'SIGKILL')
+      const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+      if (!file.startsWith(basename(program).replace(/\d.*$/, ''))) continue
+      if (argument !== undefined && !args.includes(argument)) continue
+      process.kill(pid, 'SIGKILL')
+      met += 1
     } catch {
       // It has ended in the meantime.
     }
   }
+  return met
 }
 /**
  * Four tools, each with an agent of its own. An act makes one effect, works for `rest_s` more, and leaves a second trace,
- * which is missing if the act was stopped.
+ * which is missing if the act was stopped. A held act goes on only once it is released.
  */
 type Options = { rest_s?: number; more?: Record<string, object>; sandboxed?: boolean }
 export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Options = {}) => {
@@ -54,7 +60,9 @@ export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Op
   const lab: Lab = await startLab(['tofu', 'ansible', 'ssh', 'git'], { bringWorker: spawnWorker, more })
   const sshd = await startSshd(lab.folder)
   const place = lab.place('effects')
-  const act = (name: string) => `echo did >> ${place}/${name}; sleep ${rest_s}; echo after >> ${place}/${name}.after`
+  const held = (name: string) => `while [ -e ${place}/${name}.hold ]; do sleep 0.1; done`
+  const act = (name: string) =>
+    `echo did >> ${place}/${name}; ${held(name)}; sleep ${rest_s}; echo after >> ${place}/${name}.after`
   const web = lab.place('web')
   /** The first job makes it. */
   const state = join(lab.place('tfstates'), 'web')
@@ -79,6 +87,9 @@ export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Op
   }
 
   git(['init', '-q', '--bare', '-b', 'main', bare])
+  const name_of = `name=\${ref#refs/heads/signalbox/}; echo met >> ${place}/$name.met`
+  const hook = `#!/bin/sh\nwhile read -r _ _ ref; do ${name_of}; ${held('$name')}; done\n`
+  writeFileSync(join(bare, 'hooks/pre-receive'), hook, { mode: 0o755 })
   const blob = git(['hash-object', '-w', '--stdin'], { input: 'one\n' })
   const tree = git(['mktree'], { input: `100644 blob ${blob}\ta.txt\n` })
   git(['update-ref', 'refs/heads/main', git(['commit-tree', tree, '-m', 'one'])])
@@ -148,7 +159,7 @@ export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Op
     const { job, inputs, preview, more } = CASES[pool] as Case
     const node = (node_id: string, job: string, inputs: object, own: object) => ({
       ...{ node_id, executor: 'external', pool, with: { job, inputs }, ...own },
-      timeouts: { run_s: 60, start_s: 20, heartbeat_s: 5 },
+      timeouts: { run_s: 120, start_s: 20, heartbeat_s: 5 },
       // A certain failure is done again: a wrong claim of failure would produce two effects.
       retry: { max_attempts: 4, initial_s: 1 },
     })
@@ -178,8 +189,17 @@ export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Op
     return path
   }
 
+  /** Holds the act of this name, and returns what releases it. */
+  const hold = (name: string) => {
+    const path = join(place, `${name}.hold`)
+    writeFileSync(path, '')
+    return () => rmSync(path, { force: true })
+  }
+  /** Whether the act is at work: its effect is made, or the repository was asked for it. */
+  const isActing = (name: string) => effects(name) + effects(`${name}.met`) > 0
+
   return {
-    ...{ lab, CASES, startCase, start, agentOf, effects },
+    ...{ lab, CASES, startCase, start, agentOf, effects, hold, isActing },
     stop: async () => {
       sshd.stop()
       await lab.stop()

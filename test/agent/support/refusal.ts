@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { digest } from '../../../apps/shared/data/digest.ts'
@@ -28,6 +28,16 @@ export const forgeAs = (lab: Lab, name: string, preview: object): void => {
   renameSync(`${path}.new`, path)
 }
 export const forged = { $from: 'nodes/forged/outputs/preview' }
+
+/** Changes the last byte of an artifact where the control plane keeps it. */
+export const alter = ({ p }: Lab, sha256: string): void => {
+  const folder = p.config.OPERATIONS__ARTIFACTS__DIR
+  const kept = readdirSync(folder, { recursive: true, withFileTypes: true }).find(({ name }) => name.includes(sha256))
+  const at = join(kept?.parentPath ?? '', kept?.name ?? '')
+  const bytes = readFileSync(at)
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1)
+  writeFileSync(at, bytes)
+}
 
 /**
  * Waits for the end of a node that was refused or contained. Its export verifies offline and has one record of the end,

@@ -33,6 +33,11 @@ describe('a list as a file', () => {
       expect(rows.filter((row) => row.includes(`,"'${hostile.replaceAll('"', '""')}",`))).toHaveLength(1)
       await page.getByText('Saved 52 rows.').waitFor()
       await takePictures(page, 'export-operations')
+      // The next page belongs to the moment that the first one was asked with.
+      await page.goto(`${stack.gateway_url}/operations?tab=all&q=exported&age=day`)
+      await page.getByRole('button', { name: 'Load more' }).click()
+      await page.getByRole('button', { name: 'Load more' }).waitFor({ state: 'detached', timeout: 20_000 })
+      expect(await page.getByRole('alert').count()).toBe(0)
       await page.close()
     },
     PATIENCE_MS,

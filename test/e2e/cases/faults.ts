@@ -4,7 +4,7 @@ import { ensurePerson } from '../../../apps/platform/demo/accounts.ts'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { accounts, PATIENCE_MS, people, press, sitDown, stack, start } from '../desk.ts'
+import { accounts, PATIENCE_MS, people, press, sitDown, stack, start, takePictures } from '../desk.ts'
 
 const FAULT = 'This part of the server has a fault.'
 /** None of our servers uses it, so the last case of the desk can tell it from a fault of ours. */
@@ -83,6 +83,44 @@ describe('a read that fails', () => {
         'You have no authenticator app.',
       )
       await survives(`${at}/settings/notifications`, '/v1/notifications/push', 'Notifications')
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'again keeps what was read and typed before',
+    async () => {
+      const { operation_id, url } = await start('kept')
+      const { context, page } = await sitDown('otto')
+      const alert = page.getByRole('alert').filter({ hasText: FAULT })
+      await page.goto(`${stack.gateway_url}/settings/notifications`)
+      const box = page.getByLabel('A patch that waits')
+      await box.uncheck()
+      const mend = await breakReads(page, '/v1/notifications/rules')
+      await page.getByLabel('Mail address or URL').fill('otto@example.org')
+      await press(page, 'Add a destination')
+      await alert.waitFor()
+      expect(await box.count()).toBe(1)
+      expect(await box.isChecked()).toBe(false)
+      await takePictures(page, 'rules-unread')
+      await mend()
+      await press(page, 'Retry')
+      await alert.waitFor({ state: 'detached' })
+      const mendList = await breakReads(page, '/v1/notifications/destinations')
+      await press(page, 'Remove otto@example.org')
+      await alert.waitFor()
+      expect(await box.isChecked()).toBe(false)
+      await mendList()
+
+      await page.route(`**/api/v1/operations/${operation_id}/nodes?**`, async (route) => {
+        if (new URL(route.request().url()).searchParams.has('page_token')) return fault(route)
+        const answer = await route.fetch()
+        await route.fulfill({ response: answer, json: { ...(await answer.json()), next_page_token: 'more' } })
+      })
+      await page.goto(`${url}/nodes`)
+      await alert.waitFor()
+      expect(await page.getByRole('link', { name: 'task second' }).count()).toBe(1)
       await context.close()
     },
     PATIENCE_MS,
@@ -185,6 +223,35 @@ describe('a dialog whose code a release has replaced', () => {
       await alert.getByRole('button', { name: 'Reload' }).waitFor()
       expect(await page.getByLabel('Reason').inputValue()).toBe('half a reason')
       expect(await accessibilityOf(page)).toEqual([])
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a page of one object', () => {
+  it(
+    'says since when it could not be read again, until it could',
+    async () => {
+      const { operation_id, url } = await start('aged')
+      const { context, page } = await sitDown('olga')
+      await page.goto(url)
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByRole('heading', { level: 1, name: 'aged' }).waitFor()
+      const mend = await breakReads(page, `/v1/operations/${operation_id}`)
+      await people.olga.post(`/v1/operations/${operation_id}/pause`, { reason: 'a test' })
+      const banner = page.getByRole('status').filter({ hasText: 'Parts of this page could not be read again since' })
+      await banner.waitFor({ timeout: 30_000 })
+      expect(await accessibilityOf(page)).toEqual([])
+      await takePictures(page, 'read-again')
+      await page.getByRole('heading', { level: 1, name: 'aged' }).waitFor()
+      await mend()
+      // A read that a stream frame triggered may be faster than the press.
+      await banner
+        .getByRole('button', { name: 'Retry now' })
+        .click({ timeout: 5000 })
+        .catch(() => {})
+      await banner.waitFor({ state: 'detached' })
       await context.close()
     },
     PATIENCE_MS,

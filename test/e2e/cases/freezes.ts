@@ -29,6 +29,8 @@ describe('a freeze', () => {
       await dialog.getByText(/is not valid/).waitFor()
       await dialog.getByLabel('Expression (CEL)').fill("target.name == 'no-such-host'")
       await dialog.getByText('It covers no resource now.').waitFor()
+      // Without a typed beginning it begins now.
+      await dialog.getByText(/^From .*202\d, .*, until 1 Jan 2099, /).waitFor()
       expect(await freezes()).toEqual([])
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'freeze-new')

@@ -73,6 +73,61 @@ describe('an intervention at high risk', () => {
   )
 })
 
+describe('an intervention whose subject has changed since its dialog was opened', () => {
+  it(
+    'is not sent: not for the next outcome of the node, nor for a gate that was decided',
+    async () => {
+      const olga = await tabOf('olga')
+      const { operation_id } = await held('moves on')
+      const generation = async () => {
+        const node = await people.olga.get<Node>(`/v1/operations/${operation_id}/nodes/breaks`)
+        return node.state === 'failed' ? node.generation : 0
+      }
+      await until(async () => (await generation()) === 1, { what: 'the failed node' })
+      await olga.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/breaks`)
+      await press(olga, 'Intervene')
+      await dialogOf(olga).getByText('Mark succeeded: it was done by hand').click()
+      await dialogOf(olga).getByLabel('Reason').fill('seen at the target')
+      const path = `/v1/operations/${operation_id}/nodes/breaks/retry`
+      await people.olga.post(path, { expected_generation: 1, reason: 'again' })
+      await until(async () => (await generation()) === 2, { what: 'the next failure' })
+      await dialogOf(olga).getByText('This node has changed since this dialog was opened.').waitFor({ timeout: 20_000 })
+      const send = dialogOf(olga).getByRole('button', { name: 'Mark succeeded', exact: true })
+      expect(await send.getAttribute('aria-disabled')).toBe('true')
+      await olga.close()
+
+      const gates = ['one', 'two']
+      const policy = { approvals: { quorum: 1, groups: [{ group: 'netops', min: 1 }] }, deadline_s: 3600 }
+      const nodes = gates.map((node_id) => ({ node_id, executor: 'noop', with: {}, idempotent: true }))
+      const asked = await startOperation(people.olga, 'two gates', {
+        ...{ kind: 'graph', title: 'two gates', reason: 'a test', targets: [] },
+        graph: {
+          nodes,
+          gates: gates.map((id) => ({ gate_id: id, question: `Go on with ${id}?`, guards: [id], policy })),
+        },
+      })
+      type Asked = { open_gates: { gate_id: string }[] }
+      const at = `/v1/operations/${asked.operation_id}`
+      const open = async () => (await people.eva.get<Asked>(at)).open_gates.map(({ gate_id }) => gate_id)
+      await until(async () => (await open()).length === 2, { what: 'both gates' })
+      const eva = await tabOf('eva')
+      await eva.goto(`${stack.gateway_url}/operations/${asked.operation_id}`)
+      await press(eva, 'Intervene')
+      await dialogOf(eva).getByText('Let one more person decide a gate').click()
+      const [first] = await open()
+      expect(await dialogOf(eva).getByLabel('Gate', { exact: true }).inputValue()).toBe(first)
+      const gate = `${at}/gates/${first}`
+      const { digest, round } = await people.eva.get<{ digest: string; round: number }>(gate)
+      await people.eva.post(`${gate}/approve`, { digest, round })
+      await dialogOf(eva).getByText('This gate no longer waits.', { exact: false }).waitFor({ timeout: 20_000 })
+      expect(await dialogOf(eva).getByLabel('Gate', { exact: true }).inputValue()).toBe(first)
+      await eva.close()
+    },
+    PATIENCE_MS,
+  )
+})
+type Node = { state: string; generation: number }
+
 describe('a retry', () => {
   it(
     'says before it is sent that it needs a reason, which node runs again, and which one waits for that',

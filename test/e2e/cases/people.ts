@@ -54,7 +54,7 @@ describe('the administration', () => {
       expect((await read()).grants).toContainEqual(
         expect.objectContaining({ role: 'planner', scope: { region_id: 'eu1' } }),
       )
-      await press(page, 'Remove planner from ulla')
+      await press(page, 'Remove planner (Region eu1) from ulla')
       await confirm(page, 'Remove')
       await page.getByRole('cell', { name: 'Region eu1' }).waitFor({ state: 'detached' })
       expect(await accessibilityOf(page)).toEqual([])
@@ -71,6 +71,26 @@ describe('the administration', () => {
       await hers.page.goto(`${stack.gateway_url}/operations`)
       await hers.page.waitForURL(/\/login/)
       await hers.context.close()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'names the people of all grants with one read, and which right of whom a button takes away',
+    async () => {
+      const page = await tabOf('ada')
+      const asked: string[] = []
+      page.on('request', (one) => asked.push(new URL(one.url()).pathname))
+      await page.goto(`${stack.gateway_url}/admin/grants`)
+      const buttons = page.getByRole('button', { name: /^Remove .* from / })
+      await page.getByRole('link', { name: 'olga' }).first().waitFor()
+      await page.getByRole('link', { name: 'eva' }).first().waitFor()
+      expect(asked.filter((path) => path.startsWith('/api/v1/admin/users/'))).toEqual([])
+      const names = await buttons.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')))
+      expect(names).toContain('Remove operator (Everywhere) from olga')
+      expect(new Set(names).size).toBe(names.length)
+      await takePictures(page, 'grants')
       await page.close()
     },
     PATIENCE_MS,
@@ -98,7 +118,7 @@ describe('the administration', () => {
       await takePictures(ada, 'losing')
       await ada.goto(`${stack.gateway_url}/admin/users?q=uwe`)
       await ada.getByRole('link', { name: 'uwe' }).click()
-      await press(ada, 'Remove viewer from uwe')
+      await press(ada, 'Remove viewer (Everywhere) from uwe')
       await confirm(ada, 'Remove')
       await page.getByText(/^Not (allowed|found)$/).waitFor()
       expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)

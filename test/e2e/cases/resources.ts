@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf, overlapsOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
+import { PATIENCE_MS, people, press, stack, tabOf, takePictures, untilFound } from '../desk.ts'
 
 describe('the list of resources', () => {
   it(
@@ -51,6 +51,20 @@ describe('the list of resources', () => {
       await page.getByLabel('Lifecycle').selectOption('active')
       await page.getByLabel('Type').selectOption('infra.generic')
       await page.getByLabel('Drift').selectOption('unknown')
+      await page.getByText('130 resources', { exact: true }).waitFor()
+      // Words keep every filter that is set.
+      await untilFound('listed', 20)
+      const field = page.getByRole('searchbox')
+      await field.fill('listed 1007')
+      await page.getByRole('link', { name: 'listed 1007' }).waitFor()
+      await page.getByLabel('Drift').selectOption('drifted')
+      await page.getByText('No resources match.').waitFor()
+      await page.getByLabel('Drift').selectOption('')
+      await page.getByLabel('Lifecycle').selectOption('retired')
+      await page.getByText('No resources match.').waitFor()
+      await page.getByLabel('Drift').selectOption('unknown')
+      await page.getByLabel('Lifecycle').selectOption('active')
+      await field.fill('labels.listed=yes')
       await page.getByText('130 resources', { exact: true }).waitFor()
       // On a phone a row has two lines.
       await page.setViewportSize({ width: 360, height: 740 })

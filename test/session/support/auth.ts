@@ -91,6 +91,7 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
         'ENROL',
         'DEVICE',
         'MACHINE',
+        'LOGOUT',
       ].map((n) => [`GATEWAY__LIMITS__${n}`, HUGE]),
     ),
     ...Object.fromEntries(['REFRESH', 'PASSWORD', 'LOGIN_FAILURES'].map((n) => [`SESSION__LIMITS__${n}`, HUGE])),

@@ -277,8 +277,11 @@ const raise = (s: State, i: number, generation = 0) => {
 /** Extends the time of the whole operation, whose clock may be stopped, or of a gate, as its row states. */
 const extend = (s: State, { payload = {}, gates }: CommandBodies['intervene'], at: number, seq: number): undefined => {
   const more = seq > s.loaded_seq ? 1000 * (payload.add_s ?? 0) : 0
-  if (s.deadline > 0) s.deadline += more
-  else if (s.deadline_left > 0) s.deadline_left += more
+  if (s.deadline > 0) {
+    s.deadline += more
+    // A resume that comes with it reports its deadline without this time.
+    if (more > 0) note(s, { t: 'deadline', deadline_at: s.deadline })
+  } else if (s.deadline_left > 0) s.deadline_left += more
   takeGates(s, gates, at)
 }
 

@@ -78,9 +78,7 @@ const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> =
     return refusedBy('"playbook" must be the path of a .yml file in the source.')
   if (!Number.isInteger(forks) || Number(forks) < 1 || Number(forks) > 100) return refusedBy('"forks" is 1 to 100.')
   const { text, keys, names } = inventoryOf(job, found.vars ?? {})
-  // Without a host it would be no limit.
-  if (limit !== undefined && !(Array.isArray(limit) && limit.length > 0 && limit.every((name) => names.includes(name))))
-    return refusedBy('"limit" must be a list of hosts of the inventory.')
+  if (limit !== undefined && !areOf(limit, names)) return refusedBy('"limit" must be a list of hosts of the inventory.')
   const vars = yamlOf(varsOf(extra_vars, 'extra_vars'))
   const dir = join(job.folder, 'source')
   const taken = await takeSource(job, { name: String(source), found, skipped: SKIPPED }, dir, preview)
@@ -91,9 +89,9 @@ const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> =
   const hosts = writeOwn(job, 'inventory.yml', text)
   const extra = writeOwn(job, 'vars.yml', `${vars}\n`)
   const resume_digest = digest({ inputs_digest, source_digest: taken.source_digest, preview: preview ?? null })
-  const left = leftBy(job, resume_digest)
+  const left = leftBy(job, resume_digest, limit ?? names)
   if (left) job.log(`Only the hosts that the last attempt left: ${left.join(', ')}.`)
-  const only = left ?? (limit as string[] | undefined)
+  const only = left ?? limit
   return {
     args: [
       ...['-i', hosts, '-e', `@${extra}`, '--forks', String(forks)],
@@ -110,9 +108,17 @@ const prepare = async (job: Job, preview?: CheckRun): Promise<Ready | Verdict> =
   }
 }
 
-/** The hosts that the last attempt with the same inputs, files and preview has not done. */
-const leftBy = ({ work }: Job, resume_digest: string): string[] | undefined =>
-  work.resume?.resume_digest === resume_digest ? (work.resume.hosts as string[]) : undefined
+/** Without a host it would be no limit; another word could be a pattern, or a file on this machine. */
+const areOf = (given: unknown, names: readonly string[]): given is string[] => {
+  const known = new Set<unknown>(names)
+  return Array.isArray(given) && given.length > 0 && given.every((one) => known.has(one))
+}
+
+/** The hosts of these that the last attempt with the same inputs, files and preview has not done. */
+const leftBy = ({ work }: Job, resume_digest: string, of: readonly string[]): string[] | undefined => {
+  const { resume } = work
+  return resume?.resume_digest === resume_digest && areOf(resume.hosts, of) ? resume.hosts : undefined
+}
 
 /** Runs the playbook; each event becomes a line of the log that names its host and task. */
 const play = async (job: Job, { args, dir, env, names }: Ready, more: string[] = []) => {

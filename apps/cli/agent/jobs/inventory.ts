@@ -7,6 +7,8 @@ const HOST = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const USER = /^[a-z_][a-z0-9_-]{0,31}$/
 const MAX_HOSTS = 10_000
+/** Groups of Ansible itself. */
+const OWN = ['all', 'ungrouped']
 
 const refuse = (message: string): never => {
   throw refusal(message)
@@ -47,7 +49,7 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
   if (!isObject(groups)) return refuse('"inventory.groups" must be an object.')
   const keys: string[] = []
   const entries = Object.entries(hosts).map(([name, given]) => {
-    if (!HOST.test(name)) refuse(`"${name}" is not a host name.`)
+    if (!HOST.test(name) || OWN.includes(name)) refuse(`"${name}" is not a host name.`)
     const { address = name, port = 22, user, host_keys = [], vars = {} } = (given ?? {}) as Record<string, unknown>
     if (typeof address !== 'string' || !ADDRESS.test(address)) return refuse(`The host "${name}" has no valid address.`)
     if (!namesHost(allowed, address)) refuse(`The agent's file names no host "${address}" for playbooks.`)
@@ -60,9 +62,12 @@ export const inventoryOf = (job: Job, trusted: Record<string, unknown>) => {
     return [name, { ...varsOf(vars, `inventory.hosts.${name}.vars`), ...reached }] as const
   })
   const children = Object.entries(groups).map(([name, members]) => {
-    if (!NAME.test(name) || ['all', 'ungrouped'].includes(name)) refuse(`"${name}" is not a group name.`)
+    if (!NAME.test(name) || OWN.includes(name)) refuse(`"${name}" is not a group name.`)
     const unknown = Array.isArray(members) ? members.find((one) => !Object.hasOwn(hosts, String(one))) : name
     if (unknown !== undefined) refuse(`The group "${name}" must list hosts of the inventory; "${unknown}" is not one.`)
+    // A limit to the host would be one to the group.
+    if (Object.hasOwn(hosts, name) && String(members) !== name)
+      refuse(`"${name}" is a host and a group of others, which Ansible cannot tell apart. Rename the group.`)
     return [name, { hosts: Object.fromEntries((members as string[]).map((one) => [one, null])) }] as const
   })
   const all = { hosts: Object.fromEntries(entries), children: Object.fromEntries(children) }

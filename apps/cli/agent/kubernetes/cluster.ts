@@ -92,7 +92,10 @@ export const openCluster = async (job: Job): Promise<Cluster> => {
   }
   let wrote = false
   const request: Cluster['request'] = async (method, path, call = {}) => {
-    if (method !== 'GET' && call.query?.dryRun === undefined) wrote = true
+    if (method !== 'GET' && call.query?.dryRun === undefined) {
+      wrote = true
+      job.began()
+    }
     for (let turn = 1; ; turn += 1) {
       // If kubectl was killed, another one serves. Each write can be repeated: it names the version that it replaces.
       serving ??= serve()

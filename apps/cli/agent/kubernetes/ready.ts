@@ -42,6 +42,7 @@ const KINDS: Record<string, (object: KubeObject) => Readiness> = {
       countOf(availableReplicas, replicas, 'replicas are available'),
     )
   },
+  ReplicaSet: (object) => countOf(statusOf(object).readyReplicas, specOf(object).replicas ?? 1, 'replicas are ready'),
   StatefulSet: (object) => {
     const { replicas = 1 } = specOf(object)
     const { updateStrategy } = object.spec as { updateStrategy?: { type?: string; rollingUpdate?: Numbers } }
@@ -92,15 +93,19 @@ export const readinessOf = (object: KubeObject, own?: CelProgram): Readiness => 
   if (stalled) return ends(stalled)
   if (own) return ownRule(object, own)
   if (kind) return kind(object)
+  const isPod = object.apiVersion === 'v1' && object.kind === 'Pod'
   // A pod that has done its work is never "Ready" again.
-  const phase = object.apiVersion === 'v1' && object.kind === 'Pod' ? statusOf(object).phase : undefined
+  const phase = isPod ? statusOf(object).phase : undefined
   if (phase === 'Succeeded') return READY
   if (phase === 'Failed') return ends({ type: 'Failed', status: 'True', ...wordsOf(object) })
-  const ready = conditionsOf(object).find(({ type }) => type === 'Ready')
-  return ready && ready.status !== 'True'
-    ? waits(`${ready.reason ?? 'not ready'}: ${ready.message ?? ''}`.trim())
-    : READY
+  const found = (name: string) => conditionsOf(object).find(({ type }) => type === name)
+  const busy = found('Reconciling')
+  const open = busy?.status === 'True' ? busy : [found('Ready'), found('PodScheduled')].find(isNotTrue)
+  if (open) return waits(`${open.reason ?? 'not ready'}: ${open.message ?? ''}`.trim())
+  // A pod has the condition only once it is on its node.
+  return isPod && !found('Ready') ? waits(phase ?? 'not scheduled yet') : READY
 }
+const isNotTrue = (condition: Condition | undefined) => condition !== undefined && condition.status !== 'True'
 
 /** A member that does not exist yet is no error: the object is not ready. */
 const ownRule = (object: KubeObject, program: CelProgram): Readiness => {

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { basename, extname, join, relative } from 'node:path'
 import { parseAllDocuments, type Scalar, visit } from 'yaml'
 import { digest } from '../../../shared/data/digest.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
@@ -64,10 +64,11 @@ export const render = async (job: Job, server: string): Promise<Rendered> => {
   return { ...names, objects: made, taken: { ...taken, source_digest } }
 }
 
-const plain = (dir: string): KubeObject[] =>
-  filesOf(dir)
+/** A folder of manifests, or one file. */
+const plain = (path: string): KubeObject[] =>
+  (statSync(path).isFile() ? [path] : filesOf(path))
     .filter((file) => FILES.includes(extname(file)))
-    .flatMap((file) => objectsOf(readFileSync(file, 'utf8'), file.slice(dir.length + 1)))
+    .flatMap((file) => objectsOf(readFileSync(file, 'utf8'), relative(path, file) || basename(file)))
 
 type Chart = { dir: string; server: string; values: object; namespace: string; set: string }
 const helm = async (job: Job, { dir, server, values, namespace, set }: Chart): Promise<KubeObject[]> => {

@@ -47,7 +47,8 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
     const refused = cluster.refuse(ref.kind, ref.namespace)
     if (refused !== undefined) throw refusal(`${refused} ${id} was not touched.`)
   }
-  const secrets = saved.objects.flatMap(({ object, previous }) => [object, previous])
+  const before = saved.prune.map(({ previous }) => previous)
+  const secrets = [...saved.objects.flatMap(({ object, previous }) => [object, previous]), ...before]
   const { content_sha256 } = given.plan
   if (given.source) job.executed.commit = given.source.commit
   return { job, cluster, saved, content_sha256, mask: secretsMask(job, secrets), done: [], begun: false }

@@ -57,13 +57,17 @@ const mirrorOnly = (path: string): string =>
   `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n}\n`
 
 /**
- * Brings the named source, at the commit of the preview if one is given; initializes it and selects the workspace. All
- * files of the agent, such as the one with the variables, come before any program of the job could turn their names
- * into links.
+ * Brings the named source, at the commit of the preview if one is given; initializes it and selects the workspace. Only
+ * a preview `makes` a missing one: the other jobs follow it, or change no backend. All files of the agent, such as the one
+ * with the variables, come before any program of the job could turn their names into links.
  */
 export const openModule = async (
   job: Job,
-  { plans = false, preview }: { plans?: boolean; preview?: (Approved & { place?: Place }) | undefined } = {},
+  {
+    plans = false,
+    makes = false,
+    preview,
+  }: { plans?: boolean; makes?: boolean; preview?: (Approved & { place?: Place }) | undefined } = {},
 ): Promise<Module> => {
   const { tofu: rules, uid } = job.file
   const { source, workspace = 'default', parallelism, ...asked } = job.work.inputs as Record<string, unknown>
@@ -137,8 +141,11 @@ export const openModule = async (
   if (init.code !== 0) throw new Ended(failed('tool_failed', 'init failed: see the log. No change was made.'))
   keepProviders(job, cache, proven)
   if (!found.state && workspace !== 'default') {
-    const { code } = await tofu(['workspace', 'select', '-no-color', '-or-create', workspace])
-    if (code !== 0) throw new Ended(failed('tool_failed', 'workspace failed: see the log. No change was made.'))
+    const { code } = await tofu(['workspace', 'select', '-no-color', ...(makes ? ['-or-create'] : []), workspace])
+    if (code !== 0) {
+      const none = `The backend has no workspace "${workspace}", or it cannot be read`
+      throw new Ended(failed('tool_failed', `${makes ? 'workspace failed' : none}: see the log. No change was made.`))
+    }
   }
   const parallel = parallelism === undefined ? [] : [`-parallelism=${parallelism}`]
   return { tofu, dir, taken, place, parallel, vars, state_file }

@@ -20,7 +20,7 @@ export const preview: Tool = async (job) => {
   const { destroy = false, targets = [], replace = [] } = job.work.inputs as Record<string, unknown>
   if (!isAddresses(targets) || !isAddresses(replace))
     return refusedBy(`"targets" and "replace" must be lists of at most ${MAX_ADDRESSES} addresses of resources.`)
-  const module = await openModule(job, { plans: true })
+  const module = await openModule(job, { plans: true, makes: true })
   const base = await baseOf(module)
   const path = join(job.home, 'plan.bin')
   const options = ['-no-color', '-input=false', '-lock=false', '-detailed-exitcode', `-out=${path}`]

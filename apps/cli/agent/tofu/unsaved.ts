@@ -17,7 +17,9 @@ const MAX_STATE = 255 * 1024 * 1024
  */
 export const keepUnsaved = async (job: Job, found: string, progress: string): Promise<Verdict> => {
   const { operation_id, node_id, fence } = job.work
-  const path = join(job.file.state_dir, 'unsaved', `${operation_id}-${node_id}-${fence}.tfstate`)
+  // The name of the node comes from the control plane.
+  const name = `${operation_id}-${node_id}-${fence}.tfstate`.replace(/[^\w.:-]/g, '_')
+  const path = join(job.file.state_dir, 'unsaved', name)
   const here = (() => {
     try {
       unsavedIn(job.file.state_dir)

@@ -70,8 +70,8 @@ const reader = (job: Job, { credentials }: Checkout): Job => {
   const { PATH = '', HOME = '', TMPDIR = '', LANG = '' } = job.env
   const mask = maskerOf(secretsIn(given))
   const log: Job['log'] = (text, line) => job.log(mask(text, line), line)
-  // It only prepares: it has no effect, and evidence states the programs of the job.
-  return { ...job, env: { PATH, HOME, TMPDIR, LANG, ...given.env }, mask, log, began: () => {}, executed: {} }
+  // It only prepares: evidence states the programs of the job.
+  return { ...job, env: { PATH, HOME, TMPDIR, LANG, ...given.env }, mask, log, executed: {} }
 }
 
 /** The branches of the repository that the agent's file lists, with their commits. */

@@ -1,4 +1,3 @@
-import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import Type, { type Static } from 'typebox'
 import { Closed } from '../../../shared/contracts/shapes.ts'
@@ -8,7 +7,7 @@ import { pointerOf } from '../../../shared/data/pointer.ts'
 import { Programs, programsOf } from '../../../shared/data/programs.ts'
 import { readDocument } from '../../command.ts'
 import { usageError } from '../../errors.ts'
-import { Credentials, checkConditions, filesOfCredentials } from './credentials.ts'
+import { Credentials, checkConditions } from './credentials.ts'
 
 const Name = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' })
 const Path = Type.String({ pattern: '^/', maxLength: 1000 })
@@ -163,36 +162,6 @@ export const oddLabelsIn = ({ labels = {} }: AgentFile): string[] =>
   Object.keys(labels)
     .filter((name) => !LABEL.test(name))
     .map((name) => `${pointerOf('labels', name)} counts, but should be named with a-z, 0-9, _ and - only.`)
-
-/** The programs and secrets that the file names and this process cannot use: their jobs will fail. */
-export const missingIn = ({ known, tofu, ssh, git, ansible, kubernetes, credentials }: AgentFile): string[] => {
-  const tools = {
-    tofu,
-    ssh,
-    git,
-    ansible,
-    kubernetes,
-    helm: kubernetes?.helm === undefined ? undefined : { program: kubernetes.helm },
-  }
-  const programs = [
-    ...Object.entries(tools).flatMap(([name, rules]) =>
-      rules ? [[name === 'helm' ? '/kubernetes/helm' : `/${name}/program`, rules.program] as const] : [],
-    ),
-    ...[...known].map(([name, { path }]) => [`/programs/${name}/path`, path] as const),
-  ]
-  const secrets = filesOfCredentials(credentials).map(([place, path]) => [`/${place}/file`, path] as const)
-  const fault = (mode: number) => {
-    return ([pointer, path]: readonly [string, string]): string[] => {
-      try {
-        accessSync(path, mode)
-        return []
-      } catch (error) {
-        return [`${pointer} is ${path}, which cannot be used now: ${(error as NodeJS.ErrnoException).code}.`]
-      }
-    }
-  }
-  return [...programs.flatMap(fault(constants.X_OK)), ...secrets.flatMap(fault(constants.R_OK))]
-}
 
 /** Reads the agent's file; the error for a broken one names each faulty member. */
 export const readAgentFile = (path: string): AgentFile => {

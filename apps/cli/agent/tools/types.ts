@@ -45,7 +45,7 @@ export type Job = {
   left_ms: () => number
   /** Milliseconds until another agent may get the work: no end, unless this one is lost. */
   own_ms: () => number
-  /** A program of the job begins, and may have an effect from here on. */
+  /** The job may have an effect from here on. */
   began: () => void
   /** The program so far, for the evidence. */
   executed: Partial<Executed>
@@ -129,7 +129,7 @@ export const runTool = async (
   const started = sandbox
     ? { ...contain(sandbox, { path, args, cwd, programs, read, write: [...write, job.folder] }), contained: true }
     : { path, args }
-  job.began()
+  if (!aside) job.began()
   const ended = await runProcess({
     ...{ ...started, cwd, stdin, env: { ...job.env, ...env } },
     left_ms: () => Math.min(job.left_ms() - spare_ms, end - Date.now()),

@@ -76,18 +76,24 @@ export const candidateOf = async (row: Ballot, read: Gate | Patch): Promise<Cand
 }
 
 /**
- * Equal keys mean the same change. For gates: the same fields set to the same values by the same steps, on as many
- * targets. For patches: the same changes to the graph.
+ * Equal keys mean the same change. For gates: the same fields of resources of one type set to the same values by the
+ * same steps, on as many targets. A step whose effect no field shows has the same inputs too, apart from its target's
+ * id. For patches: the same changes to the graph.
  */
 export const changeKey = (read: Gate | Patch): string => {
   if (isPatch(read)) return JSON.stringify(['patch', read.changes])
   const { subject } = read
   if (subject === null) return ''
-  const { changes, releases, releases_count, bound_outputs, intervention } = subject
+  const { changes, releases, releases_count, releases_digest, bound_outputs, intervention } = subject
+  const changed = new Set<string | null>(changes.map(({ resource_id }) => resource_id))
+  const inputsOf = ({ target_id, inputs }: (typeof releases)[number]) =>
+    changed.has(target_id) ? null : JSON.stringify(inputs).replaceAll(target_id ?? '\0', '\0')
   return JSON.stringify([
-    changes.map(({ change, fields }) => JSON.stringify([change, fields])).sort(),
-    releases.map((one) => JSON.stringify([stepOf(one), one.executor, one.on_failure])).sort(),
+    changes.map(({ change, type_key, fields }) => JSON.stringify([change, type_key ?? null, fields])).sort(),
+    releases.map((one) => JSON.stringify([stepOf(one), one.executor, one.on_failure, inputsOf(one)])).sort(),
     releases_count ?? releases.length,
+    // The inputs of a subject that is cut are not all here.
+    (releases.every((one) => changed.has(one.target_id)) ? null : releases_digest) ?? null,
     bound_outputs,
     intervention ?? null,
   ])

@@ -8,7 +8,7 @@ import { tBulk as words } from '../../words/frame/inbox-parts.ts'
 import { type Ballot, type Candidate, flipped, keyOf, mayTogether, nounOf, partOf, type Together } from './alike.ts'
 import { useBatch } from './batch.ts'
 import { useCandidates } from './read.ts'
-import { Change, Items, LeftOut } from './rows.tsx'
+import { Change, Items, LeftOut, placeOf } from './rows.tsx'
 
 /** Decides the selected gates and patches together: rereads each, sets aside those that differ, shows every answer. */
 export const BulkDialog = ({ rows, verdict, close }: { rows: Ballot[]; verdict: Together; close: () => void }) => {
@@ -42,6 +42,7 @@ const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) 
   )
   const left = chosen.filter(({ row }) => isLeft(results.get(keyOf(row))))
   const toggle = (row: Ballot) => setTicked((before) => flipped(before, keyOf(row)))
+  const places = new Set(alike.map(({ read }) => placeOf(read)))
   const marks = { ticked, results, toggle: begun ? undefined : toggle }
   return (
     <BulkFrame
@@ -59,7 +60,7 @@ const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) 
         <section aria-label={words.alike(alike.length, nounOf([alike[0].row]))} className="flex flex-col gap-2">
           <h3 className="font-semibold">{words.alike(alike.length, nounOf([alike[0].row]))}</h3>
           <Change read={alike[0].read} />
-          <Items items={alike} {...marks} />
+          <Items items={alike} shown={places.size > 1 ? 'place' : undefined} {...marks} />
         </section>
       ) : (
         <p>{words.none}</p>
@@ -67,7 +68,7 @@ const Deciding = ({ candidates, unread, alone, verdict, close }: DecidingProps) 
       {apart.length > 0 ? (
         <section aria-label={words.apart} className="flex flex-col gap-2">
           <h3 className="font-semibold">{words.apart}</h3>
-          <Items items={apart} apart {...marks} />
+          <Items items={apart} shown="change" {...marks} />
         </section>
       ) : null}
       <LeftOut alone={alone} unread={unread} verdict={verdict} elsewhere={elsewhere} out={out} />

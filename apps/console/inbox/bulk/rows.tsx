@@ -6,8 +6,9 @@ import { Unsettled } from '../../command/together.tsx'
 import { graphQuery } from '../../queries/operations.ts'
 import { Status } from '../../values/status.tsx'
 import { ChangeLine, Said } from '../../votes/brief.tsx'
+import { whereWords } from '../../votes/context.ts'
 import { changeWords, nodeNames } from '../../votes/patch-words.ts'
-import { stepOf } from '../../votes/releases.ts'
+import { placesOf, stepOf } from '../../votes/releases.ts'
 import { tDecide } from '../../words/decide.ts'
 import { tBulk as words } from '../../words/frame/inbox-parts.ts'
 import { t } from '../../words/index.ts'
@@ -15,8 +16,8 @@ import { type Ballot, type Candidate, isPatch, keyOf, type Together } from './al
 
 type ItemsProps = {
   items: Candidate[]
-  /** Their changes differ from those of the others, so each is shown. */
-  apart?: boolean
+  /** Each shows its whole change, if that differs from the others', or where it is. */
+  shown?: 'change' | 'place' | undefined
   ticked: ReadonlySet<string>
   results: ReadonlyMap<string, Result>
   /** Ticks an item, or takes its tick away; missing once sending has begun. */
@@ -24,24 +25,24 @@ type ItemsProps = {
 }
 
 /** Items to decide, each with its box and then its answer. */
-export const Items = ({ items, apart = false, ticked, results, toggle }: ItemsProps) => (
+export const Items = ({ items, shown, ticked, results, toggle }: ItemsProps) => (
   <ul className="flex flex-col divide-y divide-line">
     {items.map((candidate) => {
       const key = keyOf(candidate.row)
       const box = { ticked: ticked.has(key), result: results.get(key), toggle: toggle && (() => toggle(candidate.row)) }
-      return <Row key={key} candidate={candidate} apart={apart} {...box} />
+      return <Row key={key} candidate={candidate} shown={shown} {...box} />
     })}
   </ul>
 )
 
 type RowProps = {
   candidate: Candidate
-  apart: boolean
+  shown: ItemsProps['shown']
   ticked: boolean
   result: Result | undefined
   toggle: (() => void) | undefined
 }
-const Row = ({ candidate: { row, read }, apart, ticked, result, toggle }: RowProps) => (
+const Row = ({ candidate: { row, read }, shown, ticked, result, toggle }: RowProps) => (
   <li className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2">
     <label className="flex min-w-0 flex-1 items-center gap-3">
       <input type="checkbox" checked={ticked} disabled={!toggle} onChange={() => toggle?.()} />
@@ -53,10 +54,15 @@ const Row = ({ candidate: { row, read }, apart, ticked, result, toggle }: RowPro
         </span>
       </span>
     </label>
-    {apart ? <Change read={read} /> : null}
+    {shown === 'change' ? <Change read={read} /> : null}
+    {shown === 'place' ? <p className="text-muted">{placeOf(read)}</p> : null}
     {result ? <Answer result={result} /> : null}
   </li>
 )
+
+/** How many resources of which types in which regions a gate changes. */
+export const placeOf = (read: Candidate['read']): string =>
+  isPatch(read) || !read.subject ? '' : whereWords({ ...placesOf(read.subject), batches: [] })
 
 /** The changes of a gate, and its steps by name if no field shows their effect; for a patch, its graph changes. */
 export const Change = ({ read }: Pick<Candidate, 'read'>) => {

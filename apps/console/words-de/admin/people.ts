@@ -92,7 +92,7 @@ export const grant: typeof en.grant = {
   add: 'Rolle vergeben',
   to: (name: string) => `Rolle vergeben an ${name}`,
   add_effect: 'Leere Felder bedeuten überall. Die Rollen admin und auditor gelten ohne Ort.',
-  remove: (role: string, name: string) => `${role} von ${name} entfernen`,
+  remove: (role: string, where: string, name: string) => `${role} (${where}) von ${name} entfernen`,
   remove_effect: 'Das Recht endet sofort.',
   direct: 'Direkt',
   until: 'Letzter Tag (UTC)',

@@ -58,6 +58,7 @@ export const logs: typeof en.logs = {
   download: 'Herunterladen',
   total: (n: number) => count(n, '{n} Zeile', '{n} Zeilen'),
   errors: (n) => count(n, '{n} Fehler', '{n} Fehler'),
+  levels: { error: 'Fehler', warn: 'Warnung' },
   live: 'läuft mit',
   complete: 'vollständig',
   cut: 'Zeile beim Speichern auf 16 KiB gekürzt',

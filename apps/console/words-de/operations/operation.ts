@@ -170,6 +170,7 @@ export const operation: typeof en.operation = {
     applied: () => 'Ausgeführt.',
     refused: (kind: string) => `Aufgezeichnet, dann verweigert: ${kind}.`,
     withdrawn: (kind: string) => `Aufgezeichnet, dann zurückgezogen: ${kind}.`,
+    stale: (at: string) => `Teile dieser Seite sind seit ${at} nicht neu gelesen.`,
   },
   pause: {
     title: 'Diesen Vorgang anhalten?',
@@ -203,6 +204,7 @@ export const operation: typeof en.operation = {
   },
   retry: {
     moved: 'Dieser Schritt hat sich seit dem Öffnen des Dialogs geändert. Schließen und den Schritt neu ansehen.',
+    decided: 'Diese Freigabe wartet nicht mehr. Schließen und den Vorgang neu ansehen.',
     title: 'Diesen Schritt wiederholen?',
     button: 'Schritt wiederholen',
     effect: (names: string[]) =>

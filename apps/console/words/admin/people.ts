@@ -90,7 +90,7 @@ export const grant = {
   add: 'Grant a role',
   to: (name: string) => `Grant a role to ${name}`,
   add_effect: 'Empty fields mean everywhere. Roles admin and auditor take no place.',
-  remove: (role: string, name: string) => `Remove ${role} from ${name}`,
+  remove: (role: string, where: string, name: string) => `Remove ${role} (${where}) from ${name}`,
   remove_effect: 'The right ends at once.',
   direct: 'Direct',
   until: 'Last day (UTC)',

@@ -55,6 +55,7 @@ export const logs = {
   download: 'Download',
   total: (n: number) => count(n, '{n} line', '{n} lines'),
   errors: (n: number) => count(n, '{n} error', '{n} errors'),
+  levels: { error: 'error', warn: 'warn' },
   live: 'following',
   complete: 'complete',
   cut: 'line truncated at 16 KiB when stored',

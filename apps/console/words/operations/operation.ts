@@ -137,6 +137,7 @@ export const operation = {
     applied: () => 'Carried out.',
     refused: (kind: string) => `Recorded, then refused: ${kind}.`,
     withdrawn: (kind: string) => `Recorded, then withdrawn: ${kind}.`,
+    stale: (at: string) => `Parts of this page could not be read again since ${at}.`,
   },
   pause: {
     title: 'Pause this operation?',
@@ -168,6 +169,7 @@ export const operation = {
   },
   retry: {
     moved: 'This node has changed since this dialog was opened. Close it and look at the node again.',
+    decided: 'This gate no longer waits. Close this dialog and look at the operation again.',
     title: 'Retry this node?',
     button: 'Retry node',
     effect: (names: string[]) =>

@@ -11,6 +11,7 @@ const PATHS: { [E in SecurityEvent]?: string } = {
   'break_glass.used': '/admin/users',
   'spray.suspected': '/audit',
   'change.waiting': '/admin/changes',
+  'gate.bypassed': '/operations',
 }
 const OWN_PATH = '/settings/sessions'
 /** As identity states the end of a credential, after its name. */
@@ -27,11 +28,11 @@ export const securityMessage = (fact: SecurityFact, style: Style & { sign_out?: 
   const { console_url, content, reader = ANYONE, sign_out } = style
   const words = wordsFor(reader)
   if (!(fact.event in words.events)) throw new Error(`a newer build has words for ${fact.event}`)
-  const { event, at, ip_address, user_agent, about, last } = fact
+  const { event, at, ip_address, user_agent, about, path, last } = fact
   const where = [ip_address && words.address(line(ip_address)), user_agent && words.client(line(user_agent))]
   const said = [words.time(timeFor(reader, at)), ...where.filter((one) => one)]
   const remedy = words.remedies[event] ?? words.own
-  const link = `${console_url}${PATHS[event] ?? OWN_PATH}`
+  const link = `${console_url}${path ?? PATHS[event] ?? OWN_PATH}`
   const named =
     about &&
     line(about).replace(UNTIL, (end, time: string) =>

@@ -57,6 +57,7 @@ const en = {
     'break_glass.used': 'If nobody announced this, disable the account and end its sessions:',
     'spray.suspected': 'Read which accounts were tried, and block the network in front of the gateway:',
     'change.waiting': 'Review it, then confirm or reject it:',
+    'gate.bypassed': 'Read the reason, and pause the operation if it does not hold:',
     'account.reset_requested': 'If you did not ask for it, tell an administrator now, who can reject it:',
   } as { [E in SecurityEvent]?: string },
   events: {
@@ -86,6 +87,7 @@ const en = {
     'break_glass.used': 'An emergency account signed in by its password.',
     'spray.suspected': 'Many usernames failed to sign in from one network: someone guesses passwords.',
     'change.waiting': 'A change waits for a second administrator.',
+    'gate.bypassed': 'Someone bypassed a gate by break-glass.',
   } as Record<SecurityEvent, string>,
 }
 
@@ -131,6 +133,7 @@ const de: typeof en = {
     'break_glass.used': 'Wenn das niemand angekündigt hat, sperren Sie das Konto und beenden Sie seine Sitzungen:',
     'spray.suspected': 'Lesen Sie, welche Konten versucht wurden, und sperren Sie das Netz vor dem Gateway:',
     'change.waiting': 'Prüfen Sie sie, und bestätigen Sie sie oder lehnen Sie sie ab:',
+    'gate.bypassed': 'Lesen Sie den Grund, und halten Sie den Vorgang an, wenn er nicht trägt:',
     'account.reset_requested':
       'Wenn Sie nicht darum gebeten haben, sagen Sie es sofort einem Administrator, der sie ablehnen kann:',
   },
@@ -165,6 +168,7 @@ const de: typeof en = {
     'break_glass.used': 'Ein Notfallkonto hat sich mit seinem Passwort angemeldet.',
     'spray.suspected': 'Viele Anmeldungen aus einem Netz sind gescheitert: Jemand errät Passwörter.',
     'change.waiting': 'Eine Änderung wartet auf einen zweiten Administrator.',
+    'gate.bypassed': 'Jemand hat eine Freigabe mit Notfallzugriff umgangen.',
   },
 }
 

@@ -1,23 +1,46 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { TObject } from 'typebox'
+import { loadCatalogConfig } from '../../../catalog/config.ts'
+import { loadCredentialConfig } from '../../../credential/config.ts'
 import { loadGatewayConfig } from '../../../gateway/config.ts'
-import { faultsOf, loadConfig } from '../../../shared/config.ts'
+import { loadIdentityConfig } from '../../../identity/config.ts'
+import { loadOperationsConfig } from '../../../operations/config.ts'
+import { loadRelayConfig } from '../../../relay/config.ts'
+import { loadSessionConfig } from '../../../session/config.ts'
+import { faultsOf } from '../../../shared/config.ts'
 import { loadLinks, peerOf } from '../../../shared/links.ts'
 import { type RegistryEntry, readKeyFile } from '../../../shared/service/keys.ts'
-import { loadMtls } from '../../../shared/tls/mtls.ts'
+import { loadMtls, type Mtls } from '../../../shared/tls/mtls.ts'
+import type { Pair } from '../../../shared/tls/pairs.ts'
 import { certificateOf } from '../../../shared/tls/peer.ts'
+import { bareHost } from '../../../shared/web/addresses.ts'
+import { loadTokenConfig } from '../../../token/config.ts'
+import { loadWorkerConfig } from '../../../worker/config.ts'
 import { paint } from '../../base/screen.ts'
 import { issuerOf } from '../certificates.ts'
 import { PRODUCTION_APPS, SERVERS } from '../production.ts'
-import { productionEnv, SCHEMAS } from '../reference.ts'
+import { productionEnv, schemaOf } from '../reference.ts'
 import { type Subject, type Weakness, weak, weakNats, weakPostgres, weakRedis, weakTemporal } from './weaknesses.ts'
 
 export type Finding = { app: string; about: string; what: string; remedy: string }
 const DAY_MS = 86_400_000
 const LEAST_DAYS = 14
 const FOUND = 3
+
+type Load = (env: NodeJS.ProcessEnv) => unknown
+const LOADERS: Record<string, Load> = {
+  gateway: loadGatewayConfig,
+  session: loadSessionConfig,
+  identity: loadIdentityConfig,
+  credential: loadCredentialConfig,
+  token: loadTokenConfig,
+  catalog: loadCatalogConfig,
+  operations: loadOperationsConfig,
+  worker: loadWorkerConfig,
+  relay: loadRelayConfig,
+}
 
 /**
  * `npm run doctor -- --production --env DIR`: connects as each app with the files that the setup wrote, and names every
@@ -50,22 +73,29 @@ export const diagnose = async (dir: string | undefined): Promise<number> => {
   return found.length === 0 ? 0 : FOUND
 }
 
-/** Settings on which apps must agree, and keys that the others must know. */
+/** Settings on which apps must agree. Relay and worker meet in one namespace and queue. */
+const AGREED = [
+  'AUTH__SECRET__KEYS',
+  'AUTH__TOKENS__ISSUER',
+  'SIGNALBOX__NATS__PREFIX',
+  'AUTH__REDIS__PREFIX',
+  ...['NAMESPACE', 'QUEUE_PREFIX', 'PAYLOAD_KEYS'].flatMap((name) =>
+    ['RELAY', 'WORKER'].map((app) => `${app}__TEMPORAL__${name}`),
+  ),
+]
+
+/** Settings on which apps must agree, names by which they call each other, and keys that the others must know. */
 const weakTogether = (envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] => {
-  const found: Finding[] = []
+  const found: Finding[] = wronglyNamed(envs)
   const first = new Map<string, { app: string; value: string }>()
   for (const [app, env] of envs) {
     const tell = (what: string, remedy: string) => found.push({ app, about: 'settings', what, remedy })
-    for (const name of [
-      'AUTH__SECRET__KEYS',
-      'AUTH__TOKENS__ISSUER',
-      'SIGNALBOX__NATS__PREFIX',
-      'AUTH__REDIS__PREFIX',
-    ]) {
-      const value = env[name]
-      if (value === undefined) continue
-      const other = first.get(name)
-      if (!other) first.set(name, { app, value })
+    for (const name of AGREED) {
+      const value = env[name] ?? schemaOf(app)[name]?.default
+      if (typeof value !== 'string') continue
+      const shared = name.replace(/^(RELAY|WORKER)__/, '')
+      const other = first.get(shared)
+      if (!other) first.set(shared, { app, value })
       else if (other.value !== value) tell(`${name} differs from that of ${other.app}`, 'Give both the same value')
     }
     if (/\/0"/.test(env.GATEWAY__HTTP__TRUSTED_PROXIES ?? ''))
@@ -80,6 +110,27 @@ const weakTogether = (envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] =
       tell(`${registry} does not have its key`, 'Run the set-up again, and bring the file to every host')
   }
   return found
+}
+
+const CALLED = /__(SESSION|IDENTITY|CREDENTIAL|TOKEN|JWKS|CATALOG|OPERATIONS)__?URL$/
+
+/** Callers accept a certificate only for the host of their URL. */
+const wronglyNamed = (envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] => {
+  const found = new Map<string, Finding>()
+  for (const [caller, env] of envs)
+    for (const [name, url = ''] of Object.entries(env)) {
+      const called = CALLED.exec(name)?.[1]?.toLowerCase().replace('jwks', 'token') ?? ''
+      const pem = mtlsIn(envs.get(called) ?? {})?.cert
+      if (!pem || !URL.canParse(url)) continue
+      const cert = new X509Certificate(pem)
+      const host = bareHost(new URL(url).hostname)
+      if (isIP(host) ? cert.checkIP(host) : cert.checkHost(host)) continue
+      const what = `its certificate is not for ${host}, by which ${caller} calls it`
+      const remedy = `Give it one that is, or write its name in ${name}`
+      const key = `${called} ${host}`
+      if (!found.has(key)) found.set(key, { app: called, about: 'certificate', what, remedy })
+    }
+  return [...found.values()]
 }
 
 const isRegistered = (app: string, key: string, registry: string): boolean => {
@@ -107,17 +158,22 @@ const openFiles = (dir: string, envs: ReadonlyMap<string, NodeJS.ProcessEnv>): F
     }))
 }
 
-const findingsOf = async (app: string, env: NodeJS.ProcessEnv): Promise<Finding[]> => {
+const findingsOf = async (app: string, given: NodeJS.ProcessEnv): Promise<Finding[]> => {
+  // Without it, an app refuses no weak setting.
+  const env: NodeJS.ProcessEnv = { ...given, NODE_ENV: 'production' }
   const told = (about: string, weaknesses: readonly Weakness[]) =>
     weaknesses.map(([what, remedy]): Finding => ({ app, about, what, remedy }))
-  const schema = SCHEMAS[app as keyof typeof SCHEMAS] as TObject
-  const loadOwn = app === 'gateway' ? loadGatewayConfig : (given: NodeJS.ProcessEnv) => loadConfig(schema, given)
-  const loads = [loadMtls, loadLinks, loadOwn]
-  const faults = loads.flatMap((load) => faultsOf(() => load(env)))
+  const loads: (Load | undefined)[] = [loadMtls, loadLinks, LOADERS[app]]
+  const is_strict = given.NODE_ENV === env.NODE_ENV
+  const faults = loads.flatMap((load) => faultsOf(() => load?.(env)))
   const weak_settings = faults.map(
     (fault): Weakness => [fault.replace(/\.$/, ''), 'Repair it, or run the set-up again'],
   )
   const found = [
+    ...told(
+      'settings',
+      weak(!is_strict, 'NODE_ENV is not production', `Write NODE_ENV=production into env/${app}.env`),
+    ),
     ...told('settings', weak_settings),
     ...told('certificate', weakCertificate(app, env)),
     ...told('telemetry', weakTelemetry(env)),
@@ -125,28 +181,57 @@ const findingsOf = async (app: string, env: NodeJS.ProcessEnv): Promise<Finding[
   ]
   // A link whose settings cannot be read was reported above.
   if (faultsOf(() => loadLinks(env)).length > 0) return found
+  const links = loadLinks(env)
+  const { cert, key } = links.tls
+  if (cert && key) found.push(...told('certificate', weakPair({ cert, key }, 'its SIGNALBOX__TLS')))
   const namespace = env[`${app.toUpperCase()}__TEMPORAL__NAMESPACE`] ?? 'default'
-  const subject = { app, links: loadLinks(env), prefix: env.AUTH__REDIS__PREFIX ?? '', namespace }
-  const links = SERVERS.map(async (server) => told(server, await weakLink(subject, server, env)))
-  return [...found, ...(await Promise.all(links)).flat()]
+  const subject = { app, links, prefix: env.AUTH__REDIS__PREFIX ?? '', namespace }
+  const looks = SERVERS.map(async (server) => told(server, await weakLink(subject, server, env)))
+  return [...found, ...(await Promise.all(looks)).flat()]
 }
 
-/** The weaknesses of an app's certificate: its time, its name, its chain and its key. */
+/** What cannot be read was reported with its setting. */
+const mtlsIn = (env: NodeJS.ProcessEnv): Mtls | undefined =>
+  faultsOf(() => loadMtls(env)).length === 0 ? loadMtls(env) : undefined
+
+const RENEW = 'Remove it and set up again'
+/** The extended key usages of a server and of a client. */
+const USES = ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']
+
+/** The weaknesses of an app's certificate: its time, its name, its uses, its chain and its key. */
 const weakCertificate = (app: string, env: NodeJS.ProcessEnv): Weakness[] => {
-  const mtls = faultsOf(() => loadMtls(env)).length === 0 ? loadMtls(env) : undefined
+  const mtls = mtlsIn(env)
   if (!mtls) return []
-  const renew = 'Remove it and set up again'
   const cert = new X509Certificate(mtls.cert)
-  const issuer = issuerOf(cert, mtls.ca)
-  const is_own = cert.checkPrivateKey(createPrivateKey(mtls.key))
+  const issuer = authorityOf(cert, mtls)
+  // One that names no use is for all.
+  const uses: string[] | undefined = cert.keyUsage
+  const lacks_use = uses !== undefined && !USES.every((use) => uses.includes(use))
   return [
-    ...soon(cert.validTo, renew),
+    ...weakPair(mtls),
     ...(issuer ? soon(issuer.validTo, 'Rotate the authority, or sign by a newer one', 'the authority of its') : []),
     ...weak(Date.parse(cert.validFrom) > Date.now(), 'its certificate is not valid yet', 'Set the clocks by NTP'),
-    ...weak(!cert.checkHost(app), `its certificate is not for ${app}`, renew),
-    ...weak(!issuer, 'its certificate is not signed by the authority in AUTH__TLS__CA_FILE', renew),
-    ...weak(!is_own, 'its key does not match its certificate', renew),
+    ...weak(!cert.checkHost(app), `its certificate is not for ${app}`, RENEW),
+    ...weak(lacks_use, 'its certificate is not for server and client alike', RENEW),
+    ...weak(!issuer, 'its certificate is not signed by the authority in AUTH__TLS__CA_FILE', RENEW),
   ]
+}
+
+const weakPair = ({ cert: pem, key }: Pair, whose = 'its'): Weakness[] => {
+  const cert = new X509Certificate(pem)
+  const is_own = cert.checkPrivateKey(createPrivateKey(key))
+  return [...soon(cert.validTo, RENEW, whose), ...weak(!is_own, `its key does not match ${whose} certificate`, RENEW)]
+}
+
+/** The trusted authority of a certificate; others between the two may follow it in its file. */
+const authorityOf = (cert: X509Certificate, { cert: chain, ca }: Mtls): X509Certificate | undefined => {
+  const seen = new Set<string>()
+  for (let at: X509Certificate | undefined = cert; at && !seen.has(at.fingerprint256); at = issuerOf(at, chain)) {
+    const authority = issuerOf(at, ca)
+    if (authority) return authority
+    seen.add(at.fingerprint256)
+  }
+  return undefined
 }
 
 /** One that is unreadable, expired or missing was reported with its setting. */

@@ -18,6 +18,7 @@ export type Subject = { app: string; links: Links; prefix: string; namespace: st
 /** A busy server answers late; one that is not there refuses at once. */
 const TRY_MS = 15_000
 const MAX_SKEW_MS = 2000
+const CONNECTIONS = 300
 const AT_LEAST = { postgres: 150_000, redis: '7.0.0', nats: '2.12.0', temporal: '1.29.1' }
 
 const isOlder = (found: string, least: string): boolean => found.localeCompare(least, 'en', { numeric: true }) < 0
@@ -46,6 +47,12 @@ export const weakPostgres = ({ app }: Subject, url: string): Promise<Weakness[]>
         found.statement_timeout === '0',
         'statements have no timeout',
         'Run "npm run migrate": it sets the timeout of the role',
+      ),
+      ...weak(
+        // Behind a pooler the apps need few; the relay is never behind one.
+        !is_pooled && app !== 'relay' && Number(found.max_connections) < CONNECTIONS,
+        `max_connections is ${found.max_connections}, and two of each app take up to 282`,
+        'In postgresql.conf set it to 400, or put PgBouncer before it: guides/scale.md',
       ),
       ...weakPooler(app, is_pooled, new URL(url).searchParams.get('pooler') === 'transaction'),
       ...weak(skew > MAX_SKEW_MS, `its clock differs by ${skew} ms`, 'Set the clocks by NTP'),

@@ -85,10 +85,12 @@ const roundOf = (chain: Chain, gate_id: unknown, round: unknown): Round => {
   return known
 }
 
-/** Rules are stated once: no later record changes them. */
+/** A later record can only make the rules of a gate stricter. */
 const learn = (chain: Chain, subject: Fields) => {
-  for (const rule of listOf(subject.rules) as GateRules[])
-    if (!chain.rules.has(rule.gate_id)) chain.rules.set(rule.gate_id, rule)
+  for (const rule of listOf(subject.rules) as GateRules[]) {
+    const known = chain.rules.get(rule.gate_id)
+    if (!known || isStricter(rule, known)) chain.rules.set(rule.gate_id, rule)
+  }
 }
 
 const start = (chain: Chain, { subject }: Entry) => {

@@ -1,3 +1,5 @@
+import { canonicalJson } from './canonical.ts'
+
 export type Fields = Record<string, unknown>
 
 /** The rules of a gate as the chain states them. */
@@ -34,6 +36,16 @@ export type Vote = {
   /** The person who delegated it: the two count as one. */
   in_place_of: string | null
 }
+
+const unraised = (rule: GateRules) => canonicalJson({ ...rule, quorum: 0, groups: [], on_timeout: '' })
+
+/** Whether rules ask for all that others do, and else only for more votes, groups that are needed, or no silence. */
+export const isStricter = (rule: GateRules, than: GateRules): boolean =>
+  unraised(rule) === unraised(than) &&
+  rule.quorum >= than.quorum &&
+  (rule.on_timeout === than.on_timeout || rule.on_timeout === 'reject') &&
+  than.groups.every(({ group, min }) => rule.groups.some((other) => other.group === group && other.min >= min)) &&
+  rule.groups.every(({ group, min }) => min > 0 || than.groups.some((other) => other.group === group))
 
 /** Returns why these votes do not pass a gate under its rules. */
 export const short = (

@@ -2191,6 +2191,8 @@ export type GenerateTokensRequest = Message<"signalbox.auth.v1.GenerateTokensReq
   scope?: Scope | undefined;
 
   /**
+   * Once it has ended there are no tokens (failed_precondition).
+   *
    * @generated from field: int64 not_after = 14;
    */
   notAfter: bigint;

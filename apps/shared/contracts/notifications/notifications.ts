@@ -41,6 +41,7 @@ export const SECURITY_EVENTS = [
   'break_glass.used',
   'spray.suspected',
   'change.waiting',
+  'gate.bypassed',
 ] as const
 export type SecurityEvent = (typeof SECURITY_EVENTS)[number]
 export const RISKS = ['low', 'medium', 'high', 'critical'] as const

@@ -31,6 +31,9 @@ export const CalendarView = Type.Object({
     open: Type.Boolean(),
     opens_at: Nullable(Time),
     closes_at: Nullable(Time),
+    openings: Type.Array(Type.Object({ opens_at: Time, closes_at: Time }), {
+      description: 'Its spans of the next 15 days, the first of which may have begun.',
+    }),
   }),
   freezes: Type.Array(FreezeItem),
   as_of: Time,

@@ -212,6 +212,8 @@ export type GatePolicy = {
   binds: string[]
   /** The service that answers instead of people: a gate of kind external_check. */
   check?: { service: string; timeout_s: number }
+  /** Policies that forbid what a preview shows, so that this gate asks for more than was planned. */
+  raised_by?: string[]
 }
 
 export type PlanGate = {

@@ -1,7 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { many, nullable, ReadAsOf } from '../catalog/common.ts'
-import { Health, manyHealths, OwnerId, Scope } from '../catalog/resources.ts'
+import { Health, manyHealths, OwnerId, ResourceListQuery, Scope } from '../catalog/resources.ts'
 import { Closed, text } from '../shapes.ts'
+
+const { lifecycle_status, drift } = ResourceListQuery.properties
 
 export const SearchQuery = Closed({
   q: Type.String({
@@ -14,6 +16,8 @@ export const SearchQuery = Closed({
   owned_by: Type.Optional(OwnerId),
   region_id: Type.Optional(Type.String({ maxLength: 128 })),
   health_status: manyHealths,
+  lifecycle_status,
+  drift,
   include_retired: Type.Optional(Type.Boolean()),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
 })
