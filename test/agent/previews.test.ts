@@ -6,6 +6,7 @@ import { verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import type { EvidenceRecord } from '../../db/operations/tables/evidence.ts'
 import { must } from '../operations/support/platform.ts'
 import { siteFolder } from '../support/site.ts'
+import { until } from '../support/until.ts'
 import { type Lab, startLab } from './support/agent.ts'
 import { refused } from './support/refusal.ts'
 
@@ -163,7 +164,7 @@ it('the evidence of a raised gate says why, and its recount counts by the raised
   await votes(path, 'eva')
   await votes(path, 'ada')
   await lab.reaches(path, 'succeeded', 'apply')
-  await lab.reaches(path, 'succeeded')
+  await until(async () => must(await lab.p.as('vic').get(path), 200).body.status === 'succeeded')
   const file = must(await lab.p.as('aud').get(`${path}/evidence?format=jsonl`), 200).text
   const { keys } = must(await lab.p.as('vic').get('/v1/evidence/keys'), 200).body
   expect(verifyEvidence(Buffer.from(file), keys)).toMatchObject({ counted: true, decisions: 1, starts: 1 })

@@ -266,7 +266,7 @@ describe('an account event', () => {
   })
 
   it('always leads to a page of the console', () => {
-    const routes = ['account', 'admin', 'home'].map((name) =>
+    const routes = ['account', 'admin', 'home', 'operations'].map((name) =>
       readFileSync(new URL(`../../apps/console/routes/${name}.tsx`, import.meta.url), 'utf8'),
     )
     const style = { console_url: '', content: 'titles' as const }

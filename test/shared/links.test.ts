@@ -162,7 +162,7 @@ describe('the link with Redis', () => {
       await sentinels.know(1)
       await redis.connect()
       await redis.set('before', '1')
-      expect(await redis.wait(1, 1000)).toBe(1)
+      await until(async () => (await redis.wait(1, 1000)) === 1, { what: 'the replica to have it' })
       await other.connect()
       expect(await other.get('before')).toBe('1')
       first.kill(signal)

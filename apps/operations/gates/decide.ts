@@ -93,7 +93,7 @@ export const rejectGate = (deps: DecideDeps, command: GateCommand, body: RejectB
     throwIfRefused(refuseGateReject(subject.facts, facts, { round: body.round, user_id: command.caller.user_id }))
     checkIfMatch(command.if_match, subject.revision)
     const vote = { decision: 'reject' as const, comment: body.comment, as_group: undefined, batch: body.batch }
-      const by = inPlaceOf(command, row, subject)
+    const by = inPlaceOf(command, row, subject)
     if (!mayTakeBack(facts, command.caller.user_id)) {
       const cast = await castVote(deps, tx, { command: by, row, subject, command_id, people: NOBODY }, vote)
       return ofIntervention(deps, tx, { command, row, subject, people: NOBODY }, cast)

@@ -48,7 +48,7 @@ export const killTool = (agent: Agent, program: string, argument?: string): numb
 }
 /**
  * Four tools, each with an agent of its own. An act makes one effect, works for `rest_s` more, and leaves a second trace,
- * which is missing if the act was stopped. A held act goes on only once it is released.
+ * which is missing if the act was stopped. A held act continues once it is released.
  */
 type Options = { rest_s?: number; more?: Record<string, object>; sandboxed?: boolean }
 export const startActs = async ({ rest_s = 1, more = {}, sandboxed = false }: Options = {}) => {

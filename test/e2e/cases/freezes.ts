@@ -48,7 +48,7 @@ describe('a freeze', () => {
       await hers.goto(`${stack.gateway_url}/inbox`)
       await hers.getByRole('heading', { level: 1 }).waitFor()
       await goByKeys(hers, 'f', '/admin/freezes')
-      // First it loses most of its time; a time that is not complete changes nothing.
+      // First it loses most of its time; a time that is not complete cannot be sent.
       await hers.getByRole('button', { name: 'End: Stock-taking in eu1' }).click()
       await dialogOf(hers).getByLabel('It ends').selectOption('later')
       const shorten = dialogOf(hers).getByRole('button', { name: 'Shorten' })

@@ -1,5 +1,15 @@
 import { canonicalJson } from './canonical.ts'
-import { type Fields, filling, type GateRules, gateName, listOf, short, textOf, type Vote } from './votes.ts'
+import {
+  type Fields,
+  filling,
+  type GateRules,
+  gateName,
+  isStricter,
+  listOf,
+  short,
+  textOf,
+  type Vote,
+} from './votes.ts'
 
 /**
  * Recounts an evidence chain (operations.md 6.3): by whose votes each gate was passed, under the rules that the chain
