@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Ellipsis } from 'lucide-react'
 import { Suspense, useEffect, useState } from 'react'
@@ -19,7 +19,7 @@ import { UserMenu } from './user-menu.tsx'
 
 const SessionDialog = lazyPart(() => import('./session-dialog.tsx').then((part) => ({ default: part.SessionDialog })))
 
-const LateNews = lazyPart(() => import('../ui/late.tsx').then((part) => ({ default: part.LateNews })))
+const LateRefusals = lazyPart(() => import('../ui/late.tsx').then((part) => ({ default: part.LateRefusals })))
 
 /** The frame of every signed-in page: skip link, top bar, navigation, banner, and the dialog for an ended session. */
 export const Shell = ({ Palette }: { Palette: PaletteList }) => {
@@ -27,12 +27,6 @@ export const Shell = ({ Palette }: { Palette: PaletteList }) => {
   useTopic('inbox')
   const phase = usePhase()
   const recorded = useRecorded()
-  const client = useQueryClient()
-  const [failed, setFailed] = useState(false)
-  useEffect(
-    () => client.getQueryCache().subscribe(({ query }) => query.state.status === 'error' && setFailed(true)),
-    [client],
-  )
   return (
     <>
       <a href="#main" className="skip button main">
@@ -44,9 +38,9 @@ export const Shell = ({ Palette }: { Palette: PaletteList }) => {
         <main id="main" tabIndex={-1} className="min-w-0 flex-1 max-sm:pb-16">
           <ConnectionBanner />
           <div role="status">
-            {failed || recorded.length > 0 ? (
+            {recorded.length > 0 ? (
               <Suspense fallback={null}>
-                <LateNews recorded={recorded} />
+                <LateRefusals recorded={recorded} />
               </Suspense>
             ) : null}
           </div>

@@ -1,12 +1,8 @@
-import { notifyManager, type Query, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useCallback, useEffect, useSyncExternalStore } from 'react'
-import { useConnection } from '../api/hooks.ts'
-import { serverNow } from '../api/live.ts'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import { queryOf } from '../api/read.ts'
 import { dropRecorded, type Recorded } from '../api/recorded.ts'
 import { Button } from '../forms/button.tsx'
-import { clockTime } from '../kit/format.ts'
-import { useDisplay } from '../kit/prefs.ts'
 import { OperationLink } from '../values/links.tsx'
 import { t } from '../words/index.ts'
 import { tOperation } from '../words/operation.ts'
@@ -30,47 +26,9 @@ const useOutcome = ({ operation_id, command_id }: Recorded) => {
   return { data, gone: isGone(error) }
 }
 
-/**
- * News after a page was drawn: commands that were recorded and then refused or withdrawn, each until the person
- * closes it; and parts of the page that could not be read again.
- */
-export const LateNews = ({ recorded }: { recorded: readonly Recorded[] }) => (
-  <>
-    <StaleReads />
-    {recorded.map((one) => (
-      <LateRefusal key={one.command_id} {...one} />
-    ))}
-  </>
-)
-
-/**
- * Old data whose new read failed. Rights have a banner of their own, and a further page that could not be read is
- * reported in its list.
- */
-const isStale = ({ queryKey, state: { status, data, error, fetchMeta } }: Query): boolean =>
-  status === 'error' && data !== undefined && queryKey[0] !== 'me' && !isGone(error) && !fetchMeta?.fetchMore
-
-const StaleReads = () => {
-  const client = useQueryClient()
-  const cache = client.getQueryCache()
-  const { zone } = useDisplay()
-  const { mode } = useConnection()
-  const since = useSyncExternalStore(
-    useCallback((tell) => cache.subscribe(notifyManager.batchCalls(tell)), [cache]),
-    () => Math.min(...cache.findAll({ type: 'active', predicate: isStale }).map(({ state }) => state.dataUpdatedAt)),
-  )
-  // Otherwise the banner of the connection says how old the data is.
-  if (mode !== 'live' || since === Number.POSITIVE_INFINITY) return null
-  return (
-    <div className="banner">
-      <span>{tOperation.operation.late.stale(clockTime(since + serverNow() - Date.now(), zone, true))}</span>
-      <Button
-        onClick={() => void client.refetchQueries({ type: 'active', predicate: isStale })}
-        word={t.connection.retry}
-      />
-    </div>
-  )
-}
+/** Commands that were recorded and then refused or withdrawn: each stays until the person closes it. */
+export const LateRefusals = ({ recorded }: { recorded: readonly Recorded[] }) =>
+  recorded.map((one) => <LateRefusal key={one.command_id} {...one} />)
 
 const LateRefusal = (one: Recorded) => {
   const { data, gone } = useOutcome(one)

@@ -229,35 +229,6 @@ describe('a dialog whose code a release has replaced', () => {
   )
 })
 
-describe('a page of one object', () => {
-  it(
-    'says since when it could not be read again, until it could',
-    async () => {
-      const { operation_id, url } = await start('aged')
-      const { context, page } = await sitDown('olga')
-      await page.goto(url)
-      await page.getByText('Live', { exact: true }).waitFor()
-      await page.getByRole('heading', { level: 1, name: 'aged' }).waitFor()
-      const mend = await breakReads(page, `/v1/operations/${operation_id}`)
-      await people.olga.post(`/v1/operations/${operation_id}/pause`, { reason: 'a test' })
-      const banner = page.getByRole('status').filter({ hasText: 'Parts of this page could not be read again since' })
-      await banner.waitFor({ timeout: 30_000 })
-      expect(await accessibilityOf(page)).toEqual([])
-      await takePictures(page, 'read-again')
-      await page.getByRole('heading', { level: 1, name: 'aged' }).waitFor()
-      await mend()
-      // A read that a stream frame triggered may be faster than the press.
-      await banner
-        .getByRole('button', { name: 'Retry now' })
-        .click({ timeout: 5000 })
-        .catch(() => {})
-      await banner.waitFor({ state: 'detached' })
-      await context.close()
-    },
-    PATIENCE_MS,
-  )
-})
-
 describe('the failed read of rights and waiting items', () => {
   it(
     'is reported in words, with a button to read it again',

@@ -170,7 +170,6 @@ export const operation: typeof en.operation = {
     applied: () => 'Ausgeführt.',
     refused: (kind: string) => `Aufgezeichnet, dann verweigert: ${kind}.`,
     withdrawn: (kind: string) => `Aufgezeichnet, dann zurückgezogen: ${kind}.`,
-    stale: (at: string) => `Teile dieser Seite sind seit ${at} nicht neu gelesen.`,
   },
   pause: {
     title: 'Diesen Vorgang anhalten?',

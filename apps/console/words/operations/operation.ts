@@ -137,7 +137,6 @@ export const operation = {
     applied: () => 'Carried out.',
     refused: (kind: string) => `Recorded, then refused: ${kind}.`,
     withdrawn: (kind: string) => `Recorded, then withdrawn: ${kind}.`,
-    stale: (at: string) => `Parts of this page could not be read again since ${at}.`,
   },
   pause: {
     title: 'Pause this operation?',
