@@ -177,6 +177,7 @@ it('the evidence of a raised gate says why, and its recount counts by the raised
   const without = records.filter(({ kind, actor }) => kind !== 'vote' || actor.name !== 'ada')
   expect(without.flatMap((record) => recount.take({ ...record }) ?? [])).toEqual([
     expect.stringContaining('approved by 1 of 2 votes'),
+    expect.stringContaining('which no earlier record approves'),
   ])
 }, 60_000)
 
