@@ -131,6 +131,10 @@ export const SubjectGrantView = Type.Object({
   scope: GrantScope,
   expires_at: nullable(time()),
 })
+export const ListedGrant = Type.Object({
+  ...SubjectGrantView.properties,
+  subject_name: nullable(text('olga', { description: 'The username; null for a group.' })),
+})
 export const Enrol = Closed(
   {
     enrolment_token: text('e1.0195f0aa…', { minLength: 1, maxLength: 512 }),
