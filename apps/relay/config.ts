@@ -21,7 +21,7 @@ export const schema = Type.Object({
     default: true,
     description: 'Whether workflows are found in Temporal by their search attributes, which its namespace must have.',
   }),
-  RELAY__AUDIT__KEY_FILE: authSettings.keyFile('audit'),
+  RELAY__AUDIT__KEY_FILE: authSettings.keyFile('audit', 'The Ed25519 key that signs the heads of the audit logs.'),
   RELAY__AUDIT__ANCHOR_FILE: Type.String({
     default: '.signalbox/audit-anchors.jsonl',
     production: 'required',

@@ -1025,7 +1025,6 @@ describe('destinations and rules', () => {
 
   it('belong to one person, and a machine has none', async () => {
     const id = await hook()
-    expect(must(await p.as('ivo').get(`${NOTIFY}/deliveries`), 200).body.items.length).toBeGreaterThanOrEqual(0)
     expect(problem(await p.as('ivo').delete(`${NOTIFY}/destinations/${id}`))).toBe('404 not_found/destination')
     const rules = await state({})
     const foreign = await p.as('ada').put(`${NOTIFY}/rules`, { ...rules, steps: [{ destination_id: id, after_s: 0 }] })
@@ -1037,6 +1036,10 @@ describe('destinations and rules', () => {
     must(await p.as(eva).post(`${NOTIFY}/destinations/${id}/test`, {}), 200)
     await send(p)
     expect(JSON.parse(hooks.calls[0]?.body ?? '')).toMatchObject({ type: 'test' })
+    const [own] = await deliveries()
+    expect(own).toMatchObject({ destination_id: id })
+    const theirs = must(await p.as('ivo').get(`${NOTIFY}/deliveries`), 200).body.items as (typeof own)[]
+    expect(theirs.map(({ delivery_id }) => delivery_id)).not.toContain(own.delivery_id)
     must(await p.as(eva).delete(`${NOTIFY}/destinations/${id}`), 204)
     await opened()
     await notify(p)

@@ -112,7 +112,7 @@ const refused = async (deps: Deps, { cause, ci, scheme, details, ...about }: Abo
   const detail = 'The credential of the machine is not valid.'
   return new AppError('invalid_token', code, detail, {
     headers: { 'www-authenticate': scheme === 'Basic' ? 'Basic realm="signalbox"' : scheme },
-    hint: 'Its owners find the cause by signalbox machine refusals, administrators and auditors on its page.',
+    hint: 'Its owners find the cause by signalbox machine refusals NAME, administrators and auditors on its page.',
     extra: { error: code, error_description: detail },
   })
 }

@@ -9,7 +9,9 @@ const place = (maxLength: number) => Type.String({ pattern: '^[!-~]+$', maxLengt
 
 export const PageQuery = Type.Object({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-  page_token: Type.Optional(Type.String({ maxLength: 1024 })),
+  page_token: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'next_page_token of the previous page; keep all filters.' }),
+  ),
 })
 export const pageOf = <T extends Type.TSchema>(item: T) =>
   Type.Object({ items: Type.Array(item), next_page_token: nullable(Type.String()), as_of: time() })
