@@ -7,6 +7,8 @@ import type { HealthStatus, ResourceDocument, ResourceView, Scope } from '../../
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import type { Types } from '../packs/registry.ts'
 import { type Placed, placedThen, scopesOf } from './access.ts'
 import { changeToken } from './documents.ts'
 
@@ -103,6 +105,15 @@ export const documentThen = (revisions: readonly RevisionRow[]): ResourceDocumen
     (before, { kind, doc }) => (kind === 'snapshot' ? doc : mergePatch(before, doc)),
     {},
   ) as ResourceDocument
+
+type Then = Pick<ResourceDocument, 'type_version' | 'lifecycle_status'>
+
+/** Whether a resource had ended; a document of an older type version may have a state that only the newest defines. */
+export const hasEnded = (types: Types, type_id: number, { type_version, lifecycle_status }: Then): boolean => {
+  const own = types.version(type_id, type_version)
+  const type = own?.lifecycle.states.includes(lifecycle_status) ? own : types.byId(type_id)
+  return type !== undefined && isTerminal(type.lifecycle, lifecycle_status)
+}
 
 /** A past view of a resource, without the counter of its health and its conditions, which are not kept over time. */
 export const viewThen = (
