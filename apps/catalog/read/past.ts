@@ -79,7 +79,10 @@ export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string):
   throw pruned(`The state of ${row.resource_id} at ${at}`)
 }
 
-/** One resource at a version: the nearest snapshot and the patches after it, in its place at that time. */
+/**
+ * One resource at a version: the nearest snapshot and the patches after it, in its place at that time, or at the start
+ * of the retained days, because places from before are not kept.
+ */
 export const readVersion = async (
   deps: CatalogDeps,
   row: ResourceRow,
@@ -91,7 +94,8 @@ export const readVersion = async (
   const revisions = await revisionsUpTo(deps.db, row.rid, version)
   const last = revisions.at(-1)
   if (last?.version !== version) throw pruned(`Version ${version} of ${row.resource_id}`)
-  const time = at ?? last.at
+  const kept_from = deps.clock.now().getTime() - deps.config.history_d * DAY_MS
+  const time = at ?? (Date.parse(last.at) < kept_from ? new Date(kept_from).toISOString() : last.at)
   const placed = await placedThen(deps.db, types, [row], time)
   const document = documentThen(revisions)
   const { lifecycle_status } = document
