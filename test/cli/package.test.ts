@@ -166,8 +166,10 @@ describe('the packed client', () => {
     const server = createServer(async (req, res) => {
       const body = await text(req)
       if (req.method === 'POST') sent.push(body)
-      const reply = { items: [], results: [], next_page_token: null }
-      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
+      // The items are seen: a refusal ends the import.
+      const status = req.method === 'POST' ? 422 : 200
+      const reply = { items: [], next_page_token: null, category: 'validation_error', code: 'schema_violation' }
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
