@@ -19,12 +19,11 @@ export class ProblemError extends Error {
 export const problemOf = async (answer: Response): Promise<Problem> =>
   problemFrom(answer.status, await answer.json().catch(() => null), answer.headers.get('retry-after'))
 
-/** Returns the body of an answer, `undefined` for a 204; throws a ProblemError for a refusal. */
+/** Returns the body of an answer; throws a ProblemError for a refusal. */
 export const read = async <T>(
   pending: Promise<{ data?: T; error?: unknown; response: Response }>,
 ): Promise<NonNullable<T>> => {
   const { data, error, response } = await pending
-  if (response.status === 204) return undefined as NonNullable<T>
   if (data !== undefined && data !== null && response.ok) return data
   throw new ProblemError(problemFrom(response.status, error, response.headers.get('retry-after')))
 }
