@@ -77,6 +77,13 @@ export const text = (values: Values, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined
 }
 
+/** The option as a header carries it: ASCII alone. */
+export const inHeader = (values: Values, name: string): string | undefined => {
+  const value = text(values, name)
+  if (value !== undefined && !/^[\x20-\x7e]*$/.test(value)) throw usageError(`--${name} takes ASCII characters only.`)
+  return value
+}
+
 /** The value of a required option. Throws a usage error without it. */
 export const needed = (values: Values, name: string): string => {
   const value = text(values, name)
@@ -131,6 +138,7 @@ export const wholeId = async <T>(
 
 /** The only one of these ids that ends with it. */
 export const idAmong = (ids: readonly string[], given: string): string => {
+  if (given === '') throw usageError('The id is empty.')
   const found = ids.filter((id) => id.endsWith(given))
   if (found.length === 1 && found[0]) return found[0]
   const remedy = 'Lists print whole ids with -o id.'

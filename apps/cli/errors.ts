@@ -49,6 +49,8 @@ export const missing = (fault: string, remedy?: string): CliError => failure(EXI
 /** A command line that cannot be carried out. */
 export const usageError = (fault: string, remedy?: string): CliError => failure(EXIT.usage, fault, remedy)
 
+export const noDryRun = (): CliError => usageError('This command has no --dry-run. Nothing was changed.')
+
 /** A refusal of the API: category and code for scripts, the detail and the next step for people. */
 export const refused = (problem: Problem, remedy: string | undefined): CliError => {
   const { status, category, code, detail, hint = 'Try again later.', request_id, violations = [] } = problem

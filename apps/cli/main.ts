@@ -14,5 +14,7 @@ watchDoor(() => process.kill(process.pid, 'SIGTERM'))
 process.stderr.on('error', () => {})
 // No top-level await: the packaged client is one CommonJS file (apps/platform/package.ts).
 void run(process.argv.slice(2)).then((code) => {
+  // A request that waits for news would hold the process.
+  if (code === EXIT.interrupted) process.exit(code)
   process.exitCode = code
 })

@@ -1,4 +1,4 @@
-import { type Command, type Context, text } from './command.ts'
+import { type Command, type Context, inHeader, text } from './command.ts'
 import { agentCommands } from './commands/agent.ts'
 import { auditCommands } from './commands/audit.ts'
 import { catalogCommands } from './commands/catalog.ts'
@@ -10,7 +10,7 @@ import { sessionCommands } from './commands/session.ts'
 import { toolCommands } from './commands/tools.ts'
 import { totpCommands } from './commands/totp.ts'
 import { userCommands } from './commands/user.ts'
-import { CliError, EXIT, type ExitCode, usageError } from './errors.ts'
+import { CliError, EXIT, type ExitCode, noDryRun, usageError } from './errors.ts'
 import { evidenceCommands } from './operations/evidence.ts'
 import { followCommands } from './operations/follow.ts'
 import { gateCommands } from './operations/gate.ts'
@@ -55,6 +55,9 @@ export const COMMANDS: readonly Command[] = [
   ...importCommands,
 ]
 
+/** Commands that change files of this machine, which no request tells. */
+const ACTS_HERE = /^(login|logout|context (set|use|remove)|pack init)$/
+
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 /** Runs one command line and returns its exit code; a failure is reported on stderr. */
@@ -82,6 +85,7 @@ const carryOut = async (line: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> =
 const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> => {
   if (values.watch === true && !isList(command))
     throw usageError(`--watch repeats lists; ${command.name} is not a list.`)
+  if (values['dry-run'] === true && ACTS_HERE.test(command.name)) throw noDryRun()
   chooseZone(text(values, 'zone') ?? 'UTC')
   const credentials = createCredentials(env)
   const context: Context = {
@@ -89,7 +93,7 @@ const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEn
       url: urlOf({ url: text(values, 'url'), context: text(values, 'context') }, env),
       credentials,
       token: env.SIGNALBOX_TOKEN || undefined,
-      idempotency_key: text(values, 'idempotency-key'),
+      idempotency_key: inHeader(values, 'idempotency-key'),
       dry_run: values['dry-run'] === true,
       timeout_ms: command.timeout_ms,
       repeats: command.repeats,

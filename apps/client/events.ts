@@ -50,6 +50,7 @@ export async function* events(
       const passes = status === undefined ? isLost(error) : PASSING.has(status)
       if (error === REVOKED || !passes || (status === 401 && unauthorised)) throw error
       unauthorised ||= status === 401
+      if (error instanceof ProblemError) wait_ms = Math.max(wait_ms, error.problem.retry_after_ms ?? 0)
     } finally {
       lost.abort()
     }

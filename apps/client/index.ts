@@ -1,10 +1,11 @@
 import createClient, { type Client } from 'openapi-fetch'
+import { read as bodyOf } from './problem.ts'
 import type { components, paths } from './schema.d.ts'
 import { type Repeats, type Send, type Tokens, withKey, withRepeats, withToken } from './send.ts'
 
 export type { Code, Problem } from '../shared/contracts/client/problem.ts'
 export { type EventsOptions, events } from './events.ts'
-export { ProblemError, read } from './problem.ts'
+export { ProblemError } from './problem.ts'
 export type { components, operations, paths } from './schema.d.ts'
 export type { Repeats, Send, Tokens } from './send.ts'
 /** A named schema of the API: `Schema<'Operation'>`. */
@@ -23,6 +24,12 @@ export type SignalboxOptions = {
 
 /** Calls by path, and `send` for whole requests; both add the token, the key and repeats. */
 export type Signalbox = Client<paths> & { url: string; send: Send }
+
+/** Returns the body of an answer, `undefined` for a 204; throws a ProblemError for a refusal. */
+export const read: typeof bodyOf = async <T>(pending: Parameters<typeof bodyOf<T>>[0]) => {
+  const answer = await pending
+  return answer.response.status === 204 ? (undefined as NonNullable<T>) : bodyOf(Promise.resolve(answer))
+}
 
 const REPEATS = { times: 3, longest_wait_ms: 10_000 }
 

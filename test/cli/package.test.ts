@@ -1,7 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROOT } from '../../apps/platform/base/paths.ts'
 import {
@@ -153,6 +156,30 @@ describe('the packed client', () => {
     expect((await installed(node, ['whoami', '-o', 'id'], { env })).out).toBe('eva\n')
     expect(readFileSync(join(config, 'signalbox/devices.json'), 'utf8')).toContain('"eva": "d1.')
     expect((await installed(node, ['session', 'list'], { env })).out).toContain('this one')
+  })
+
+  it.each(nodes())('imports an integer that a number cannot hold with all its digits, by %s', async (node) => {
+    const metadata = { name: 'x', namespace: 'n' }
+    const object = JSON.stringify({ apiVersion: 'a.example/v1', kind: 'Thing', metadata, spec: { size: 7, ids: [8] } })
+    writeFileSync(join(folder, 'thing.json'), object.replace('7', '12345678901234567890').replace('8', '9'.repeat(20)))
+    const sent: string[] = []
+    const server = createServer(async (req, res) => {
+      const body = await text(req)
+      if (req.method === 'POST') sent.push(body)
+      // The items are seen: a refusal ends the import.
+      const status = req.method === 'POST' ? 422 : 200
+      const reply = { items: [], next_page_token: null, category: 'validation_error', code: 'schema_violation' }
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      const args = ['import', 'kubernetes', 'thing.json', '--source-name', 'k', '--into', 'eu1-a', '--dry-run']
+      const ran = await installed(node, args, { env: { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: 't' } })
+      for (const digits of ['12345678901234567890', '9'.repeat(20)]) expect(sent.join(), ran.err).toContain(digits)
+    } finally {
+      server.close()
+    }
   })
 
   it('leaves a vote that needs a passkey to the console, and names its page', async () => {

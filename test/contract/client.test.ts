@@ -54,7 +54,7 @@ describe('the client', () => {
 
   it('renews a refused token once, and says so if there is no other', async () => {
     const ended = await signIn()
-    await read(client({ token: ended }).POST('/auth/logout')).catch(() => undefined)
+    expect(await read(client({ token: ended }).POST('/auth/logout'))).toBeUndefined()
     const asked: unknown[] = []
     const renewing = client({
       token: ended,
@@ -109,14 +109,13 @@ const refuse =
   (status: number, problem: object, headers = {}) =>
   (_req: IncomingMessage, res: ServerResponse) =>
     void res.writeHead(status, { 'content-type': 'application/problem+json', ...headers }).end(JSON.stringify(problem))
-const answer = (body: object) => (_req: IncomingMessage, res: ServerResponse) =>
-  void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+const done = (_req: IncomingMessage, res: ServerResponse) => void res.writeHead(204).end()
 
 describe('in an outage the client', () => {
   const busy = { code: 'overloaded', retryable: true, retry_after_ms: 20 }
 
   it('repeats only repeatable requests, with the same key', async () => {
-    await withServer([refuse(503, busy), refuse(503, busy), answer({})], async (url, heard) => {
+    await withServer([refuse(503, busy), refuse(503, busy), done], async (url, heard) => {
       await read(createSignalbox({ url, token: 't' }).POST('/auth/logout'))
       const keys = heard.map(({ headers }) => headers['idempotency-key'])
       expect(keys.length).toBe(3)
@@ -183,6 +182,25 @@ describe('in an outage the client', () => {
       expect(await follow(url)).toEqual(['bye', 401])
       expect(heard.length).toBe(1)
     })
+  })
+
+  it('asks for events again no sooner than a busy server says', async () => {
+    const asked_at: number[] = []
+    const fetch = async () => {
+      asked_at.push(Date.now())
+      return asked_at.length === 1
+        ? Response.json({ code: 'overloaded', retryable: true }, { status: 503, headers: { 'retry-after': '20' } })
+        : new Response('event: inbox\nid: 1\ndata: {}\n\n')
+    }
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    try {
+      const first = events(createSignalbox({ url: 'http://a', token: 't', fetch }), { topics: ['inbox'] }).next()
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect((await first).value?.event).toBe('inbox')
+      expect((asked_at[1] ?? 0) - (asked_at[0] ?? 0)).toBeGreaterThanOrEqual(20_000)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('asks for events again if there is no answer', async () => {

@@ -61,7 +61,7 @@ export const agentCommands: Command[] = [
   {
     name: 'agent list',
     about: 'Lists the agents that ask for work: their pools, last sign of life and current work.',
-    examples: ['agent list', 'agent list --select "items[status=\'silent\'].agent"'],
+    examples: ['agent list', `agent list --select '$[status="silent"].agent'`],
     run: async ({ api, out }) =>
       out.list((await api.get<{ items: AgentView[] }>('/api/v1/agents')).items, 'agent', [
         ['agent', ({ agent, instances }) => (instances ? `${agent} (${instances} processes use this name)` : agent)],

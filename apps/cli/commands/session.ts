@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Me } from '../../shared/contracts/operations/events.ts'
 import type { SessionView } from '../../shared/contracts/session/sessions.ts'
-import { type Command, type Context, readDocument, readText, text, type Values, wholeId } from '../command.ts'
+import { type Command, type Context, inHeader, readDocument, readText, text, type Values, wholeId } from '../command.ts'
 import { missing, usageError } from '../errors.ts'
 import type { Api } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
@@ -127,7 +127,7 @@ export const sessionCommands: Command[] = [
         throw usageError('PATH begins with /, such as /v1/operations.', 'See: signalbox api --help')
       if (file !== undefined && /^(get|head)$/i.test(method))
         throw usageError(`${method.toUpperCase()} requests take no --data.`, 'See: signalbox api --help')
-      const if_match = text(values, 'if-match')
+      const if_match = inHeader(values, 'if-match')
       const { body } = await api.send(
         method.toUpperCase(),
         path.startsWith('/v1/') ? `/api${path}` : path,
@@ -148,7 +148,7 @@ export const sessionCommands: Command[] = [
         [zoned('began'), ({ created_at }) => minute(created_at)],
         ['last used', ({ last_used_at }) => minute(last_used_at)],
         ['from', ({ ip_address }) => ip_address],
-        ['with', ({ user_agent, mode }) => `${mode} ${user_agent ?? ''}`.trim().slice(0, 60)],
+        ['with', ({ user_agent, mode }) => `${mode} ${user_agent ?? ''}`.trim()],
         ['', ({ current }) => (current ? 'this one' : '')],
       ])
     },

@@ -9,7 +9,7 @@ import { missing } from '../errors.ts'
 import { withQuery } from '../session/api.ts'
 import { codeByBrowser } from '../session/browser.ts'
 import { confirm } from '../terminal/ask.ts'
-import { word } from '../terminal/output.ts'
+import { harmless, word } from '../terminal/output.ts'
 import { changeCommands, endingOf, isPending, type Pending, tellControl, waiting } from './change.ts'
 
 type User = Static<typeof UserDetail>
@@ -219,7 +219,7 @@ const tellLosing = async ({ api, out }: Context, user_id: string): Promise<void>
       out.note(`The effect on open gates cannot be read now: ${error.message}`)
       return { items: [] }
     })
-  for (const { question, operation_title, blocked, voters_left, votes_lost } of items) {
+  for (const { question, operation_title, blocked, voters_left, votes_lost } of harmless(items)) {
     const vote = votes_lost > 0 ? ', and a vote no longer counts' : ''
     const left = blocked ? 'too few people would be left to approve' : `${voters_left} could still vote on`
     out.note(`${left} "${question}" of "${operation_title}"${vote}.`)

@@ -3,6 +3,7 @@ import { isAlias, isCollection, isPair, parseAllDocuments } from 'yaml'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { scanJson } from '../../shared/data/json.ts'
 import type { AppError } from '../../shared/errors.ts'
+import { parseDigits } from '../../shared/run/exact.ts'
 
 /** Limits for reading an untrusted file: far more than any real file has, far less than a malicious one needs. */
 export const BOUNDS = { bytes: 64 * 1_048_576, yaml_bytes: 16 * 1_048_576, documents: 10_000, depth: 100, aliases: 100 }
@@ -50,10 +51,7 @@ export const parseSource = (text: string): Source => {
   return { documents: parseYaml(text), digest }
 }
 
-/** An integer that a double cannot hold stays as its digits. */
-const exact = (_: string, value: unknown, { source }: { source?: string } = {}): unknown =>
-  Number.isInteger(value) && !Number.isSafeInteger(value) ? source : value
-
+/** An integer that a double cannot hold stays as its digits, as in JSON. */
 const fromBig = (_: unknown, value: unknown): unknown =>
   typeof value === 'bigint' ? (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)) : value
 
@@ -65,7 +63,7 @@ const parseJson = (text: string): Parsed => {
     throw new SourceError((error as AppError).message)
   }
   try {
-    return { ok: true, value: /\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text) }
+    return { ok: true, value: parseDigits(text) }
   } catch (error) {
     return { ok: false, error: new SourceError(`it is not valid JSON: ${(error as Error).message}`) }
   }

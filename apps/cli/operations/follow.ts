@@ -3,7 +3,7 @@ import { operationLook } from '../../shared/contracts/client/status.ts'
 import type { Operation } from '../../shared/contracts/operations/operations.ts'
 import { type Command, type Context, text } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
-import { moment, short, word } from '../terminal/output.ts'
+import { harmless, moment, short, word } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
 import { watch } from './watch.ts'
 
@@ -63,7 +63,7 @@ export const followCommands: Command[] = [
         if (operation.status in ENDS) return ended(context, operation, values.strict === true)
         const waits = personNeeded(operation, values['through-gates'] === true)
         if (waits !== undefined) {
-          context.out.print(`${word('waiting')}   ${waits}`)
+          context.out.print(`${word('waiting')}   ${harmless(waits)}`)
           return wanted === 'waiting' ? EXIT.done : EXIT.person
         }
         if (Date.now() > until) {
@@ -96,7 +96,7 @@ const personNeeded = (operation: Operation, through_gates: boolean): string | un
 }
 
 const ended = ({ out }: Context, operation: Operation, strict: boolean): ExitCode => {
-  const { status, title, end_reason } = operation
+  const { status, title, end_reason } = harmless(operation)
   out.print(`${word(status)}   ${title}${end_reason ? `   ${end_reason}` : ''}`)
   if (status !== 'succeeded_with_exceptions') return ENDS[status] ?? EXIT.error
   out.note('It ended with exceptions: a node was skipped, marked or overridden.')

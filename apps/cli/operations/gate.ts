@@ -163,6 +163,16 @@ export const approve = async <T>(context: Context, path: string, body: Record<st
   }
 }
 
+/**
+ * What the request would do. Not asked with a key: it repeats a request that may have been applied, and whose trial would
+ * then be refused.
+ */
+export const trialOf = async <T>(context: Context, path: string, body: object): Promise<T | undefined> => {
+  const { api, dry_run, idempotency_key } = context
+  if (idempotency_key !== undefined && !dry_run) return undefined
+  return (await api.post<{ effect: T }>(path, { ...body, dry_run: true })).effect
+}
+
 /** With `--dry-run` the server answers with the effect and changes no state. */
 export const withDryRun = ({ dry_run }: Context, body: Record<string, unknown>) =>
   dry_run ? { ...body, dry_run } : body

@@ -4,7 +4,7 @@ import { type Command, type Context, needed, readDocument, text, type Values, wh
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
-import { approve, COMMENT, reviewed, withDryRun } from './gate.ts'
+import { approve, COMMENT, reviewed, trialOf, withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
@@ -56,11 +56,13 @@ export const patchCommands: Command[] = [
       const reason = needed(values, 'reason')
       const proposal = await proposalOf(context, path, readDocument(needed(values, 'file')))
       const body = { ...proposal, reason, ticket: text(values, 'ticket') }
-      const { effect } = await api.post<{ effect: Patch }>(path, { ...body, dry_run: true })
-      if (dry_run) return out.one(effect, () => '', effectLines)
-      out.review(effect, effectLines)
+      const effect = await trialOf<Patch>(context, path, body)
+      if (effect && dry_run) return out.one(effect, () => '', effectLines)
+      if (effect) out.review(effect, effectLines)
       if (!yes) await confirm('Propose this?')
-      out.one(await api.post<PatchReply>(path, body), 'patch_id', ({ status, patch_id, operation_id }) => [
+      const again = `, and base_revision ${body.base_revision} in the file`
+      const { body: made } = await api.send<PatchReply>('POST', path, body, {}, again)
+      out.one(made, 'patch_id', ({ status, patch_id, operation_id }) => [
         `${word(status)}   patch ${patch_id}`,
         `Next: signalbox patch show ${short(patch_id)} --op ${short(operation_id)}`,
       ])
@@ -113,11 +115,17 @@ const readPatch = async (context: Context, given: string, values: Values) => {
 }
 
 /** The file holds only the changes, for the current graph, or also names the revision that they were made for. */
-const proposalOf = async ({ api }: Context, path: string, document: unknown) => {
+const proposalOf = async ({ api, idempotency_key }: Context, path: string, document: unknown) => {
   const given: Partial<Patch> | null = Array.isArray(document) ? { changes: document } : (document as Partial<Patch>)
   if (!Array.isArray(given?.changes)) throw usageError('The file holds neither a list of changes nor {changes: […]}.')
+  const { changes } = given
+  const base_revision = given.base_revision ?? undefined
+  if (base_revision !== undefined) return { base_revision, changes }
+  // The graph may have another revision now, and a repeat must be the same request.
+  if (idempotency_key !== undefined)
+    throw usageError('base_revision is missing in the file, which must name it with --idempotency-key.')
   const { plan_revision } = await api.get<{ plan_revision: number }>(path.replace(/\/patches$/, ''))
-  return { base_revision: given.base_revision ?? plan_revision, changes: given.changes }
+  return { base_revision: plan_revision, changes }
 }
 
 const subjectOf = ({ out }: Context, patch: Patch) => ({

@@ -15,9 +15,11 @@ const intentId = (context: Context, given: string) =>
 /** Finds a plan by the end of its id or of its intent's. */
 const planId = async (context: Context, given: string): Promise<string> => {
   const intents = await context.api.list<IntentRow>('/api/v1/intents', { page_size: '500' }, false)
-  const found = intents.find(({ intent_id, latest_plan_id }) =>
+  const [found, ...others] = intents.filter(({ intent_id, latest_plan_id }) =>
     [latest_plan_id, intent_id].some((id) => id?.endsWith(given)),
   )
+  if (others.length > 0)
+    throw usageError(`${others.length + 1} ids end with ${JSON.stringify(given)}.`, 'Lists print whole ids with -o id.')
   const plan_id = found?.latest_plan_id ?? (isWholeId(given) ? given : undefined)
   if (plan_id === undefined) throw missing(`No plan or intent has an id that ends with ${JSON.stringify(given)}.`)
   return plan_id

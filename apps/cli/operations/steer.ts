@@ -4,7 +4,7 @@ import { type Command, needed, readDocument, text, type Values } from '../comman
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
-import { withDryRun } from './gate.ts'
+import { trialOf, withDryRun } from './gate.ts'
 import { operationId, operationLines, readOperation } from './operation.ts'
 
 const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the node' } } as const
@@ -100,8 +100,8 @@ export const steerCommands: Command[] = [
       const { api, out, yes, dry_run } = context
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/retry`
       const body = { reason: needed(values, 'reason'), scope: text(values, 'scope') }
-      const { effect } = await api.post<{ effect: { reset_cone?: string[] } }>(path, { ...body, dry_run: true })
-      out.note(`Runs again: ${(effect.reset_cone ?? [node_id]).join(', ')}`)
+      const effect = await trialOf<{ reset_cone?: string[] }>(context, path, body)
+      if (effect) out.note(`Runs again: ${(effect.reset_cone ?? [node_id]).join(', ')}`)
       if (dry_run) return
       if (!yes) await confirm('Retry?')
       out.one(
@@ -130,10 +130,11 @@ export const steerCommands: Command[] = [
       const { api, out, yes, dry_run } = context
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/interventions`
       const body = interventionOf(node_id, values)
-      const { effect } = await api.post<{ effect: { from?: string } }>(path, { ...body, dry_run: true })
-      out.note(
-        `${body.type} on ${node_id}, which is ${effect.from ?? 'unknown'}. At best, the operation then ends with exceptions.`,
-      )
+      const effect = await trialOf<{ from?: string }>(context, path, body)
+      if (effect)
+        out.note(
+          `${body.type} on ${node_id}, which is ${effect.from ?? 'unknown'}. At best, the operation then ends with exceptions.`,
+        )
       if (dry_run) return
       if (!yes) await confirm('Intervene?')
       out.one(

@@ -1,7 +1,7 @@
 import { platform } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSignalbox, type Problem, type Repeats } from '../../client/index.ts'
-import { usageError } from '../errors.ts'
+import { noDryRun, usageError } from '../errors.ts'
 import { replyOf, told } from './answers.ts'
 import type { Credentials } from './credentials.ts'
 import { isApiKey, tokensOfKey } from './machine.ts'
@@ -69,7 +69,7 @@ export const createApi = ({
     headers: Record<string, string> = {},
     again = '',
   ) => {
-    if (dry_run && !isTrial(method, path, body)) throw usageError('This command has no --dry-run. Nothing was changed.')
+    if (dry_run && !isTrial(method, path, body)) throw noDryRun()
     const request = new Request(`${url}${path}`, {
       method,
       headers: {
@@ -110,6 +110,8 @@ export const createApi = ({
     list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
       listOf((at) => get<Page<T>>(at), path, query, all),
     ...createSignIn({ url, credentials, refresh, connect, say, end: () => send('POST', '/auth/logout') }),
+    // A given token is not renewed, and the sign-in in the credentials file may be another person's.
+    ...(token !== undefined && { renew: async () => {} }),
   }
 }
 
@@ -161,14 +163,20 @@ const insisting = (timeout_ms: number) => async (request: Request) => {
   return sender(timeout_ms)(request)
 }
 
+const EXAMPLE = 'Name one such as https://signalbox.example.com.'
+
 /** Tokens are sent in the clear only to this machine. */
 const refuseCleartext = (url: string): void => {
-  const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' }
+  const read = URL.canParse(url) ? new URL(url) : undefined
+  const { protocol, hostname } = read ?? { protocol: '', hostname: '' }
+  // Not repeated in the message: it may hold a password.
+  if (read && (read.username || read.password || read.search || read.hash || url !== url.trim()))
+    throw usageError('The address must hold no name, password, query, fragment or space.', EXAMPLE)
   if (protocol === 'https:') return
   if (protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return
   throw protocol === 'http:'
     ? usageError(`${url} would send your token unencrypted.`, 'Use its https address.')
-    : usageError(`${JSON.stringify(url)} is not a web address.`, 'Name one such as https://signalbox.example.com.')
+    : usageError(`${JSON.stringify(url)} is not a web address.`, EXAMPLE)
 }
 
 export const withQuery = (path: string, query: Query): string => {

@@ -1,5 +1,5 @@
 import { ProblemError, type Repeats, read, type Signalbox } from '../../client/index.ts'
-import { EXIT, failure, usageError } from '../errors.ts'
+import { CliError, EXIT, failure, usageError } from '../errors.ts'
 import { told } from './answers.ts'
 import type { BrowserCode } from './browser.ts'
 import type { Credentials } from './credentials.ts'
@@ -73,6 +73,11 @@ export const createSignIn = ({ url, credentials, refresh, connect, say, end }: S
       try {
         // A machine's session is its key, which remains valid.
         if (credentials.get(url)?.api_key === undefined) await end()
+      } catch (error) {
+        // Without the credentials a repeat of the request could not be authorized.
+        if (!(error instanceof CliError) || !error.passing) throw error
+        const fault = `Signed out here, but ${error.fault || error.detail}`
+        throw failure(error.exit, fault, `The session may remain: end it at ${url}/settings/sessions.`)
       } finally {
         await credentials.alone(async () => credentials.save(url, undefined))
       }

@@ -7,7 +7,8 @@ const LOOK_MS = 2000
 const AWAY_MS = 10_000
 
 /** Commands that `--watch` repeats: they read and print many items. */
-export const isList = ({ name }: Command): boolean => /(^| )(list|inbox|nodes|graph|history|relations)$/.test(name)
+export const isList = ({ name }: Command): boolean =>
+  /(^| )(list|inbox|nodes|graph|history|relations|changes|unlinked|refusals|log|search)$/.test(name)
 
 /** Reprints a list whenever it changes, with `--jsonl` new lines only. Retries an absent server. Ends on Ctrl-C. */
 export const repeatList = async (print: () => Promise<ExitCode>, out: Output): Promise<never> => {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import type { ImportResult } from '../../../shared/contracts/imports/imports.ts'
 import type { Context } from '../../command.ts'
 import { EXIT, type ExitCode, usageError } from '../../errors.ts'
-import { type Column, dim } from '../../terminal/output.ts'
+import { type Column, dim, harmless } from '../../terminal/output.ts'
 import type { Found } from '../items.ts'
 import type { Fate, FieldFate } from '../loss.ts'
 import { outcomesOf } from '../send.ts'
@@ -77,9 +77,10 @@ export const report = (context: Context, run: Run): ExitCode => {
     outcomeTable(context, results, types)
     if (dry_run) showDiff(out.print, results)
   } else printBody(context, run)
-  showNotes(out.note, run, dry_run)
+  const note = (line: string) => out.note(harmless(line))
+  showNotes(note, run, dry_run)
   showLoss(out.note, found)
-  showProblems(out.note, problems, types)
+  showProblems(note, problems, types)
   if (problems.length + failed.length > 0) return EXIT.refused
   const changed = results.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
   return dry_run && (changed || missing.length > 0) ? EXIT.changes : EXIT.done
@@ -145,7 +146,7 @@ const words = (pairs: (readonly [string, number])[]): string => {
 
 /** The losses as a table: each field with its count and the reason. */
 export const showLoss = (note: Note, found: Found): void => {
-  const { lost, lost_rows, changed, withheld, untyped, computed } = lossOf(found)
+  const { lost, lost_rows, changed, withheld, untyped, computed } = harmless(lossOf(found))
   const sum = (list: readonly { count: number }[]) => list.reduce((all, { count }) => all + count, 0)
   const kept = `${sum(untyped)} values kept without a type, ${sum(computed)} computed by the source`
   if (lost.length + lost_rows.length === 0) note(dim(`loss     none; ${kept}, ${sum(withheld)} secrets withheld`))
@@ -181,6 +182,6 @@ const showDiff = (print: (line: string) => void, results: ImportResult[]): void 
           ({ path, before, after }) => `  ~ change   ${external_id}   ${path}   ${shown(before)} -> ${shown(after)}`,
         ),
   )
-  for (const line of lines.slice(0, MAX_SHOWN)) print(line)
+  for (const line of lines.slice(0, MAX_SHOWN)) print(harmless(line))
   if (lines.length > MAX_SHOWN) print(dim(`  … ${lines.length - MAX_SHOWN} more: -o json shows all`))
 }
