@@ -141,11 +141,15 @@ const startBrokerCheck = (
 }
 
 /** Sends the audit rows to an external log system, if one is configured. */
-const startSiem = ({ siem: receiver, telemetry: { log }, pool }: RelayDeps): Record<string, Loop> => {
+export const startSiem = ({ siem: receiver, telemetry: { log }, pool }: RelayDeps): Record<string, Loop> => {
   if (!receiver) return {}
   const siem = createSiem({ ...receiver, pool, log })
   const loop = startLoop('siem', log, SIEM_MS, siem.turn)
-  return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }
+  const stop = () => {
+    siem.cut()
+    return loop.stop().then(siem.close)
+  }
+  return { siem: { wake: loop.wake, stop } }
 }
 
 const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { sent }: Meters) => {
