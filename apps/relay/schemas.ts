@@ -129,15 +129,27 @@ const startBrokerCheck = (
   stream: StreamName,
 ): Loop => {
   const prefix = config.SIGNALBOX__NATS__PREFIX
-  return startLoop(`broker ${schema}`, telemetry.log, MINUTE, async () => {
+  // Sessions have no outbox row: what the broker took since the last check and then lost shows in no number.
+  let again = true
+  const loop = startLoop(`broker ${schema}`, telemetry.log, MINUTE, async () => {
     const nc = nats.get()
     if (!nc) return false
     const lost = await checkBroker(pool, nc, prefix, schema, stream, telemetry.log)
     if (lost) meters.rolledBack.inc({ schema })
-    // Sessions have no outbox row; Postgres holds the events that the broker lost.
-    if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
+    again ||= lost
+    if (!again || schema !== 'identity') return false
+    again = false
+    await republishRevocations(pool, nc, prefix).catch((error: unknown) => {
+      again = true
+      throw error
+    })
     return false
   })
+  const wake = () => {
+    again = true
+    loop.wake()
+  }
+  return { ...loop, wake }
 }
 
 /** Sends the audit rows to an external log system, if one is configured. */
