@@ -80,6 +80,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
 
   const heartbeat = setInterval(() => {
     for (const stream of streams.keys()) stream.comment()
+    void rights.compare()
   }, HEARTBEAT_MS).unref()
 
   const remove = (stream: Stream) => {
@@ -87,7 +88,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
     open.set(streams.size)
   }
 
-  followRights(deps, () => [...streams.keys()])
+  const rights = followRights(deps, () => [...streams.keys()])
 
   return {
     /** The position that a new stream starts at. */
