@@ -319,6 +319,28 @@ describe('the live stream', () => {
     await staying.stop()
   })
 
+  it('ends instead of being silent if it cannot begin after its greeting', async () => {
+    const { fence } = p.deps
+    p.deps.fence = () => Promise.reject(new Error('away'))
+    const stream = await listen(p.people.vic, 'operations')
+    expect((await stream.next('bye')).data).toEqual({ reason: 'shutdown', retry_ms: 1000 })
+    await until(() => stream.isEnded())
+    p.deps.fence = fence
+  })
+
+  it('says good-bye also if its process ends while it begins', async () => {
+    const { deps } = p.running[1] as (typeof p.running)[number]
+    const { fence } = deps
+    const closing = Promise.withResolvers<void>()
+    deps.fence = () => closing.promise.then(fence)
+    const stream = await listen(p.people.vic, 'operations', { instance: 1 })
+    const stopped = p.running[1]?.stop()
+    p.running.splice(1)
+    closing.resolve()
+    expect((await stream.next('bye')).data).toEqual({ reason: 'shutdown', retry_ms: 1000 })
+    await stopped
+  })
+
   it('has at most ten for a session, however many open at the same moment', async () => {
     const all = await Promise.all(Array.from({ length: 16 }, () => listenTo(p, p.people.vic, 'me')))
     const statuses = all.map(({ response }) => response.status)

@@ -78,7 +78,11 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
             server_time: deps.clock.now().toISOString(),
           },
         })
-        const whole = await tail.join(stream)
+        // The answer has begun, so an error can only end it.
+        const whole = await tail.join(stream).catch((error: unknown) => {
+          req.log.warn({ err: error }, 'a live stream could not begin')
+          stream.end('shutdown', 1000)
+        })
         if (!whole || (sent !== undefined && !resumed)) stream.resync()
       })
       return reply

@@ -102,6 +102,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
       const near = !followsResources(stream) || (behind >= 0 && behind <= RESOURCES_BEHIND)
       const resumable = isResumable(cursor.p, { first, last, lost }) && near
       if (!resumable) Object.assign(cursor, { p: last, c: catalog })
+      if (closed) stream.end('shutdown', 1000)
       if (stream.isEnded()) return resumable
       if (streams.size === 0) told = toldBy(fence)
       streams.set(stream, undefined)
