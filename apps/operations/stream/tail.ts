@@ -53,7 +53,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
     const { last, catalog } = await readLogEnds(db)
     told = now
     await forAll(async (stream) => {
-      Object.assign(stream.cursor, { p: last, c: catalog })
+      Object.assign(stream.cursor, { p: last, c: catalog, l: {} })
       streams.set(stream, undefined)
       stream.resync()
     })
@@ -101,7 +101,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
       const behind = catalog - cursor.c
       const near = !followsResources(stream) || (behind >= 0 && behind <= RESOURCES_BEHIND)
       const resumable = isResumable(cursor.p, { first, last, lost }) && near
-      if (!resumable) Object.assign(cursor, { p: last, c: catalog })
+      if (!resumable) Object.assign(cursor, { p: last, c: catalog, l: {} })
       if (closed) stream.end('shutdown', 1000)
       if (stream.isEnded()) return resumable
       if (streams.size === 0) told = toldBy(fence)
