@@ -129,7 +129,7 @@ const startBrokerCheck = (
   stream: StreamName,
 ): Loop => {
   const prefix = config.SIGNALBOX__NATS__PREFIX
-  // Sessions have no outbox row: what the broker took since the last check and then lost shows in no number.
+  // Sessions have no outbox row: no number shows those that the broker took since the last check and then lost.
   let again = true
   const loop = startLoop(`broker ${schema}`, telemetry.log, MINUTE, async () => {
     const nc = nats.get()

@@ -156,7 +156,7 @@ describe('a resumed stream', () => {
     // So is whoever was following all the time, once for each topic.
     await open.next('resync', ({ data }) => data.topic === 'operations')
     expect(open.frames.filter(({ event }) => event === 'resync')).toHaveLength(3)
-    // Their logs go on from what is left of them.
+    // Their logs continue behind the lines that are left.
     await write(operation_id, 'before', 2, 3, 1)
     await open.next('log', ({ data }) => data.to_seq === 3)
     const back = await listenTo(p, p.people.vic, `operations,${log}`, { last_event_id: beyond })

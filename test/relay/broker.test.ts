@@ -171,7 +171,7 @@ it('gives a rolled back stream its revocations again, though the outbox has lost
   await whileStopped(lose)
   expect([await checkAuth(), await checkAuth()]).toEqual([true, false])
 
-  // What came since the last look is missing in no position: whoever begins or comes back publishes it once more.
+  // No position shows a loss since the last check: whoever begins or comes back publishes them once more.
   const telemetry = createTelemetry('test', { level: 'silent' })
   const nats = holdNats(`nats://${nc.getServer()}`, 'relay', log)
   const deps = { config: { SIGNALBOX__NATS__PREFIX: '', RELAY__OUTBOX__POLL_MS: 20 }, telemetry, pool, nats }

@@ -58,7 +58,7 @@ export type Person = {
   disabled?: boolean
   /** When the roles end. */
   ends?: Date
-  /** Of what identity knows about the person; it rises with each change of rights. */
+  /** Rises with each change of rights. */
   version?: number
   /** How messages to the person are written. */
   zone?: string
