@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -137,6 +137,20 @@ describe('a mail address', () => {
     expect(await hook('slack')).not.toBe(hooked)
     expect(await list()).toHaveLength(3)
     expect(problem(await p.as('ivo').get(`${NOTIFY}/destinations/${hooked}/secret`))).toBe('404 not_found/destination')
+  })
+
+  it('is confirmed once under a key, also if it is gone when the request is repeated', async () => {
+    const { body } = must(await add('email', 'eva@example.org'), 201)
+    const path = `${NOTIFY}/destinations/${body.destination_id}`
+    await notify(p)
+    const [code = ''] = /^\d{8}$/m.exec(mail.mails[0]?.body ?? '') ?? []
+    const key = randomUUID()
+    const first = must(await p.as(eva).post(`${path}/confirm`, { code }, { key }), 200)
+    must(await p.as(eva).delete(path), 200, 204)
+    const again = must(await p.as(eva).post(`${path}/confirm`, { code }, { key }), 200)
+    expect(again.body).toEqual(first.body)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(problem(await p.as(eva).post(`${path}/confirm`, { code }))).toBe('404 not_found/destination')
   })
 
   it('cannot be confirmed by guessing', async () => {
