@@ -47,7 +47,7 @@ describe('the administration', () => {
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'grant')
       await confirm(page, 'Grant a role')
-      await page.getByRole('cell', { name: 'Region eu1' }).waitFor()
+      await page.getByRole('cell', { name: 'Region eu1', exact: true }).waitFor()
       const user_id = new URL(page.url()).pathname.split('/').at(-1)
       type User = { grants: { role: string; scope: object }[]; status: string }
       const read = () => people.ada.get<User>(`/v1/admin/users/${user_id}`)
@@ -56,7 +56,7 @@ describe('the administration', () => {
       )
       await press(page, 'Remove planner (Region eu1) from ulla')
       await confirm(page, 'Remove')
-      await page.getByRole('cell', { name: 'Region eu1' }).waitFor({ state: 'detached' })
+      await page.getByRole('cell', { name: 'Region eu1', exact: true }).waitFor({ state: 'detached' })
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'user')
 
