@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
-import { ConfigError, loadConfig, settings } from '../shared/config.ts'
+import { ConfigError, loadConfig, NO_URL, settings } from '../shared/config.ts'
 
 export const schema = Type.Object({
   RELAY__DATABASE__URL: settings.postgres(),
@@ -72,6 +72,7 @@ export const schema = Type.Object({
 
 export const loadRelayConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
+  if (!URL.canParse(config.RELAY__DATABASE__URL)) throw new ConfigError(`RELAY__DATABASE__URL ${NO_URL}`)
   // Its lock and its wake-ups belong to a session.
   if (new URL(config.RELAY__DATABASE__URL).searchParams.has('pooler'))
     throw new ConfigError('RELAY__DATABASE__URL leads to a pooler: name Postgres itself.')
