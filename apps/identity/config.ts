@@ -48,7 +48,9 @@ export const loadIdentityConfig = (env: NodeJS.ProcessEnv = process.env) => {
   if (unsafe !== undefined) throw new ConfigError(`AUTH__MACHINES__ISSUERS names ${unsafe}: use its https address.`)
   const origin = new URL(config.GATEWAY__HTTP__PUBLIC_ORIGIN)
   const webauthn = { rp_id: rpIdOf(config), origins: [origin.origin, ...config.AUTH__WEBAUTHN__ORIGINS] }
-  const foreign = webauthn.origins.find((one) => !`.${new URL(one).hostname}`.endsWith(`.${webauthn.rp_id}`))
+  const foreign = webauthn.origins.find(
+    (one) => !URL.canParse(one) || !`.${new URL(one).hostname}`.endsWith(`.${webauthn.rp_id}`),
+  )
   if (foreign !== undefined)
     throw new ConfigError(
       `AUTH__WEBAUTHN__RP_ID is ${webauthn.rp_id}: it must be the domain of ${foreign} or of a parent.`,

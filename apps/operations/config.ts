@@ -21,7 +21,7 @@ export const schema = Type.Object({
   OPERATIONS__SECRET__KEYS: settings.secretKeys(),
   OPERATIONS__SERVICE__KEY_FILE: authSettings.keyFile('operations'),
   /** The private key that signs exported evidence: an Ed25519 JWK. */
-  OPERATIONS__EVIDENCE__KEY_FILE: authSettings.keyFile('evidence'),
+  OPERATIONS__EVIDENCE__KEY_FILE: authSettings.keyFile('evidence', 'The Ed25519 key that signs exported evidence.'),
   OPERATIONS__CATALOG__URL: settings.url('http://127.0.0.1:7142'),
   OPERATIONS__TEMPORAL__PAYLOAD_KEYS: payloadKeys(),
   OPERATIONS__TEMPORAL__UI_URL: settings.url('http://127.0.0.1:8233', {
@@ -87,11 +87,11 @@ export const schema = Type.Object({
   /** Where tickets lead; those that do not match the pattern stay text. */
   OPERATIONS__TICKETS__URL: OptionalText({
     pattern: '^https://[^/{}]+/[^{}]*\\{ticket\\}[^{}]*$',
-    description: 'An https URL with {ticket} after the host.',
+    description: 'Where the ticket of a decision leads: an https URL with {ticket} after the host.',
   }),
   OPERATIONS__TICKETS__PATTERN: Type.String({
     default: '[A-Za-z][A-Za-z0-9_]*-[0-9]+',
-    description: 'A regular expression for the whole ticket.',
+    description: 'A regular expression that a whole ticket must match to become a link.',
   }),
   OPERATIONS__PROVENANCE__LOOKBACK_S: settings.integer(
     'Rights granted by a participant of an operation count only if granted this many seconds before its plan was made.',
@@ -164,10 +164,14 @@ export const schema = Type.Object({
   /** Push services that browsers may use; `*` matches any run of characters. */
   NOTIFY__PUSH__HOSTS: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
     default: ['fcm.googleapis.com', 'updates.push.services.mozilla.com', '*.notify.windows.com', 'web.push.apple.com'],
-    description: 'A JSON array of host names; * is any run of characters.',
+    description: 'A JSON array of hosts of push services that browsers may use; * is any run of characters.',
   }),
   /** Internal webhooks that may be called besides those on the internet. */
-  NOTIFY__EGRESS__ALLOW: Type.Array(Destination, { default: [], description: 'A JSON array of destinations.' }),
+  NOTIFY__EGRESS__ALLOW: Type.Array(Destination, {
+    default: [],
+    description:
+      'A JSON array of destinations inside the network that webhooks may call: scheme, host, networks, ports.',
+  }),
   AUTH__RPC__IDENTITY_URL: settings.url('http://127.0.0.1:7112'),
   AUTH__RPC__SESSION_URL: settings.url('http://127.0.0.1:7102'),
   ...authSettings.reauth,

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { authSettings } from '../shared/auth/settings.ts'
 import { payloadKeys } from '../shared/codec/payload.ts'
-import { ConfigError, loadConfig, settings } from '../shared/config.ts'
+import { ConfigError, loadConfig, NO_URL, settings } from '../shared/config.ts'
 
 export const schema = Type.Object({
   RELAY__DATABASE__URL: settings.postgres(),
@@ -21,7 +21,7 @@ export const schema = Type.Object({
     default: true,
     description: 'Whether workflows are found in Temporal by their search attributes, which its namespace must have.',
   }),
-  RELAY__AUDIT__KEY_FILE: authSettings.keyFile('audit'),
+  RELAY__AUDIT__KEY_FILE: authSettings.keyFile('audit', 'The Ed25519 key that signs the heads of the audit logs.'),
   RELAY__AUDIT__ANCHOR_FILE: Type.String({
     default: '.signalbox/audit-anchors.jsonl',
     production: 'required',
@@ -72,6 +72,7 @@ export const schema = Type.Object({
 
 export const loadRelayConfig = (env: NodeJS.ProcessEnv = process.env) => {
   const config = loadConfig(schema, env)
+  if (!URL.canParse(config.RELAY__DATABASE__URL)) throw new ConfigError(`RELAY__DATABASE__URL ${NO_URL}`)
   // Its lock and its wake-ups belong to a session.
   if (new URL(config.RELAY__DATABASE__URL).searchParams.has('pooler'))
     throw new ConfigError('RELAY__DATABASE__URL leads to a pooler: name Postgres itself.')

@@ -129,23 +129,39 @@ const startBrokerCheck = (
   stream: StreamName,
 ): Loop => {
   const prefix = config.SIGNALBOX__NATS__PREFIX
-  return startLoop(`broker ${schema}`, telemetry.log, MINUTE, async () => {
+  // Sessions have no outbox row: no number shows those that the broker took since the last check and then lost.
+  let again = true
+  const loop = startLoop(`broker ${schema}`, telemetry.log, MINUTE, async () => {
     const nc = nats.get()
     if (!nc) return false
     const lost = await checkBroker(pool, nc, prefix, schema, stream, telemetry.log)
     if (lost) meters.rolledBack.inc({ schema })
-    // Sessions have no outbox row; Postgres holds the events that the broker lost.
-    if (lost && schema === 'identity') await republishRevocations(pool, nc, prefix)
+    again ||= lost
+    if (!again || schema !== 'identity') return false
+    again = false
+    await republishRevocations(pool, nc, prefix).catch((error: unknown) => {
+      again = true
+      throw error
+    })
     return false
   })
+  const wake = () => {
+    again = true
+    loop.wake()
+  }
+  return { ...loop, wake }
 }
 
 /** Sends the audit rows to an external log system, if one is configured. */
-const startSiem = ({ siem: receiver, telemetry: { log }, pool }: RelayDeps): Record<string, Loop> => {
+export const startSiem = ({ siem: receiver, telemetry: { log }, pool }: RelayDeps): Record<string, Loop> => {
   if (!receiver) return {}
   const siem = createSiem({ ...receiver, pool, log })
   const loop = startLoop('siem', log, SIEM_MS, siem.turn)
-  return { siem: { wake: loop.wake, stop: () => loop.stop().then(siem.close) } }
+  const stop = () => {
+    siem.cut()
+    return loop.stop().then(siem.close)
+  }
+  return { siem: { wake: loop.wake, stop } }
 }
 
 const startCommands = ({ config, telemetry, pool, nats, engine }: RelayDeps, { sent }: Meters) => {

@@ -81,14 +81,18 @@ const valuesOf = ({ description, type, minimum, maximum, enum: values, pattern }
 /** A setting's options: production must set it itself, its address must be encrypted there, its value is a secret. */
 export type SettingOptions = { production?: 'required' | 'https' | 'tls'; secret?: true }
 
+/** For an address with a password, which is not repeated. */
+export const NO_URL = 'is no URL: write / # ? and @ of a password as %2F %23 %3F and %40.'
+
 /** Returns why an address is too weak for production, with the remedy; `undefined` if encrypted and with an account. */
 const weaknessOf = (name: string, text: string, env: NodeJS.ProcessEnv): string | undefined => {
   if (namesSeveral(text))
     return 'names several servers: write one name that leads to each of them, and that is in their certificates.'
-  if (!/^(rediss|tls|postgres(ql)?):\/\//.test(text) || !URL.canParse(text)) {
+  if (!/^(rediss|tls|postgres(ql)?):\/\//.test(text)) {
     const scheme = text.startsWith('redis:') ? 'rediss' : 'tls'
     return `is plain: write ${scheme}://, and name the server's authority in SIGNALBOX__TLS__CA_FILE.`
   }
+  if (!URL.canParse(text)) return NO_URL
   const { protocol, username, searchParams } = new URL(text)
   if (protocol.startsWith('postgres')) {
     const mode = ['sslmode', 'ssl', 'uselibpqcompat'].flatMap((name) => searchParams.getAll(name)).join()
@@ -160,6 +164,9 @@ export const withSecretFiles = (properties: Record<string, Setting>, env: NodeJS
   return read
 }
 
+/** The pattern of a web address. */
+const WEB = '^https?://'
+
 /** Returns the value of one setting; `undefined` if it is optional and not set. */
 const readSetting = (name: string, property: Setting, required: boolean, env: NodeJS.ProcessEnv): unknown => {
   const text = textOf(name, property as SettingOptions, env)
@@ -171,8 +178,9 @@ const readSetting = (name: string, property: Setting, required: boolean, env: No
   }
   const value = parseText(property, text)
   const [first] = Value.Errors(property, value)
-  if (first)
-    throw new ConfigError(`${name} is ${shown(name, property, text)}: it ${first.message}. ${allowed(property)}`)
+  const no_url = property.pattern?.startsWith(WEB) && !URL.canParse(text) && 'must be a URL'
+  const wrong = first?.message ?? no_url
+  if (wrong) throw new ConfigError(`${name} is ${shown(name, property, text)}: it ${wrong}. ${allowed(property)}`)
   return value
 }
 
@@ -214,12 +222,7 @@ export const settings = {
   nats: () => server('^(nats|tls)://', 'A NATS URL: nats://user:password@host:port; tls:// by TLS.'),
   /** The address of another service: production has no default for it. */
   url: (fallback: string, options: SettingOptions & { description?: string } = { production: 'required' }) =>
-    Type.String({
-      pattern: '^https?://',
-      default: fallback,
-      description: 'The http or https URL of an app.',
-      ...options,
-    }),
+    Type.String({ pattern: WEB, default: fallback, description: 'The http or https URL of an app.', ...options }),
   temporal: () =>
     Type.String({
       default: '127.0.0.1:7233',

@@ -26,7 +26,10 @@ export const schema = Type.Object({
       'Operations stay on the build that began them until they continue as new. A person has to make a build current.',
   }),
   WORKER__TEMPORAL__BUILD_ID: Type.Optional(
-    Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', description: 'The build, where VERSIONING is true.' }),
+    Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
+      description: 'The id of the build of this worker; needed if WORKER__TEMPORAL__VERSIONING is true.',
+    }),
   ),
   WORKER__ROLES: Type.String({
     default: 'workflow,execution',

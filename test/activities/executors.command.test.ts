@@ -8,6 +8,7 @@ import { createCommand } from '../../activities/executors/command/run.ts'
 import { checked } from '../../activities/executors/index.ts'
 import { loadPolicy } from '../../activities/executors/policy.ts'
 import type { ExecutorContext } from '../../activities/executors/types.ts'
+import { endStrays, runProcess } from '../../apps/shared/run/process.ts'
 import { until } from '../support/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'programs-'))
@@ -212,6 +213,24 @@ describe('a program that does harm', () => {
     expect(result).toMatchObject({ status: 'succeeded' })
     const pid = Number(readFileSync(file, 'utf8'))
     await endOf(pid)
+  })
+
+  it('has ended by itself if it is told to stop after its end, while its output is still open', async () => {
+    const stop = new AbortController()
+    const mark = 'of-one-that-ended'
+    let pid = 0
+    const ended = runProcess({
+      ...{ path: script('setsid sleep 60 & sleep 1; echo $$'), args: [], cwd: '/', env: {}, stdin: '', mark },
+      ...{ left_ms: () => 60_000, limits: { cpu_s: 60, memory_mib: undefined }, signal: stop.signal },
+      log: (text) => {
+        pid = Number(text)
+      },
+      stored: async () => {},
+    })
+    await until(() => pid > 0 && !isRunning(pid), { what: 'its end' })
+    stop.abort()
+    expect(await ended).toEqual({ how: 'ended', code: 0, signal: null })
+    endStrays(mark)
   })
 
   it.each([

@@ -220,6 +220,13 @@ describe('a watch', () => {
     const { result } = await run({ checks: [probe()] }, { deadline: Date.now() + 1999 })
     expect(result).toMatchObject({ status: 'succeeded', raw: { samples: 3 } })
   })
+
+  it('has time for its last sample that does not depend on the timeouts of its checks', async () => {
+    const checks = [query({ timeout_s: 1, max: 1 })]
+    series.errors = ['0']
+    const { result } = await run({ checks }, { deadline: Date.now() + 500 })
+    expect(result).toMatchObject({ status: 'succeeded', raw: { samples: 3 } })
+  })
 })
 
 describe('a watch with values that other nodes returned', () => {

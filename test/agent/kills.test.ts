@@ -6,8 +6,8 @@ import { type Acts, type Case, killTool, startActs } from './support/acts.ts'
 
 /**
  * Kills each tool's agent, the tool itself and the worker with kill -9: each of them in the middle of an act of each tool,
- * and at random moments. Effects are counted where they happen. KILLS_ROUNDS (1) sets the number of rounds, KILLS_SEED repeats the same moments,
- * KILLS_SANDBOX=1 runs the jobs in sandboxes.
+ * and at random moments. Effects are counted where they happen. KILLS_ROUNDS (1) sets the number of rounds, KILLS_SEED
+ * repeats the same moments, KILLS_SANDBOX=1 runs the jobs in sandboxes.
  */
 const rounds = Number(process.env.KILLS_ROUNDS ?? 1)
 const seed = Number(process.env.KILLS_SEED ?? Date.now() % 1_000_000)

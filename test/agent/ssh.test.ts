@@ -28,6 +28,7 @@ beforeAll(async () => {
         code: program('code', 'exit "$2"'),
         effect: program('effect', `echo one >> ${effects}/"$2"`),
         slow: program('slow', slow),
+        ended: program('ended', `sleep 6 & echo "$$" >> ${effects}/"$2"`),
         deaf: program('deaf', `trap '' TERM; echo "begun $$" >> ${effects}/"$2"; while :; do sleep 1; done`),
         leak: program('leak', `echo "password: ${SECRET}"; head -1 ${sshd.identity}; sed -n 3p ${sshd.identity}`),
       },
@@ -184,6 +185,13 @@ it('a program that outlives its time is ended on the host, and killed if it is d
   await lab.reaches(path, 'outcome_unknown', 'deaf')
   const [, pid] = effects('deaf')[0]?.split(' ') ?? []
   await until(() => !runs(pid), { what: 'the deaf program gone' })
+}, 90_000)
+
+it('a program that has ended before it is cancelled has succeeded, although its connection is still open', async () => {
+  const path = await lab.start(job('ended', ['ended']))
+  await until(() => effects('ended').length > 0 && !runs(effects('ended')[0]), { what: 'the end of the program' })
+  await lab.force(path)
+  expect(await lab.reaches(path, 'succeeded')).toMatchObject({ outputs: { exit_code: 0 } })
 }, 90_000)
 
 it('if an agent is killed, its programs end on the host, the outcome is unknown, and no one repeats them', async () => {

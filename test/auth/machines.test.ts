@@ -346,6 +346,21 @@ describe('an API key', () => {
     await expectRefused(byKey(key), 'invalid_client', 'expired')
   })
 
+  it('is refused as expired if it ends before the clock of session, though token still signs', async () => {
+    const { id } = await machine('auditor')
+    const { key } = await keyOf(id)
+    const expires_at = new Date(Date.now() + 20_000).toISOString()
+    await auth.identity_deps.db.update(machine_credentials).set({ expires_at })
+    const { deps } = auth.session
+    const { clock } = deps
+    Object.assign(deps, { clock: { now: () => new Date(Date.now() + 30_000) } })
+    try {
+      await expectRefused(byKey(key), 'invalid_client', 'expired')
+    } finally {
+      Object.assign(deps, { clock })
+    }
+  })
+
   it('rotates with an overlap: both keys work, then the second alone', async () => {
     const { id } = await machine('auditor')
     const old = await keyOf(id)

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../apps/catalog/graph/store.ts'
 import { readAffected } from '../../apps/catalog/impact/affected.ts'
+import { readImpact } from '../../apps/catalog/impact/read.ts'
 import { walkImpact } from '../../apps/catalog/impact/walk.ts'
 import type { Impact } from '../../apps/shared/contracts/topology/impact.ts'
 import { addMany } from './support/many.ts'
@@ -175,28 +176,40 @@ describe('the impact of a resource', () => {
     expect([reply.status, reply.body.counts?.total]).toEqual([200, 5])
   })
 
+  /** A host with this many slots; returns the id of its provider. */
+  const slotsOf = async (id: string, total: number): Promise<string> => {
+    await c.as('ada').record(hostOf(id, 'eu1-a-web'))
+    const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+    const add = { op: 'add', capability_key: 'compute.slots', version: '1.0.0', capacity: { total } }
+    const reply = await c.internally('POST', `/resources/${id}/provided-capabilities`, {
+      ...{ command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: id, mode: 'merge' },
+      ...{ expected_version: version, provided_capability_changes: [add] },
+    })
+    expect(reply.status, reply.text).toBe(200)
+    const { body } = await c.as('vic').get(`/v1/capabilities/providers?capability_key=compute.slots`)
+    return body.items.find(({ resource_id }: { resource_id: string }) => resource_id === id).provider_id
+  }
+  const claims = async (id: string, target_id: string, requirement_key = 'slot') => {
+    const { version } = (await c.as('vic').get(`/v1/resources/${id}`)).body
+    const properties = { requirement_key, capability_key: 'compute.slots', amount: 1 }
+    const changes = { relationship_changes: [{ op: 'add', type_key: 'uses_capability', target_id, properties }] }
+    const done = await c.result(id, { expected_version: version, changes })
+    expect(done.status, done.text).toBe(200)
+  }
+  const machine = (id: string) =>
+    c
+      .as('ada')
+      .record({
+        ...{ resource_id: id, name: id, parent_id: 'eu1-a-web', lifecycle_status: 'active' },
+        ...{ type_key: 'infra.virtual_machine', desired_state: { hostname: id } },
+      })
+
   it('of one that is gone or in maintenance names the needs that it meets, and what is left for each', async () => {
     const versionOf = async (id: string) => (await c.as('vic').get(`/v1/resources/${id}`)).body.version
-    const offer = async (id: string, total: number): Promise<string> => {
-      const add = { op: 'add', capability_key: 'compute.slots', version: '1.0.0', capacity: { total } }
-      const reply = await c.internally('POST', `/resources/${id}/provided-capabilities`, {
-        ...{ command_id: randomUUID(), idempotency_key: randomUUID(), resource_id: id, mode: 'merge' },
-        ...{ expected_version: await versionOf(id), provided_capability_changes: [add] },
-      })
-      expect(reply.status, reply.text).toBe(200)
-      const { body } = await c.as('vic').get(`/v1/capabilities/providers?capability_key=compute.slots`)
-      return body.items.find(({ resource_id }: { resource_id: string }) => resource_id === id).provider_id
-    }
-    await c.as('ada').record(hostOf('slots-1', 'eu1-a-web'))
-    const provider_id = await offer('slots-1', 2)
+    await slotsOf('slots-1', 2)
     for (const id of ['vm-a', 'vm-b']) {
-      const vm = { type_key: 'infra.virtual_machine', lifecycle_status: 'active', desired_state: { hostname: id } }
-      await c.as('ada').record({ resource_id: id, name: id, parent_id: 'eu1-a-web', ...vm })
-      const properties = { requirement_key: 'slot', capability_key: 'compute.slots', provider_id, amount: 1 }
-      const uses = { op: 'add', type_key: 'uses_capability', target_id: 'slots-1', properties }
-      const changes = { relationship_changes: [uses] }
-      const done = await c.result(id, { expected_version: await versionOf(id), changes })
-      expect(done.status, done.text).toBe(200)
+      await machine(id)
+      await claims(id, 'slots-1')
     }
     await c.followed()
     expect((await ask('slots-1')).without).toBeNull()
@@ -208,8 +221,7 @@ describe('the impact of a resource', () => {
       ...{ needs: [need('vm-a', 0), need('vm-b', 0)], unmet: 2, hidden: 0, cut: false, prevent_retiring: 2 },
     })
     expect(gone.items).toEqual((await ask('slots-1')).items)
-    await c.as('ada').record(hostOf('slots-2', 'eu1-a-web'))
-    await offer('slots-2', 1)
+    await slotsOf('slots-2', 1)
     await c.followed()
     const away = await ask('slots-1', 'assume=maintenance')
     expect([away.items, away.counts.total]).toEqual([[], 0])
@@ -222,6 +234,82 @@ describe('the impact of a resource', () => {
     }
     expect((await move('deprovisioning')).status).toBe(200)
     expect((await move('retired')).body).toMatchObject({ code: 'blocked_by_dependents', blockers_count: 2 })
+  })
+
+  it('counts no provider as left that a need is bound to, if it is not available', async () => {
+    for (const id of ['pair-1', 'pair-2']) await slotsOf(id, 1)
+    await machine('vm-pair')
+    for (const id of ['pair-1', 'pair-2']) await claims('vm-pair', id)
+    await c.followed()
+    const left = async () => (await ask('pair-1', 'assume=gone')).without?.needs.map((need) => need.left)
+    const before = (await left())?.[0] ?? 0
+    await c.observe('pair-2', { status: 'unhealthy' })
+    await c.followed()
+    expect(await left()).toEqual([before - 1])
+  })
+
+  it('weighs only the needs that the resource meets, and says how to ask if that is too much', async () => {
+    await slotsOf('much', 2)
+    await machine('vm-much')
+    await claims('vm-much', 'much')
+    const service = { type_key: 'infra.service', desired_state: { port: 80 } }
+    await c.as('ada').record({ resource_id: 'svc-much', name: 'svc-much', parent_id: 'eu1-a-web', ...service })
+    await claims('svc-much', 'much', 'room')
+    await c.followed()
+    const crowd = async (capability_key: string) => {
+      await c.rows(
+        `insert into catalog.capability_def select (jsonb_populate_record(d, jsonb_build_object('version', '1.1.' || n))).*
+         from catalog.capability_def d, generate_series(0, 20000) n where d.capability_key = $1 and d.version = '1.0.0'`,
+        [capability_key],
+      )
+      await c.rows(
+        `insert into catalog.provider (provider_id, rid, capability_id, version, attributes)
+         select 'prv_much_' || d.id || d.version, r.rid, d.id, d.version, '{}' from catalog.capability_def d, catalog.resource r
+         where d.capability_key = $1 and d.version like '1.1.%' and r.resource_id = 'apart'`,
+        [capability_key],
+      )
+    }
+    const gone = () => c.as('vic').get('/v1/resources/much/impact?assume=gone')
+    try {
+      await crowd('runtime.container')
+      const reply = await gone()
+      expect(reply.status, reply.text).toBe(200)
+      expect(reply.body.without.needs).toMatchObject([{ resource_id: 'vm-much' }])
+      await crowd('compute.slots')
+      const hint = expect.stringContaining('Leave assume out')
+      expect(await gone()).toMatchObject({ status: 422, body: { code: 'query_too_expensive', hint } })
+      expect((await c.as('vic').get('/v1/resources/much/impact')).status).toBe(200)
+    } finally {
+      await c.rows(`delete from catalog.provider where provider_id like 'prv_much_%'`)
+      await c.rows(`delete from catalog.capability_def where version like '1.1.%'`)
+    }
+  })
+
+  it('has the dependents of its watermark, also of changes that come while the needs are read', async () => {
+    await slotsOf('moving', 1)
+    await machine('vm-moving')
+    await claims('vm-moving', 'moving')
+    await c.followed()
+    let [asked, comes]: [number, Promise<void> | undefined] = [0, undefined]
+    const change = async () => {
+      await record('comes-late', [needs('moving')])
+      await c.followed()
+    }
+    const db = new Proxy(c.deps.db, {
+      get: (on, name) => {
+        if (name !== 'execute') return Reflect.get(on, name)
+        return async (query: Parameters<typeof on.execute>[0]) => {
+          const found = await on.execute(query)
+          // The first asks about late health.
+          asked += 1
+          if (asked > 1) comes ??= change()
+          await comes
+          return found
+        }
+      },
+    })
+    const { items } = await readImpact({ ...c.deps, db }, 'moving', { assume: 'gone' }, { access: 'all' } as never)
+    expect(items.map(({ resource_id }) => resource_id)).toContain('comes-late')
   })
 
   it('reads each edge a few times, however many members of a large group are affected', async () => {

@@ -303,10 +303,21 @@ describe('a terminal state that a new version of a type adds', () => {
     const name = `t-${randomUUID()}`
     const record = (desired_state: object) => c.as('ada').record({ type_key: 'fleet8.thing', name, desired_state })
     const { resource_id } = await record({})
+    c.wait(1000)
+    const before = c.deps.clock.now().toISOString()
+    c.wait(1000)
     expect(await start(archivable(2))).toEqual(['fleet8'])
     const ends = { lifecycle_status: 'archived' }
     const reply = await c.as('ada').patch(`/v1/resources/${resource_id}?mode=record_only&expected_version=1`, ends)
     expect(reply).toMatchObject({ status: 200, body: { lifecycle_status: 'archived', type_version: 1 } })
+    c.wait(1000)
+    const after = c.deps.clock.now().toISOString()
+    c.wait(1000)
+    const then = async (at: string) =>
+      (await c.as('vic').get(`/v1/resources?type_key=fleet8.thing&at=${at}`)).body.items.length
+    expect([await then(before), await then(after)]).toEqual([1, 0])
+    const differs = await c.as('vic').get(`/v1/resources/${resource_id}/difference?from=${before}&to=${after}`)
+    expect(differs.body.items).toMatchObject([{ resource_id, kind: 'removed' }])
     const events = await c.rows(`select type from catalog.outbox where agg_id = $1 and agg_version = 2`, [resource_id])
     expect(events).toContainEqual({ type: 'resource.retired' })
     expect((await c.as('vic').get(`/v1/resources?ids=${resource_id}`)).body.items).toEqual([])

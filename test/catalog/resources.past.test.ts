@@ -441,3 +441,18 @@ it('a time before the retained days is 410 for one resource too, although its la
   const { status } = await c.as('vic').get(`/v1/resources/${id}?at_version=1`)
   expect(status).toBe(200)
 })
+
+it('a version from before the retained days is in the place that it had when they began', async () => {
+  const rack = await box({ parent_id: 'eu1-a-web' })
+  const id = await box({ parent_id: rack })
+  const DAY_MS = 86_400_000
+  c.wait(50 * DAY_MS)
+  const contained = (op: string, target_id: string) => ({ op, type_key: 'contained_in', target_id })
+  const moves = [contained('remove', 'eu1-a-web'), contained('add', 'us1-a-web')]
+  await c.result(rack, { expected_version: 1, changes: { relationship_changes: moves } })
+  c.wait(450 * DAY_MS)
+  const kept_from = new Date(c.deps.clock.now().getTime() - c.deps.config.history_d * DAY_MS).toISOString()
+  await pruneOld(c.deps.db, 'relationship_history', kept_from)
+  const { version, parent_id, scope } = (await c.as('vic').get(`/v1/resources/${id}?at_version=1`)).body
+  expect([version, parent_id, scope.segment_id]).toEqual([1, rack, 'us1-a-web'])
+})

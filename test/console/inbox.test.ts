@@ -54,6 +54,9 @@ describe('gates are alike', () => {
       changeKey(await gateOf({ unchanged: true, targets: [target], inputs }))
     expect(await key({ mode: 'keep', host: 'web-01' })).toBe(await key({ mode: 'keep', host: 'web-02' }, 'web-02'))
     expect(await key({ mode: 'keep' })).not.toBe(await key({ mode: 'wipe' }))
+    // Only where the id is the whole value, not where a longer word contains it.
+    expect(await key({ drain_to: 'web-010' })).not.toBe(await key({ drain_to: 'web-020' }, 'web-02'))
+    expect(await key({ mode: 'keep-a' }, 'a')).not.toBe(await key({ mode: 'keep-b' }, 'b'))
     const hosts = (inputs: object) => gateOf({ inputs }).then(changeKey)
     expect(await hosts({ base_url: 'http://a' })).toBe(await hosts({ base_url: 'http://b' }))
   })

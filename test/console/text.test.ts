@@ -186,6 +186,8 @@ describe('times and numbers', () => {
     const bands = bandsOf({ freezes: [], windows: [{ window_id: 'night', openings }] })
     const shown = days.slice(0, 14).map((day, at) => bandsIn(bands, day, days[at + 1] ?? 0).length)
     expect(shown).toEqual(Array.from({ length: 14 }, () => 1))
+    // A server that is older than the console tells no openings.
+    expect(bandsOf({ freezes: [], windows: [{ window_id: 'night' }] })).toEqual([])
   })
 
   it('write durations with at most two units', () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql, TransactionRollbackError } from 'drizzle-orm'
 import { expect, it } from 'vitest'
 import { isDatabaseAway } from '../../apps/shared/process/outage.ts'
+import { openStamp } from '../../db/catalog/resources/stamps.ts'
 import { createDb, type Queryable, together, transact } from '../../db/client.ts'
 import { withConnection } from '../../db/connection.ts'
 import { builtOnce } from '../../db/rows.ts'
@@ -64,6 +65,18 @@ it('prepares a repeated statement with or without values, but none of several in
     const prepared = rows.map(({ statement }) => statement)
     expect(prepared).toEqual(expect.arrayContaining([texts[0], 'select $1::text']))
     expect(prepared).not.toEqual(expect.arrayContaining([expect.stringMatching(/one|show/)]))
+  } finally {
+    await close()
+  }
+})
+
+it('a stamp is one statement at every time, so that it takes the place of no other', async () => {
+  const { db, close } = createDb(config.connectionString, { app: 'test', max: 1 })
+  try {
+    for (const ms of [1, 2, 2]) await db.transaction((tx) => openStamp(tx, new Date(ms)))
+    const { rows } = await db.execute<{ statement: string }>(sql`select statement from pg_prepared_statements`)
+    const stamps = rows.map(({ statement }) => statement).filter((text) => text.includes('advisory'))
+    expect(stamps).toEqual([expect.stringContaining('$1')])
   } finally {
     await close()
   }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cacheDir, ROOT } from '../../apps/platform/base/paths.ts'
 import { createScreen } from '../../apps/platform/base/screen.ts'
 import { weakPostgres } from '../../apps/platform/deploy/doctor/weaknesses.ts'
-import { withDb } from '../../apps/platform/ops/access.ts'
+import { directUrl, withDb } from '../../apps/platform/ops/access.ts'
 import { locate } from '../../apps/platform/servers/sources.ts'
 import { loadLinks } from '../../apps/shared/links.ts'
 import { loadTokenConfig } from '../../apps/token/config.ts'
@@ -99,6 +99,17 @@ it('a repair goes to Postgres itself, where it has its own time-out', async () =
   try {
     const { rows } = await withDb('catalog', (db) => db.execute(sql`show statement_timeout`))
     expect(rows).toEqual([{ statement_timeout: '1min' }])
+  } finally {
+    delete process.env.CATALOG__DATABASE__URL
+    delete process.env.RELAY__DATABASE__URL
+  }
+})
+
+it('a repair has port and database from the URL of the relay, whatever that of the pooler names', () => {
+  process.env.CATALOG__DATABASE__URL = 'postgres://catalog:secret@pooler:6432/alias?pooler=transaction'
+  process.env.RELAY__DATABASE__URL = 'postgres://relay:other@db.internal/signalbox?sslmode=verify-full'
+  try {
+    expect(directUrl('catalog')).toBe('postgres://catalog:secret@db.internal/signalbox?sslmode=verify-full')
   } finally {
     delete process.env.CATALOG__DATABASE__URL
     delete process.env.RELAY__DATABASE__URL

@@ -222,7 +222,17 @@ describe('grants', () => {
     let token: string | null = null
     do {
       const { body } = await ada.get(`/v1/admin/grants?page_size=4${token ? `&page_token=${token}` : ''}`)
-      ids.push(...(body.items as { id: string }[]).map(({ id }) => id))
+      const items = body.items as {
+        id: string
+        subject_type: string
+        subject_id: string
+        subject_name: string | null
+      }[]
+      ids.push(...items.map(({ id }) => id))
+      for (const one of items) {
+        const account = await ada.get(`/v1/admin/users/${one.subject_id}`)
+        expect(one.subject_name).toBe(one.subject_type === 'user' ? account.body.username : null)
+      }
       token = body.next_page_token as string | null
     } while (token)
     expect(new Set(ids).size).toBe(ids.length)

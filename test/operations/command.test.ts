@@ -550,6 +550,40 @@ describe('interventions beside the end of a node', () => {
     expect(await intervene(path, set)).toMatchObject({ ...notApplicable, body: { nodes: ['b'] } })
   })
 
+  it('see all nodes after a wave that was left, but a retry ends at its barrier once one of them has begun', async () => {
+    const noop = (node_id: string, depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
+    const wall = { node_id: 'wall', kind: 'barrier', depends_on: ['a'], join: 'settled' }
+    const undo = { compensate: { executor: 'noop', with: {} } }
+    const graph = { nodes: [{ ...noop('a', []), ...undo }, wall, noop('c', ['wall'])] }
+    const { path, operation_id } = await running({ a: 'succeeded', wall: 'succeeded' }, graph)
+    await p.query(
+      `update operations.nodes set spec = spec || '{"max_failures": 1}' where operation_id = $1 and node_id = 'wall'`,
+      [operation_id],
+    )
+    const reset = async () =>
+      must(await p.as('olga').post(`${path}/nodes/a/retry`, { reason, dry_run: true }), 200).body.effect.reset_cone
+    const comes = (state: string) =>
+      p.query(`update operations.nodes set state = $2 where operation_id = $1 and node_id = 'c'`, [operation_id, state])
+    for (const state of ['pending', 'ready']) {
+      await comes(state)
+      expect(await reset()).toEqual(['a', 'wall', 'c'])
+    }
+    await comes('running')
+    expect(await reset()).toEqual(['a'])
+    await p.query(
+      `insert into operations.node_attempts (operation_id, node_id, attempt, generation, fence, phase, executor, key)
+       values ($1, 'c', 1, 1, 1, 'running', 'noop', 'k')`,
+      [operation_id],
+    )
+    await p.query(`update operations.operations set engine_status = 'blocked' where operation_id = $1`, [operation_id])
+    const set = { type: 'set_output', node_id: 'a', payload: { outputs: { n: 2 } } }
+    expect(await intervene(path, set)).toMatchObject({ ...notApplicable, body: { nodes: ['c'] } })
+    expect(await intervene(path, { type: 'trigger_compensation', node_id: 'a' })).toMatchObject(notApplicable)
+    const { allowed_actions } = (await p.as('olga').get(`${path}/nodes/a`)).body
+    const offered = (name: string) => allowed_actions.find(({ action }: { action: string }) => action === name).allowed
+    expect([offered('retry'), offered('set_output')]).toEqual([true, false])
+  })
+
   it('undo a node only while the operation is stopped, and no node after it starts meanwhile', async () => {
     const { path, operation_id } = await running({ a: 'succeeded' }, work)
     const undo = { type: 'trigger_compensation', node_id: 'a' }

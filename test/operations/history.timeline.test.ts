@@ -83,7 +83,8 @@ describe('the timeline', () => {
 
     const types = async (query: string) => [...new Set((await read(query)).map(({ type }) => type))].sort()
     expect(await types('&types=gate.voted&types=patch.voted')).toEqual(['gate.voted', 'patch.voted'])
-    expect((await read(`&actor=${p.people.eva.id}`)).every(({ actor }) => actor.name === 'eva')).toBe(true)
+    const names = (await read(`&actor=${p.people.eva.id}`)).map(({ actor }) => actor.name)
+    expect(new Set(names)).toEqual(new Set(['eva']))
     expect(await types('&node_id=before')).toEqual(expect.arrayContaining(['node.reset']))
     expect(await read('&node_id=behind&types=gate.voted')).toEqual([])
     const last = events.at(-1)?.seq ?? 0

@@ -6,13 +6,14 @@ import { describe, expect, it } from 'vitest'
 import { coneOf } from '../../apps/operations/graph/graph.ts'
 import { type GraphGate, type GraphNode, type PlannerInput, PlanRefusal } from '../../apps/operations/graph/types.ts'
 import { loadLibrary } from '../../apps/operations/packs/library.ts'
-import { refuseCeiling } from '../../apps/operations/planner/bind.ts'
+import { refuseCeiling, unaskedPolicies, weigh } from '../../apps/operations/planner/bind.ts'
 import type { Running } from '../../apps/operations/planner/patch.edit.ts'
 import { applyPatch, type Patched } from '../../apps/operations/planner/patch.ts'
 import { type Made, makePlan } from '../../apps/operations/planner/plan.ts'
 import { loadPlanPolicies, refuseHard } from '../../apps/operations/policies/plans.ts'
 import type { PlanGate } from '../../apps/shared/contracts/operations/graph.ts'
 import type { PatchChange } from '../../apps/shared/contracts/operations/patches.ts'
+import { digest } from '../../apps/shared/data/digest.ts'
 import { hosts, inputOf } from './support/planner.ts'
 
 /**
@@ -316,5 +317,38 @@ describe('a patch of any graph', () => {
     const added = { op: 'add_node', node: { ...noop('more', ['rest']), risk: 40 } } as PatchChange
     const patched = applyPatch(runningOf(planned), [added], { ...input, diff: [], procedure_risk: 0 })
     expect(patched.gates.map(({ gate_id }) => gate_id)).toEqual(['own'])
+
+    // A preview that a soft policy forbids raises the gate while the operation runs.
+    const running = runningOf(planned)
+    const raisedTo = (quorum: number): Running => ({
+      ...running,
+      gates: running.gates.map((gate) => {
+        const groups = [...gate.policy.groups, { group: 'security', min: 1 }]
+        const policy = { ...gate.policy, quorum, groups, raised_by: ['soft'] }
+        return { ...gate, policy: { ...policy, digest: digest(policy) } }
+      }),
+    })
+    const gatesOf = (before: Running) =>
+      applyPatch(before, [added], { ...input, diff: [], procedure_risk: 0 }).gates.map(({ gate_id }) => gate_id)
+    expect(gatesOf(raisedTo(2))).toEqual(['own'])
+    // A gate that still asks for less than the policy does not replace its own.
+    expect(gatesOf(raisedTo(0))).toHaveLength(2)
+  })
+
+  it('and a start know the gate of a policy that names a value twice', () => {
+    const folder = siteFolder()
+    const twice = 'binds: [nodes/a/outputs, nodes/a/outputs]'
+    writeFileSync(
+      join(folder, 'gates/twice.yaml'),
+      `format: signalbox/gate-policy@1\nkey: twice\nversion: 1\nquestion: May it?\napplies: "true"\nplace: { at: entry }\n${twice}\n`,
+    )
+    const site_library = loadLibrary({ policy_dir: folder })
+    const noop = (node_id: string, depends_on: string[]) => ({ node_id, executor: 'noop', with: {}, depends_on })
+    const graph = { nodes: [noop('a', []), noop('b', ['a'])], gates: [] }
+    const input = { ...inputOf(targets, { kind: 'graph', graph }), library: site_library, judge }
+    const { document } = makePlan(input)
+    expect(document.gates.map(({ policy: { key } }) => key)).toEqual(['twice'])
+    const weight = weigh(input, { nodes: document.nodes, diff: [], procedure_risk: 0 })
+    expect(unaskedPolicies(site_library, document, weight)).toEqual([])
   })
 })

@@ -389,6 +389,37 @@ describe('a schedule', () => {
     expect(schedule.runs).toMatchObject([{ state: 'refused', intent_id: null }])
   })
 
+  it("is paused at the first run on its condition if its owner's account is closed", async () => {
+    const { schedule_id } = await watching('closed')
+    must(await act(schedule_id, 'run'), 200)
+    const { olga } = p.people
+    olga.disabled = true
+    for (const { deps } of p.running) deps.trust.principals.drop('all')
+    try {
+      await fire()
+    } finally {
+      olga.disabled = false
+      for (const { deps } of p.running) deps.trust.principals.drop('all')
+    }
+    const schedule = await read(schedule_id)
+    expect(schedule).toMatchObject({ status: 'paused', status_reason: 'The account of olga is no longer active.' })
+    expect(schedule.runs).toMatchObject([{ state: 'refused', intent_id: null }])
+  })
+
+  it('refuses a run at once if its condition can no longer be evaluated', async () => {
+    const { schedule_id, on } = await watching('unreadable')
+    must(await act(schedule_id, 'run'), 200)
+    await p.query('update operations.schedules set "when" = $2::jsonb where schedule_id = $1', [
+      schedule_id,
+      JSON.stringify({ on: { ...on, when: 'target.' } }),
+    ])
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([
+      { state: 'refused', detail: expect.stringContaining('/targets/0/selector/when') },
+    ])
+    await act(schedule_id, 'end')
+  })
+
   it('is paused, resumed, run now and ended by its owner', async () => {
     const { schedule_id } = await made()
     expect(must(await act(schedule_id, 'pause', 'olga', { reason: 'hold it' }), 200).body).toMatchObject({

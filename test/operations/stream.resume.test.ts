@@ -136,7 +136,16 @@ describe('a resumed stream', () => {
     await first.next('operation', ({ data }) => data.operation_id === operation_id)
     const last_event_id = first.lastId() as string
     await first.stop()
-    const open = await listenTo(p, p.people.vic, 'inbox,operations')
+    await attempt(operation_id, 'before')
+    await write(operation_id, 'before', 0, 1, 100)
+    const log = `log:${operation_id}/before/1`
+    const open = await listenTo(p, p.people.vic, `inbox,operations,${log}`)
+    await open.next('log', ({ data }) => data.to_seq === 100)
+    const beyond = open.lastId() as string
+    // The restored log has fewer lines.
+    await p.query(`delete from operations.operation_job_log_index where operation_id = $1`, [operation_id])
+    await p.query(`delete from operations.log_chunks where operation_id = $1`, [operation_id])
+    await write(operation_id, 'before', 1, 1, 2)
     await p.query(
       `insert into operations.relay_state (name, epoch, next, js_last_seq) select 'restored', 1, 1, max(pub_seq) from operations.outbox`,
     )
@@ -146,8 +155,13 @@ describe('a resumed stream', () => {
     await second.stop()
     // So is whoever was following all the time, once for each topic.
     await open.next('resync', ({ data }) => data.topic === 'operations')
-    expect(open.frames.filter(({ event }) => event === 'resync')).toHaveLength(2)
-    await open.stop()
+    expect(open.frames.filter(({ event }) => event === 'resync')).toHaveLength(3)
+    // Their logs continue behind the lines that are left.
+    await write(operation_id, 'before', 2, 3, 1)
+    await open.next('log', ({ data }) => data.to_seq === 3)
+    const back = await listenTo(p, p.people.vic, `operations,${log}`, { last_event_id: beyond })
+    await back.next('log', ({ data }) => data.to_seq === 3)
+    await Promise.all([open.stop(), back.stop()])
     await p.query(`delete from operations.relay_state where name = 'restored'`)
     await until(async () => (await p.running[0]?.deps.fence())?.lost === null)
   })

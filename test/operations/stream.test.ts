@@ -8,7 +8,7 @@ import { ENGINE, SYSTEM, stateFacts } from '../../db/operations/facts/state.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { faultsOfFrame } from './support/described.ts'
-import { gated, must, type Person, type Platform, person, startPlatform } from './support/platform.ts'
+import { gated, must, type Person, type Platform, person, problem, startPlatform } from './support/platform.ts'
 import { listenTo } from './support/stream.ts'
 
 let p: Platform
@@ -297,6 +297,48 @@ describe('the live stream', () => {
       expect([topics, response.status]).toEqual([topics, 400])
       await stop()
     }
+  })
+
+  it('ends with the first right of its reader that ends', async () => {
+    const ends = { ...person('ends', ['viewer', 'operator']), ends: new Date(Date.now() + 3000) }
+    Object.assign(p.people, { ends })
+    const stream = await listen(ends, 'operations')
+    expect((await stream.next('bye')).data).toEqual({ reason: 'shutdown', retry_ms: 100 })
+    expect(problem(await p.as(ends).get('/v1/operations'))).toBe('403 policy_denied/permission_missing')
+  })
+
+  it('ends if rights have changed while no message could arrive, and no other does', async () => {
+    const moved: Person = person('moved', ['viewer'])
+    Object.assign(p.people, { moved })
+    const stream = await listen(moved, 'operations')
+    const staying = await listen(p.people.vic, 'operations')
+    moved.version = 2
+    await p.deps.nats.get()?.reconnect()
+    expect((await stream.next('bye')).data).toEqual({ reason: 'shutdown', retry_ms: 100 })
+    expect(staying.isEnded()).toBe(false)
+    await staying.stop()
+  })
+
+  it('ends instead of being silent if it cannot begin after its greeting', async () => {
+    const { fence } = p.deps
+    p.deps.fence = () => Promise.reject(new Error('away'))
+    const stream = await listen(p.people.vic, 'operations')
+    expect((await stream.next('bye')).data).toEqual({ reason: 'shutdown', retry_ms: 1000 })
+    await until(() => stream.isEnded())
+    p.deps.fence = fence
+  })
+
+  it('says good-bye also if its process ends while it begins', async () => {
+    const { deps } = p.running[1] as (typeof p.running)[number]
+    const { fence } = deps
+    const closing = Promise.withResolvers<void>()
+    deps.fence = () => closing.promise.then(fence)
+    const stream = await listen(p.people.vic, 'operations', { instance: 1 })
+    const stopped = p.running[1]?.stop()
+    p.running.splice(1)
+    closing.resolve()
+    expect((await stream.next('bye')).data).toEqual({ reason: 'shutdown', retry_ms: 1000 })
+    await stopped
   })
 
   it('has at most ten for a session, however many open at the same moment', async () => {

@@ -75,6 +75,15 @@ describe('a failure that holds an operation', () => {
     expect(await waiting('olga', 'all', operation_id)).toMatchObject({ failures: [], patches: [{ reason }] })
   })
 
+  it('comes first if it waits longest, whichever operation is older', async () => {
+    const [older, newer] = [await p.startOperation(graph), await p.startOperation(graph)]
+    await fail(older.operation_id, `, ended_at = clock_timestamp() - interval '1 hour'`)
+    await fail(newer.operation_id, `, ended_at = clock_timestamp() - interval '2 hours'`)
+    const { failures } = must(await p.as('olga').get('/v1/waiting?for=all'), 200).body
+    const ids = failures.map((row: { operation_id: string }) => row.operation_id)
+    expect(ids.slice(0, 2)).toEqual([newer.operation_id, older.operation_id])
+  })
+
   it.each(['tolerate', 'skip_dependents'])('excludes failures that the plan passes over: %s', async (on_failure) => {
     const { operation_id } = await p.startOperation(graph)
     await fail(operation_id, `, spec = spec || '{"on_failure": "${on_failure}"}'`)

@@ -182,6 +182,8 @@ describe('the settings of every app', () => {
 
   const worker = { WORKER__DATABASE__URL: POSTGRES, WORKER__NATS__URL: 'nats://x' }
   const token = { TOKEN__DATABASE__URL: POSTGRES, TOKEN__SECRET__KEYS: JSON.stringify([KEY]) }
+  const relay = { RELAY__DATABASE__URL: POSTGRES, RELAY__REDIS__URL: 'redis://x', RELAY__NATS__URL: 'nats://x' }
+  const identity = { IDENTITY__DATABASE__URL: POSTGRES, IDENTITY__SECRET__KEYS: JSON.stringify([KEY]) }
   it.each<[string, () => unknown]>([
     [
       'WORKER__ACTIVITY__SLICE_S is "soon": it must be integer. After how many seconds an activity that still waits hands its place to another. Allowed: a whole number of at least 5 and at most 600.',
@@ -189,13 +191,7 @@ describe('the settings of every app', () => {
     ],
     [
       'RELAY__TEMPORAL__SEARCH_ATTRIBUTES is "yes": it must be boolean. Whether workflows are found in Temporal by their search attributes, which its namespace must have. Allowed: true, false.',
-      () =>
-        loadRelayConfig({
-          RELAY__DATABASE__URL: POSTGRES,
-          RELAY__REDIS__URL: 'redis://x',
-          RELAY__NATS__URL: 'nats://x',
-          RELAY__TEMPORAL__SEARCH_ATTRIBUTES: 'yes',
-        }),
+      () => loadRelayConfig({ ...relay, RELAY__TEMPORAL__SEARCH_ATTRIBUTES: 'yes' }),
     ],
     [
       'TOKEN__KEYS__RSA_BITS is "1024": it must be >= 2048. The size of new signing keys. Allowed: a whole number of at least 2048 and at most 3072.',
@@ -204,6 +200,22 @@ describe('the settings of every app', () => {
     [
       'TOKEN__KEYS__KEK is (a value that is not shown)',
       () => loadTokenConfig({ ...token, TOKEN__KEYS__KEK: 'hunter2' }),
+    ],
+    [
+      'RELAY__DATABASE__URL is no URL: write / # ? and @ of a password as %2F %23 %3F and %40.',
+      () => loadRelayConfig({ ...relay, RELAY__DATABASE__URL: 'postgres://u:hunter2/2@db:5432/x' }),
+    ],
+    [
+      'RELAY__REDIS__URL is no URL: write / # ? and @ of a password as %2F %23 %3F and %40.',
+      () => loadRelayConfig({ ...relay, NODE_ENV: 'production', RELAY__REDIS__URL: 'rediss://u:hunter2/2@db:6379' }),
+    ],
+    [
+      'GATEWAY__HTTP__PUBLIC_ORIGIN is "https://": it must be a URL. The http or https URL at which people open the console.',
+      () => loadIdentityConfig({ ...identity, GATEWAY__HTTP__PUBLIC_ORIGIN: 'https://' }),
+    ],
+    [
+      'it must be the domain of https://a b or of a parent.',
+      () => loadIdentityConfig({ ...identity, AUTH__WEBAUTHN__ORIGINS: '["https://a b"]' }),
     ],
     ['TOKEN__KEYS__KEK must be 32 bytes in base64.', () => keksOf('hunter2'.repeat(7), 'TOKEN__KEYS__KEK')],
   ])('%s', (words, load) => {

@@ -192,6 +192,26 @@ describe('dead-letters', () => {
     expect((await ops('dead-letters')).code).toBe(0)
   })
 
+  it('leaves no audit row of an event of operations whose decision Postgres did not take', async () => {
+    const event_id = randomUUID()
+    await admin.query(
+      `insert into operations.outbox (event_id, agg_type, agg_id, agg_version, type, payload, parked)
+       values ($1, 'operation', $1, 1, 'operation.changed', '{}', 'NATS refuses it')`,
+      [event_id],
+    )
+    await admin.query(
+      `create function operations.refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$`,
+    )
+    await admin.query(`create constraint trigger refuse after update on operations.outbox deferrable initially deferred
+      for each row execute function operations.refuse()`)
+    expect(await ops('dead-letters', 'drop', event_id, '--reason', 'a copy')).toMatchObject({ code: 1 })
+    await admin.query('drop trigger refuse on operations.outbox; drop function operations.refuse()')
+    const audited = () => admin.query('select 1 from operations.audit where object = $1', [`event:${event_id}`])
+    expect((await audited()).rowCount).toBe(0)
+    expect(await ops('dead-letters', 'drop', event_id, '--reason', 'a copy')).toMatchObject({ code: 0 })
+    expect((await audited()).rowCount).toBe(1)
+  })
+
   it('accepts only events set aside', async () => {
     const { code, text } = await ops('dead-letters', 'requeue', randomUUID())
     expect(code).toBe(1)

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID, X509Certificate } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
@@ -595,6 +595,36 @@ describe('npm run doctor -- --production', () => {
       'GATEWAY__HTTP__TRUSTED_PROXIES is empty',
       env('gateway.env', /^GATEWAY__HTTP__TRUSTED_PROXIES=.*\n/m, ''),
     ],
+    [
+      4,
+      'an address that is no URL',
+      'RELAY__DATABASE__URL is no URL',
+      env('relay.secret.env', /(RELAY__DATABASE__URL='?postgres(?:ql)?:\/\/[^:]+:)/, '$1hunter2/'),
+    ],
+    [
+      5,
+      'an origin that is no URL',
+      'GATEWAY__HTTP__PUBLIC_ORIGIN is "https://"',
+      env('identity.env', /(GATEWAY__HTTP__PUBLIC_ORIGIN=)\S+/, '$1https://'),
+    ],
+    [
+      3,
+      'a worker that does not know the keys of payloads',
+      'TEMPORAL__PAYLOAD_KEYS differs from that of',
+      env('worker.env', /^WORKER__TEMPORAL__PAYLOAD_KEYS=.*\n/m, ''),
+    ],
+    [
+      4,
+      'keys of payloads that are none',
+      'RELAY__TEMPORAL__PAYLOAD_KEYS names',
+      () => edit('keys/payload.json', () => '{}'),
+    ],
+    [
+      2,
+      'providers that cannot be read',
+      'nowhere.yaml: cannot be read',
+      () => edit('env/identity.env', (text) => `${text}AUTH__PROVIDERS__FILE=${join(home, 'nowhere.yaml')}\n`),
+    ],
   ]
   it.each([...Map.groupBy(planted, ([round]) => round)])('names each weakness of round %i', async (_round, cases) => {
     const { status, text } = await doctorWith(async () => {
@@ -605,7 +635,15 @@ describe('npm run doctor -- --production', () => {
       }
     })
     for (const [, what, words] of cases) expect([what, text]).toEqual([what, expect.stringContaining(words)])
+    expect(text).not.toContain('hunter2')
     expect(status).toBe(3)
+  })
+
+  it('finds none in keys of payloads that each app has in a file of its own', async () => {
+    const file = join(home, 'payload.json')
+    copyFileSync(join(out, 'keys/payload.json'), file)
+    const { status, text } = await doctorWith(env('worker.env', /(WORKER__TEMPORAL__PAYLOAD_KEYS=)\S+/, `$1${file}`))
+    expect([text, status]).toEqual([expect.stringMatching(/^ok /m), 0])
   })
 
   it('finds none in a certificate whose file leads up to the authority', async () => {

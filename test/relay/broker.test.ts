@@ -16,6 +16,7 @@ import { findLost } from '../../apps/relay/events/lost.ts'
 import { createPublisher, type PublisherDeps } from '../../apps/relay/events/publisher.ts'
 import { createRestoreGuard, isRestoreHeld, raiseEpoch, renewStreams } from '../../apps/relay/events/restore.ts'
 import { sequenceOnce } from '../../apps/relay/events/sequencer.ts'
+import { republishRevocations } from '../../apps/relay/revocations.ts'
 import { createMeters, leadSchema } from '../../apps/relay/schemas.ts'
 import { connectNats, consume, ensureStreams, epochOf } from '../../apps/shared/events/events.ts'
 import { holdNats } from '../../apps/shared/events/holder.ts'
@@ -77,7 +78,7 @@ beforeAll(async () => {
   const port = await createPorts().take('nats', 0)
   config = writeNatsConfig(dir, port, [])
   startServer()
-  database = await testDatabase('catalog', 'operations')
+  database = await testDatabase('catalog', 'operations', 'identity', 'session')
   pool = createDb(database.url, { app: 'test', statement_timeout_ms: 10_000 }).pool
   await pool.query(`insert into catalog.relay_state (name, epoch, next) values ('relay', 1, 1)`)
   nc = await until(() => connectNats(`nats://127.0.0.1:${port}`, 'test').catch(() => undefined), {
@@ -147,6 +148,44 @@ it('republishes everything to a recreated stream, and its consumer is recreated 
   await write('b1')
   await hears('a1')
   await hears('b1')
+}, 120_000)
+
+it('gives a rolled back stream its revocations again, though the outbox has lost no event', async () => {
+  const auth = join(dir, 'store/jetstream/$G/streams/AUTH/msgs')
+  const jsm = await ensureStreams(nc, '', ['AUTH'])
+  const count = async () => (await jsm.streams.info('AUTH')).state.messages
+  await nc.jetstream().publish('auth.test', '{}')
+  cpSync(auth, join(dir, 'before-auth'), { recursive: true })
+  const lose = () => {
+    rmSync(auth, { recursive: true })
+    cpSync(join(dir, 'before-auth'), auth, { recursive: true })
+  }
+  const checkAuth = () => checkBroker(pool, nc, '', 'identity', 'AUTH', log)
+  await pool.query(`insert into identity.relay_state (name, epoch, next) values ('relay', 1, 1)`)
+  await pool.query(
+    `insert into session.revocations (event_id, session_id, user_id, reason, access_valid_until, occurred_at, actor_type, actor_id)
+     values (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'logout', now(), now(), 'user', '')`,
+  )
+  await republishRevocations(pool, nc, '')
+  expect([await checkAuth(), await count()]).toEqual([false, 2])
+  await whileStopped(lose)
+  expect([await checkAuth(), await checkAuth()]).toEqual([true, false])
+
+  // No position shows a loss since the last check: whoever begins or comes back publishes them once more.
+  const telemetry = createTelemetry('test', { level: 'silent' })
+  const nats = holdNats(`nats://${nc.getServer()}`, 'relay', log)
+  const deps = { config: { SIGNALBOX__NATS__PREFIX: '', RELAY__OUTBOX__POLL_MS: 20 }, telemetry, pool, nats }
+  await until(() => nats.get(), { what: 'the connection of the relay' })
+  const led = await leadSchema(deps as unknown as RelayDeps, 'identity', createMeters(telemetry, ['identity']))(1)
+  try {
+    await until(async () => (await count()) === 2, { what: 'the revocation at the start' })
+    await pool.query(`update identity.relay_state set js_last_seq = 1 where name = 'relay'`)
+    await whileStopped(lose)
+    await until(async () => (await count()) === 2, { what: 'the revocation after the return' })
+  } finally {
+    await led.stop()
+    await nats.close()
+  }
 }, 120_000)
 
 it('holds everything back if the database was restored, until a person accepts it', async () => {

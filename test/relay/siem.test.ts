@@ -9,7 +9,9 @@ import { createServer as createTls, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sealAudit } from '../../apps/relay/audit/seal.ts'
 import { createSiem, type Receiver, receiverOf } from '../../apps/relay/audit/siem.ts'
+import type { RelayDeps } from '../../apps/relay/deps.ts'
 import { createLags } from '../../apps/relay/lags.ts'
+import { startSiem } from '../../apps/relay/schemas.ts'
 import { createTelemetry, type Logger } from '../../apps/shared/telemetry.ts'
 import { renewAll } from '../../apps/shared/tls/pairs.ts'
 import { type AuditTable, appendAuditTo } from '../../db/audit.ts'
@@ -280,6 +282,28 @@ it.each(['https', 'syslog+tls'])(
     server.close()
   },
 )
+
+it.each(['https', 'syslog+tls'])('a receiver by %s that never answers holds up no relay that stops', async (scheme) => {
+  const taken = Promise.withResolvers<void>()
+  const server =
+    scheme === 'https'
+      ? createHttps({ cert, key }, () => taken.resolve())
+      : createTls({ cert, key, allowHalfOpen: true }, (socket) => {
+          socket.on('error', () => {}).resume()
+          taken.resolve()
+        })
+  const url = `${scheme}://localhost:${await listening(server)}`
+  const receiver = { url, headers: () => ({}), tls: { ca: authority.ca, cert: undefined, key: undefined } }
+  const telemetry = createTelemetry('test', { level: 'silent' })
+  await say(2)
+  const { siem } = startSiem({ siem: receiver, telemetry, pool: opened.pool } as unknown as RelayDeps)
+  await taken.promise
+  const begun = performance.now()
+  await siem?.stop()
+  // Silence alone would end each of the logs only after ten seconds.
+  expect(performance.now() - begun).toBeLessThan(5000)
+  server.close()
+})
 
 describe('the files of a log system', () => {
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-siem-'))

@@ -101,3 +101,31 @@ it('counts the faults of an event, not its deliveries', async () => {
   expect(faults).toEqual(['fault 5'])
   await consumer.stop()
 }, 90_000)
+
+it('drops an event that cannot even be set aside, for example one without an id', async () => {
+  let tries = 0
+  const consumer = consume({
+    nc: direct,
+    prefix,
+    stream: 'CATALOG',
+    durable: 'nameless',
+    max_deliver: 1,
+    handle: async ({ agg_id }) => {
+      if (agg_id === 'nameless') throw new Error('no envelope')
+    },
+    park: async () => {
+      tries += 1
+      // The first time Postgres is away.
+      const code = tries === 1 ? '57P01' : '23502'
+      throw Object.assign(new Error('not stored'), { cause: Object.assign(new Error('refused'), { code }) })
+    },
+  })
+  await publish('nameless')
+  const { consumers } = await direct.jetstreamManager()
+  await until(() => tries === 2, { what: 'a second try' })
+  await until(async () => (await consumers.info(`${prefix}CATALOG`, 'nameless')).num_ack_pending === 0, {
+    what: 'the end of the message',
+  })
+  expect(tries).toBe(2)
+  await consumer.stop()
+}, 90_000)

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { refusalOf } from '../../workflows/operation/refuse.ts'
 import type { GraphPage, Profile, RunEffect } from '../../workflows/operation/state/events.ts'
 import {
   brokenInvariant,
@@ -376,6 +377,17 @@ it('counts failures during a pause against the budget: it pauses again before th
   dealtWith.world.resume(false)
   dealtWith.deliver()
   expect(named(dealtWith.begin())).toEqual(['n4'])
+})
+
+it('answers as the rows do about a wave that was left: a retry is free, while what has begun after it is seen', () => {
+  const barrier = { kind: 'barrier', join: 'settled', max_failures: 1, deps: [0] } as const
+  const course = new Course([{}, barrier, { deps: [1] }])
+  for (const effect of course.begin()) course.end(effect, 'succeeded')
+  course.records()
+  expect(named(course.begin())).toEqual(['n2'])
+  const asking = (asked: Parameters<typeof refusalOf>[1]) => refusalOf(course.state, asked, course.world.now)?.code
+  expect(asking({ kind: 'retry', node_id: 'n0' })).toBe(undefined)
+  expect(asking({ kind: 'intervene', type: 'set_output', node_id: 'n0' })).toBe('intervention_not_applicable')
 })
 
 it('carries thousands of long errors within the limit of a payload, and the first ones as readers see them', () => {

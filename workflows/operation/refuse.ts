@@ -113,8 +113,6 @@ const onNode = (
 const nodeFacts = (s: State, i: number): NodeFacts => {
   const { kind, skippable = true, undo, max_failures } = item(s.graph.profiles, i)
   const { state, generation, attempt, tries, open } = item(s.nodes, i)
-  // A wave that was left within its budget stays left, as in the rows.
-  const left = state === 'succeeded' && max_failures !== null
   return {
     node_id: item(s.graph.ids, i),
     kind,
@@ -125,7 +123,8 @@ const nodeFacts = (s: State, i: number): NodeFacts => {
     free: state === 'pending' && open === 0,
     skippable,
     has_compensation: undo,
-    depends_on: left ? [] : item(s.graph.deps, i).map((dep) => item(s.graph.ids, dep)),
+    left: state === 'succeeded' && max_failures !== null,
+    depends_on: item(s.graph.deps, i).map((dep) => item(s.graph.ids, dep)),
   }
 }
 

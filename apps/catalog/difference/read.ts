@@ -13,13 +13,12 @@ import type { ResourceDocument } from '../../shared/contracts/catalog/resources.
 import type { Difference, DifferenceItem, DifferenceQuery } from '../../shared/contracts/topology/difference.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
-import { isTerminal } from '../document/lifecycle.ts'
 import { valueAt } from '../document/pointers.ts'
 import type { Types } from '../packs/registry.ts'
 import { factsChanged, timeText } from '../read/documents.ts'
 import { tooExpensive } from '../read/expensive.ts'
 import { affordable, asOf, invalid, openPage, type Reader } from '../read/lists.ts'
-import { documentThen, pastTime } from '../read/past.ts'
+import { documentThen, hasEnded, pastTime } from '../read/past.ts'
 import { findVisible } from '../read/visible.ts'
 
 /** How many resources may be below the requested one. */
@@ -117,10 +116,7 @@ const kindOf = (
   before: ResourceDocument | undefined,
   after: ResourceDocument | undefined,
 ): DifferenceItem['kind'] => {
-  const ended = (document: ResourceDocument | undefined) => {
-    const type = document && (types.version(type_id, document.type_version) ?? types.byId(type_id))
-    return type !== undefined && isTerminal(type.lifecycle, document?.lifecycle_status ?? '')
-  }
+  const ended = (document: ResourceDocument | undefined) => document !== undefined && hasEnded(types, type_id, document)
   // Also one that was not there before: its end says more than its arrival.
   if (ended(after) && !ended(before)) return 'removed'
   if (before === undefined) return 'added'

@@ -28,17 +28,18 @@ export const readImpact = async (
   const { types } = deps.registry
   const healthOf = await healthIn(deps, store)
   store.rankTypes(types)
-  const sees = seesOf(store, reader.access, types)
   const root = store.ridOf(resource_id)
-  if (root === undefined || !store.isOpen(root) || !sees(root)) throw notFound('resource', resource_id)
+  if (root === undefined || !store.isOpen(root) || !seesOf(store, reader.access, types)(root))
+    throw notFound('resource', resource_id)
+  const without = assume === 'unhealthy' ? null : await readWithout(deps, store, { rid: root, resource_id }, reader)
+  // All that follows is one turn, because the store follows the log and the watermark is its own.
+  const sees = seesOf(store, reader.access, types)
   // Maintenance passes on no health (catalog.md 6), so nobody's health changes.
   const roots = assume === 'maintenance' ? [] : [root]
   const { affected, truncated } = walkImpact(store, types, roots, { max_distance, max_visited: MAX_VISITED })
   const seen = affected.filter(({ rid }) => sees(rid))
   const items = seen.map((one) => ({ one, id: store.idOf(one.rid) })).sort(byEffect)
   const steps = new Map(affected.map((one) => [one.rid, one]))
-  const without =
-    assume === 'unhealthy' ? null : await readWithout(deps, store, { rid: root, resource_id }, sees, reader)
   return {
     resource_id,
     without,

@@ -7,6 +7,8 @@ import type { HealthStatus, ResourceDocument, ResourceView, Scope } from '../../
 import { mergePatch } from '../../shared/data/merge-patch.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
+import { isTerminal } from '../document/lifecycle.ts'
+import type { Types } from '../packs/registry.ts'
 import { type Placed, placedThen, scopesOf } from './access.ts'
 import { changeToken } from './documents.ts'
 
@@ -77,7 +79,10 @@ export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string):
   throw pruned(`The state of ${row.resource_id} at ${at}`)
 }
 
-/** One resource at a version: the nearest snapshot and the patches after it, in its place at that time. */
+/**
+ * One resource at a version: the nearest snapshot and the patches after it, in its place at that time, or at the start
+ * of the retained days, because places from before are not kept.
+ */
 export const readVersion = async (
   deps: CatalogDeps,
   row: ResourceRow,
@@ -89,7 +94,8 @@ export const readVersion = async (
   const revisions = await revisionsUpTo(deps.db, row.rid, version)
   const last = revisions.at(-1)
   if (last?.version !== version) throw pruned(`Version ${version} of ${row.resource_id}`)
-  const time = at ?? last.at
+  const kept_from = deps.clock.now().getTime() - deps.config.history_d * DAY_MS
+  const time = at ?? (Date.parse(last.at) < kept_from ? new Date(kept_from).toISOString() : last.at)
   const placed = await placedThen(deps.db, types, [row], time)
   const document = documentThen(revisions)
   const { lifecycle_status } = document
@@ -103,6 +109,15 @@ export const documentThen = (revisions: readonly RevisionRow[]): ResourceDocumen
     (before, { kind, doc }) => (kind === 'snapshot' ? doc : mergePatch(before, doc)),
     {},
   ) as ResourceDocument
+
+type Then = Pick<ResourceDocument, 'type_version' | 'lifecycle_status'>
+
+/** Whether a resource had ended; a document of an older type version may have a state that only the newest defines. */
+export const hasEnded = (types: Types, type_id: number, { type_version, lifecycle_status }: Then): boolean => {
+  const own = types.version(type_id, type_version)
+  const type = own?.lifecycle.states.includes(lifecycle_status) ? own : types.byId(type_id)
+  return type !== undefined && isTerminal(type.lifecycle, lifecycle_status)
+}
 
 /** A past view of a resource, without the counter of its health and its conditions, which are not kept over time. */
 export const viewThen = (

@@ -8,7 +8,6 @@ import { pluck } from '../../shared/data/pick.ts'
 import type { CatalogDeps } from '../deps.ts'
 import { pickFields } from '../document/fields.ts'
 import { filterInvalid, parseFilter } from '../document/filter.ts'
-import { isTerminal } from '../document/lifecycle.ts'
 import { placedThen, scopesOf } from '../read/access.ts'
 import {
   affordable,
@@ -23,7 +22,7 @@ import {
   valuesOf,
   whereOf,
 } from '../read/lists.ts'
-import { documentThen, pastTime, viewThen } from '../read/past.ts'
+import { documentThen, hasEnded, pastTime, viewThen } from '../read/past.ts'
 
 /** How many resources one page examines. The page may therefore be short; its token continues where it stopped. */
 const MOST_EXAMINED = 2000
@@ -112,9 +111,7 @@ const thoseThen = async (deps: CatalogDeps, candidates: ListRow[], query: Resour
   const scopeOf = await scopesOf(deps.db, types, there)
   const then = there.map((row) => {
     const document = documentThen(revisions.get(row.rid) ?? [])
-    const type = types.version(row.type_id, document.type_version) ?? types.byId(row.type_id)
-    const is_open = !(type && isTerminal(type.lifecycle, document.lifecycle_status))
-    return { row, document, is_open, scope: scopeOf(row) }
+    return { row, document, is_open: !hasEnded(types, row.type_id, document), scope: scopeOf(row) }
   })
   const { filter, label, lifecycle_status, drift, stale_since, parent_id, include_retired } = query
   const asked = { filter, label, lifecycle_status, drift, stale_since, parent_id, include_retired }

@@ -64,8 +64,10 @@ export const exploreCommands: Command[] = [
       if (!without) return
       for (const need of without.needs.filter(({ needed, left }) => left < needed))
         out.note(`unmet: ${need.capability_key} of ${need.resource_id}: ${need.needed} needed, ${need.left} left`)
+      const unseen = without.hidden > 0 ? `; users that you may not see: ${without.hidden}` : ''
+      const cut = without.cut ? '; only the first 1000 users were examined' : ''
       out.note(
-        `${without.unmet} of ${without.needs.length} needs unmet; ${without.prevent_retiring} prevent retiring it`,
+        `${without.unmet} of ${without.needs.length} needs unmet${unseen}${cut}; resources that prevent its retirement: ${without.prevent_retiring}`,
       )
     },
   },

@@ -115,9 +115,12 @@ const EndDialog = ({ freeze, close }: { freeze: FreezeItem; close: () => void })
       done={() => void client.invalidateQueries({ queryKey: ['calendar'] })}
       close={close}
     >
-      <p>
-        {later ? words.shorten_effect : words.end_effect} {at === undefined ? null : <TimeText at={at} form="both" />}
-      </p>
+      {later ? null : <p>{words.end_effect}</p>}
+      {at === undefined ? null : (
+        <p>
+          {words.shorten_effect} <TimeText at={at} form="both" />
+        </p>
+      )}
       <Fields
         fields={later ? [when, { name: 'at', label: words.ends_at(HERE), kind: 'datetime-local' }] : [when]}
         typed={typed}

@@ -14,7 +14,6 @@ import { AdminPage } from './frame.tsx'
 export const GrantsPage = () => {
   const list = useInfiniteQuery(grantsQuery())
   const { button, dialog } = useActs()
-  const { data } = useQuery(namesQuery())
   const { columns: words } = tAdmin.grant
   const columns: Column<GrantRow>[] = [
     { name: words.subject, kind: 'lead', cell: (row) => <Subject {...row} /> },
@@ -23,8 +22,8 @@ export const GrantsPage = () => {
     { name: words.until, cell: Until },
     {
       name: tAdmin.remove,
-      cell: ({ id, role, scope, subject_id }) =>
-        button(removalOf(id, role, scope, data?.names.get(subject_id) ?? subject_id)),
+      cell: ({ id, role, scope, subject_id, subject_name }) =>
+        button(removalOf(id, role, scope, subject_name ?? subject_id)),
     },
   ]
   return (
@@ -38,8 +37,14 @@ export const GrantsPage = () => {
 export const Until = ({ expires_at }: { expires_at: string | null }) =>
   expires_at ? <TimeText at={expires_at} /> : tAdmin.never
 
-const Subject = ({ subject_type, subject_id }: GrantRow) =>
-  subject_type === 'group' ? <Link to="/admin/groups">{subject_id}</Link> : <UserName user_id={subject_id} />
+const Subject = ({ subject_type, subject_id, subject_name }: GrantRow) =>
+  subject_type === 'group' ? (
+    <Link to="/admin/groups">{subject_id}</Link>
+  ) : (
+    <Link to="/admin/users/$user_id" params={{ user_id: subject_id }}>
+      {subject_name ?? subject_id}
+    </Link>
+  )
 
 /** One read has the names of 500 people; only those beyond are read one by one. */
 const useUserName = (user_id: string): string => {

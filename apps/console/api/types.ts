@@ -11,7 +11,7 @@ import type { ResourceItem, ResourceView, VersionItem } from '../../shared/contr
 import type { ResourceType as ResourceTypeReply } from '../../shared/contracts/catalog/types.ts'
 import type { ChangeView } from '../../shared/contracts/identity/changes.ts'
 import type { MachineView } from '../../shared/contracts/identity/machines.ts'
-import type { GrantView, GroupView, SubjectGrantView, UserDetail } from '../../shared/contracts/identity/users.ts'
+import type { GrantView, GroupView, ListedGrant, UserDetail } from '../../shared/contracts/identity/users.ts'
 import type { AllowedActionSchema } from '../../shared/contracts/operations/common.ts'
 import type { Gate as GateReply, GateSummary, InboxItem, VoteView } from '../../shared/contracts/operations/gates.ts'
 import type { FieldChange, GateSubject } from '../../shared/contracts/operations/graph.ts'
@@ -38,7 +38,7 @@ export type { FieldChange, GateSubject, Timeline }
 export type UserRow = Static<typeof UserDetail>
 export type GroupRow = Static<typeof GroupView>
 export type UserGrant = Static<typeof GrantView>
-export type GrantRow = Static<typeof SubjectGrantView>
+export type GrantRow = Static<typeof ListedGrant>
 export type MachineRow = MachineView
 export type ChangeRow = ChangeView
 export type SessionRow = Static<typeof SessionView>

@@ -7,13 +7,13 @@ import { tAdmin } from '../words/admin.ts'
 /** For administrators: how many changes of accounts and rights wait for one of them besides their author. */
 export const SecondNeeded = () => {
   const mine = currentUser()?.user_id
-  const pending = useQuery(pendingChangesQuery()).data?.items ?? []
-  const open = pending.filter(({ requested_by }) => requested_by !== mine)
+  const pending = useQuery(pendingChangesQuery()).data
+  const open = (pending?.items ?? []).filter(({ requested_by }) => requested_by !== mine)
   if (open.length === 0) return null
   return (
     <p role="note">
       <Link to="/admin/changes" className="link">
-        {tAdmin.change.waiting(open.length)}
+        {(pending?.next_page_token ? tAdmin.change.waiting_more : tAdmin.change.waiting)(open.length)}
       </Link>
     </p>
   )

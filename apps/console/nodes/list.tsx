@@ -60,11 +60,13 @@ export const OperationNodesPage = () => {
           value={state ?? ''}
           change={(value) => show({ state: value })}
         />
-        <Export
-          name={`nodes-${shortId(operation_id)}`}
-          read={async () => ({ items: rows.map(({ row }) => row), next_page_token: null })}
-          fields={FIELDS}
-        />
+        {list.hasNextPage ? null : (
+          <Export
+            name={`nodes-${shortId(operation_id)}`}
+            read={async () => ({ items: rows.map(({ row }) => row), next_page_token: null })}
+            fields={FIELDS}
+          />
+        )}
       </div>
       <div className="card">
         {rows.length === 0 ? <Empty>{tOperation.nodes.no_match}</Empty> : <LongTable {...table} />}

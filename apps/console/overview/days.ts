@@ -5,7 +5,8 @@ import { format, type Zone } from '../kit/format.ts'
 export type Band = { id: string; kind: 'freeze' | 'window'; title: string; from: number; to: number }
 type Calendar = {
   freezes: { freeze_id: string; title: string; from: string; to: string }[]
-  windows: { window_id: string; openings: { opens_at: string; closes_at: string }[] }[]
+  /** A server that is older than the console tells no openings. */
+  windows: { window_id: string; openings?: { opens_at: string; closes_at: string }[] }[]
 }
 
 /** All freezes, and every opening of each window. */
@@ -13,7 +14,7 @@ export const bandsOf = ({ freezes, windows }: Calendar): Band[] => [
   ...freezes.map(({ freeze_id, title, from, to }) => ({
     ...{ id: `freeze ${freeze_id}`, kind: 'freeze' as const, title, from: Date.parse(from), to: Date.parse(to) },
   })),
-  ...windows.flatMap(({ window_id, openings }) =>
+  ...windows.flatMap(({ window_id, openings = [] }) =>
     openings.map(({ opens_at, closes_at }) => ({
       ...{ id: `window ${window_id}`, kind: 'window' as const, title: window_id },
       ...{ from: Date.parse(opens_at), to: Date.parse(closes_at) },

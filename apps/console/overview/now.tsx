@@ -14,13 +14,14 @@ import { Person } from '../values/person.tsx'
 import { DurationText, TimeText } from '../values/time.tsx'
 import { Said } from '../votes/brief.tsx'
 import { tOverview } from '../words/overview.ts'
+import { InList } from './where.tsx'
 
 const words = tOverview.by_group
 /** How many held operations are listed; the inbox has all. */
 const HELD = 10
 
-/** Who must decide, the longest wait first. */
-export const ByGroup = ({ overview: { waiting } }: { overview: Overview }) =>
+/** Who must decide, the longest wait first. A server that is older than the console does not tell. */
+export const ByGroup = ({ overview: { waiting = [] } }: { overview: Partial<Pick<Overview, 'waiting'>> }) =>
   waiting.length === 0 ? null : (
     <Card title={words.title}>
       <DataTable caption={words.title} columns={GROUPS} rows={waiting} keyOf={({ group }) => group ?? ''} />
@@ -53,10 +54,17 @@ export const Running = ({ where }: { where: OverviewWhere }) => {
   return (
     <Card title={tOverview.running.title}>
       <Unread query={list} rows={2} />
-      {list.isSuccess && rows.length === 0 ? <p className="p-4 text-muted">{tOverview.running.none}</p> : null}
+      {list.isSuccess && !list.isFetching && !list.hasNextPage && rows.length === 0 ? (
+        <p className="p-4 text-muted">{tOverview.running.none}</p>
+      ) : null}
       {rows.length === 0 ? null : (
         <DataTable caption={tOverview.running.title} columns={RUNNING} rows={rows} keyOf="operation_id" />
       )}
+      {list.hasNextPage ? (
+        <p className="p-4">
+          <InList find={{ tab: 'running', q: '' }}>{tOverview.running.more}</InList>
+        </p>
+      ) : null}
     </Card>
   )
 }

@@ -10,7 +10,7 @@ import { ByGroup, Held, Running } from './now.tsx'
 import { Planned } from './planned.tsx'
 import { Regions } from './regions.tsx'
 import { Trends } from './trends.tsx'
-import { Where } from './where.tsx'
+import { InList, Where } from './where.tsx'
 
 const PERIODS = [14, 30, 90] as const
 
@@ -44,7 +44,7 @@ export const OverviewPage = () => {
         <>
           <Card title={tOverview.now}>
             <ul className="flex flex-wrap gap-x-6 gap-y-2 p-4">
-              {counts ? (
+              {counts && !env && !region ? (
                 <>
                   <li>
                     <Link to="/inbox" search={{ for: 'me' }}>
@@ -59,14 +59,10 @@ export const OverviewPage = () => {
                 </>
               ) : null}
               <li>
-                <Link to="/operations" search={{ tab: 'running', q: '' }}>
-                  {tOverview.open(data.now.open)}
-                </Link>
+                <InList find={{ tab: 'running', q: '' }}>{tOverview.open(data.now.open)}</InList>
               </li>
               <li>
-                <Link to="/operations" search={{ tab: 'waiting', q: '' }}>
-                  {tOverview.attention(data.now.needs_attention)}
-                </Link>
+                <InList find={{ tab: 'waiting', q: '' }}>{tOverview.attention(data.now.needs_attention)}</InList>
               </li>
             </ul>
           </Card>

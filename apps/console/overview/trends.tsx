@@ -1,10 +1,10 @@
-import { Link } from '@tanstack/react-router'
 import type { Overview, OverviewPeriod, Spread } from '../../shared/contracts/overview/overview.ts'
 import { dayName, duration, figure } from '../kit/format.ts'
 import { Card } from '../ui/card.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { tOverview } from '../words/overview.ts'
 import { Bars } from './bars.tsx'
+import { InList } from './where.tsx'
 
 const DAY_MS = 86_400_000
 const ENDS = ['succeeded', 'failed', 'cancelled'] as const
@@ -43,13 +43,7 @@ const columnsOf = (period: OverviewPeriod, before: OverviewPeriod): Column<Measu
 
 /** A number that links to the list behind it. */
 const count = (end: End, n: number, { from, to }: Span) =>
-  n === 0 ? (
-    0
-  ) : (
-    <Link to="/operations" search={{ tab: end, q: '', from, to }}>
-      {figure(n)}
-    </Link>
-  )
+  n === 0 ? 0 : <InList find={{ tab: end, q: '', from, to }}>{figure(n)}</InList>
 const spread = (times: Spread) =>
   times === null ? '–' : tOverview.spread(duration(times.p50_s * 1000), duration(times.p90_s * 1000))
 

@@ -1,8 +1,9 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
 import { meQuery } from '../queries/me.ts'
+import type { OperationsSearch } from '../queries/operations.ts'
 import type { OverviewWhere } from '../queries/overview.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { placesQuery } from '../queries/topology.ts'
@@ -37,5 +38,17 @@ export const Where = ({ where: { env = '', region = '' } }: { where: OverviewWhe
         />
       ) : null}
     </div>
+  )
+}
+
+/** A number that links to the list behind it, except that of a region, by which the list cannot be narrowed. */
+export const InList = ({ find, children }: { find: OperationsSearch; children: string }) => {
+  const { env, region } = useSearch({ from: '/shell/overview' })
+  return region ? (
+    children
+  ) : (
+    <Link to="/operations" search={{ ...find, ...(env && { env }) }}>
+      {children}
+    </Link>
   )
 }

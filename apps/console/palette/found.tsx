@@ -11,8 +11,10 @@ import { palette } from '../words/frame/palette.ts'
 import type { Item } from './items.ts'
 
 const MAX = 6
+/** A started one is found as its operation. */
+const NOT_STARTED = ['open', 'previewed', 'expired'] as const
 
-/** Operations and intents by title, ticket or end of id, and the resources that the search ranks first. */
+/** Operations and intents that nobody started by title, ticket or end of id, and the resources that the search ranks first. */
 export const useServer = (q: string, enabled: boolean) => {
   const asked = { enabled, staleTime: 10_000 }
   const started = useQuery({
@@ -23,13 +25,12 @@ export const useServer = (q: string, enabled: boolean) => {
   const stated = useQuery({
     queryKey: ['go-to', 'intents', q],
     ...asked,
-    queryFn: reading('/v1/intents', { query: { q, page_size: MAX } }),
+    queryFn: reading('/v1/intents', { query: { q, page_size: MAX, status: [...NOT_STARTED] } }),
   })
   const known = useQuery({ ...searchQuery({ q }, MAX), ...asked })
   return {
     operations: enabled ? started.data?.items : undefined,
-    // A started one has its operation in the list.
-    intents: enabled ? stated.data?.items.filter(({ operation_id }) => operation_id === null) : undefined,
+    intents: enabled ? stated.data?.items : undefined,
     resources: enabled ? known.data?.items : undefined,
     busy: started.isFetching || stated.isFetching || known.isFetching,
   }

@@ -119,7 +119,7 @@ export const impactQuery = (resource_id: string, assume: Assumption) =>
   queryOf(
     ['impact', resource_id, assume],
     '/v1/resources/{resource_id}/impact',
-    { path: { resource_id }, query: { assume, limit: 200 } },
+    { path: { resource_id }, query: { ...(assume !== 'unhealthy' && { assume }), limit: 200 } },
     { refetchInterval: AROUND_MS },
   )
 

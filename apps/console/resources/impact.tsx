@@ -85,7 +85,8 @@ const Without = ({
   <Card title={tCatalog.impact.without}>
     <p className="p-4">
       {[
-        tCatalog.impact.unmet(unmet, needs.length),
+        // Those it hides may have needs.
+        ...(needs.length > 0 || hidden === 0 ? [tCatalog.impact.unmet(unmet, needs.length)] : []),
         ...(hidden > 0 ? [tCatalog.impact.unseen(hidden)] : []),
         ...(cut ? [tCatalog.impact.first_users] : []),
         tCatalog.impact.prevents(prevent_retiring),

@@ -14,18 +14,18 @@ export const tOverview: typeof en.tOverview = {
   by_group: {
     title: 'Wartende Entscheidungen je Gruppe',
     group: 'Gruppe',
-    any: 'Wer freigeben darf',
+    any: 'Alle Freigabeberechtigten',
     gates: 'Freigaben',
     patches: 'Planänderungen',
-    longest: 'Am längsten',
+    longest: 'Wartet am längsten',
   },
   held: {
     title: 'Angehalten, längste zuerst',
     none: 'Kein Vorgang ist angehalten.',
     by: 'Angehalten durch',
-    drift: 'Seine Ziele änderten sich im Katalog',
+    drift: 'Seine Ziele haben sich im Katalog geändert',
     since: 'Seit',
-    more: (n: number) => count(n, 'Einer mehr im Eingang', '{n} weitere im Eingang'),
+    more: (n: number) => count(n, 'Ein weiterer im Eingang', '{n} weitere im Eingang'),
   },
   running: {
     title: 'Läuft gerade',
@@ -34,6 +34,7 @@ export const tOverview: typeof en.tOverview = {
     progress: 'Fortschritt',
     who: 'Angefordert von',
     since: 'Dauer',
+    more: 'Es laufen weitere Vorgänge',
   },
   regions: {
     title: 'Regionen',

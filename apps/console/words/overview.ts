@@ -16,7 +16,7 @@ export const tOverview = {
     any: 'Any approver',
     gates: 'Gates',
     patches: 'Patches',
-    longest: 'Longest',
+    longest: 'Longest wait',
   },
   held: {
     title: 'Held, longest first',
@@ -32,7 +32,8 @@ export const tOverview = {
     operation: 'Operation',
     progress: 'Progress',
     who: 'Requested by',
-    since: 'For',
+    since: 'Duration',
+    more: 'More operations run',
   },
   regions: {
     title: 'Regions',

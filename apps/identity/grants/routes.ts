@@ -1,12 +1,18 @@
 import { asc, eq, gt } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import { membersOf } from '../../../db/identity/queries.ts'
+import { membersOf, usersByIds } from '../../../db/identity/queries.ts'
 import { grants } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { ALL_ROLES, PERMISSIONS, ROLES_OF, roleHas } from '../../shared/auth/permissions.ts'
 import { Pending } from '../../shared/contracts/identity/changes.ts'
-import { NewSubjectGrant, PageQuery, pageOf, SubjectGrantView } from '../../shared/contracts/identity/users.ts'
+import {
+  ListedGrant,
+  NewSubjectGrant,
+  PageQuery,
+  pageOf,
+  SubjectGrantView,
+} from '../../shared/contracts/identity/users.ts'
 import { ArrayOf, text } from '../../shared/contracts/shapes.ts'
 import { notFound } from '../../shared/errors.ts'
 import { createPages } from '../../shared/http/pages.ts'
@@ -27,7 +33,7 @@ export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
     summary: 'List grants',
     description: 'Grants in the order in which they were made.',
     querystring: PageQuery,
-    response: { 200: pageOf(SubjectGrantView) },
+    response: { 200: pageOf(ListedGrant) },
     preHandler: allow('identity:read', { kind: 'R' }),
     handler: async (req) => {
       const list = { route: 'grants' }
@@ -40,7 +46,13 @@ export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
         .orderBy(asc(grants.id))
         .limit(page_size + 1)
       const { items, next_page_token } = pages.cut(rows, page_size, list, ({ id }) => [id])
-      return { items: items.map(viewOf), next_page_token, as_of: deps.clock.now().toISOString() }
+      const ids = items.flatMap(({ subject_type, subject_id }) => (subject_type === 'user' ? [subject_id] : []))
+      const names = new Map((await usersByIds(deps.db, ids)).map((user) => [user.id, user.username]))
+      return {
+        items: items.map((row) => ({ ...viewOf(row), subject_name: names.get(row.subject_id) ?? null })),
+        next_page_token,
+        as_of: deps.clock.now().toISOString(),
+      }
     },
   })
   app.post('/v1/admin/grants', {

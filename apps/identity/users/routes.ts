@@ -25,7 +25,9 @@ import { enrol } from './enrol.ts'
 const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
 const ListQuery = Type.Object({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-  page_token: Type.Optional(Type.String({ maxLength: 1024 })),
+  page_token: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'next_page_token of the previous page; keep all filters.' }),
+  ),
   status: Type.Optional(Type.Enum(['ACTIVE', 'DISABLED', 'DELETED'])),
   q: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
 })

@@ -155,7 +155,7 @@ const commandRoutes = (app: Router, deps: Deps) => {
     operationId: 'rejectGate',
     summary: 'Reject a gate',
     description:
-      "The gate's policy (`on_reject`) decides the effect: its nodes fail; or they are held, and a retry of one opens the gate again; or the operation is cancelled, and ends as failed.",
+      "The gate's policy (`on_reject`) decides the effect: its nodes fail; or they are held, and a retry of one opens the gate again; or the operation is canceled, and ends as failed.",
     params: GateParams,
     headers: VersionedHeaders,
     'x-reply-headers': ['location'],

@@ -53,6 +53,8 @@ export const intentsRoutes = routes<
         where: [
           visibleSql(req.caller, intents),
           status && inArray(INTENT_STATUS, status),
+          // The same by the stored status, which has an index.
+          status && inArray(intents.status, status.includes('expired') ? [...status, 'open', 'previewed'] : status),
           kind && eq(intents.kind, kind),
           q === undefined ? undefined : intentFound(q),
           requester && eq(intents.requester_id, requester === 'me' ? req.caller.user_id : requester),

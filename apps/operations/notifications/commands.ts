@@ -175,7 +175,10 @@ export const confirmDestination = async (deps: Deps, mutation: Owned, destinatio
 /** Whether the code is right. Counts a wrong one in its own transaction, because a refused command is rolled back. */
 const tryCode = (deps: Deps, mutation: Owned, destination_id: string, code: string): Promise<boolean> =>
   deps.db.transaction(async (tx) => {
-    const { status, tries, created_at } = await lockOwn(tx, mutation, destination_id)
+    const found = await lockDestination(tx, destination_id)
+    // Gone or another's: the command itself knows whether it is a repeat.
+    if (found?.owner !== mutation.owner) return true
+    const { status, tries, created_at } = found
     if (status === 'active') return true
     const old = Date.parse(created_at) + CODE_MS < deps.clock.now().getTime()
     if (status === 'unconfirmed' && tries < MOST_TRIES && !old && deps.notifyKeys.isCode(destination_id, code))

@@ -1,4 +1,7 @@
-import type { PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { rulesOf } from '../../../db/operations/facts/state.ts'
+import { isStricter } from '../../shared/contracts/client/votes.ts'
+import type { GatePolicy, PlanGate, PlanNode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
+import { digest } from '../../shared/data/digest.ts'
 import { refusal, type Violation } from '../../shared/errors.ts'
 import { byText, coneOf, inRankOrder, ranksOf } from '../graph/graph.ts'
 import type { Library, PlannerInput, TargetDiff, Warning } from '../graph/types.ts'
@@ -155,11 +158,24 @@ const uncovered = (gate: Wanted, standing: readonly PlanGate[], nodes: readonly 
   return guards.length > 0 ? [{ ...gate, guards }] : []
 }
 
-/** Whether a gate asks the wanted question, ignoring what happens on timeout and what else the gate shows. */
+/**
+ * Whether a gate asks the wanted question, ignoring what happens on timeout, what else the gate shows, and what a
+ * preview has raised since.
+ */
 const sameRule = ({ kind, policy }: Wanted, other: Wanted): boolean => {
+  if (kind !== other.kind) return false
   const asked = withBinds(policy, other.policy.binds)
-  return kind === other.kind && [asked.digest, rejectingInTime(asked).digest].includes(other.policy.digest)
+  const same = [policy, asked].flatMap((one) => [one.digest, rejectingInTime(one).digest])
+  return same.includes(other.policy.digest) || isRaised(other, { kind, policy: asked })
 }
+
+const isRaised = ({ kind, policy }: Pick<Wanted, 'kind' | 'policy'>, from: Pick<Wanted, 'kind' | 'policy'>): boolean =>
+  policy.raised_by !== undefined &&
+  unraised(policy) === unraised(from.policy) &&
+  isStricter(rulesOf({ gate_id: '', kind, policy }), rulesOf({ gate_id: '', ...from }))
+
+const unraised = ({ digest: _, version: __, raised_by: ___, ...content }: GatePolicy): string =>
+  digest({ ...content, quorum: 0, groups: [], on_timeout: '' })
 
 /** Returns current policies that demand a gate on such a graph, but that none of its gates represents. */
 export const unaskedPolicies = (

@@ -110,7 +110,8 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
 /** All resources that meet the condition now, or those of the run that do. Once its intent is made they are fixed. */
 const targetsOf = async (deps: OperationsDeps, schedule: Schedule, { targets, intent_id }: Run) => {
   if (intent_id !== null || !('on' in schedule.when)) return targets
-  const { now, status_reason } = await judge(deps, schedule, schedule.when.on)
+  const { now, refusal, status_reason } = await judge(deps, schedule, schedule.when.on)
+  if (refusal) throw refusal
   if (!now) throw unavailable(status_reason)
   return targets ? targets.filter((id) => now.includes(id)) : now
 }

@@ -44,8 +44,12 @@ const look = async (deps: Deps, schedule: Schedule, seen: number): Promise<void>
   await deps.db.transaction(async (tx) => {
     // It was paused meanwhile, or another process was faster.
     if (!(await lockUnchanged(tx, schedule))) return
-    if (judged.now === undefined) return void (await moveSchedule(tx, schedule_id, judged))
-    const { now, beyond, status_reason } = judged
+    const { now, beyond, refusal, status_reason } = judged
+    if (!now)
+      return void (await moveSchedule(tx, schedule_id, {
+        ...(refusal && { status: 'paused' as const }),
+        status_reason,
+      }))
     const fresh = now.filter((id) => !matched.includes(id))
     if (fresh.length > 0 && !(await joinWaiting(tx, schedule_id, fresh)))
       await beginRun(tx, schedule_id, deps.clock.now().toISOString(), { targets: fresh })
@@ -62,6 +66,7 @@ type Condition = Extract<Schedule['when'], { on: unknown }>['on']
 /**
  * Only resources that its owner may know now can meet a condition or be named. `beyond`: those that met it and that the
  * owner may no longer know. They stay as they are, or a right that comes back would begin a run for all of them.
+ * `refusal`: why it cannot be judged until a person acts.
  */
 export const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
   const { config, db, trust } = deps
@@ -78,7 +83,7 @@ export const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
   } catch (error) {
     if (error instanceof SelectorTooSlow) return { status_reason: IN_VAIN }
     if (!(error instanceof AppError) || error.status >= 500) throw error
-    return { status: 'paused' as const, status_reason: error.message }
+    return { refusal: error, status_reason: error.message }
   }
 }
 

@@ -3,7 +3,7 @@ import type { Uses } from '../deps.ts'
 import { rightsChanged } from '../gates/standing.ts'
 import type { Stream } from './stream.ts'
 
-/** Ends streams whose rights have changed; they reconnect and are authorized again. */
+/** Ends streams whose rights have changed; they reconnect and are authorized again. `compare` finds missed changes. */
 export const followRights = (
   deps: Uses<'config' | 'db' | 'lookback_s' | 'nats' | 'telemetry' | 'trust'>,
   streams: () => Stream[],
@@ -34,4 +34,22 @@ export const followRights = (
     on('auth.user.status_changed.v1', changed)
     on('auth.key.revoked.v1', ({ kid }) => deps.trust.dropKey(String(kid)))
   })
+
+  let comparing = false
+  /** Asks identity for each reader, one after the other: a message that was sent while NATS was away never comes. */
+  const compare = async () => {
+    if (comparing) return
+    comparing = true
+    try {
+      for (const [user_id, own] of Map.groupBy(streams(), ({ caller }) => caller.user_id)) {
+        const now = await deps.trust.principals.ask(user_id)
+        for (const stream of own) if (stream.caller.version !== now?.version) stream.end('shutdown', 100)
+      }
+    } catch (error) {
+      deps.telemetry.log.debug({ err: error }, 'the rights of live streams are unproved until identity answers')
+    }
+    comparing = false
+  }
+  deps.nats.onReconnect(() => void compare())
+  return { compare }
 }

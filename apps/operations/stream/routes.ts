@@ -56,14 +56,19 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
           'x-request-id': req.id,
         })
         const stream = createStream(deps, raw, caller, opened, resumed ?? here)
-        const atExp = setTimeout(() => stream.end('token'), Math.max(0, exp - deps.clock.now().getTime()))
+        // A right that ends takes the stream with it: the client comes back, and is authorized again.
+        const atEnd = Math.min(exp, ...caller.grants.map(({ expires_at }) => Date.parse(expires_at ?? '') || exp))
+        const timer = setTimeout(
+          () => (atEnd < exp ? stream.end('shutdown', 100) : stream.end('token')),
+          Math.max(0, atEnd - deps.clock.now().getTime()),
+        )
         raw.on('error', () => tail.leave(stream))
         raw.on('close', () => {
-          clearTimeout(atExp)
+          clearTimeout(timer)
           tail.leave(stream)
         })
         // It left while its topics were read, and says so only once.
-        if (raw.destroyed) return void clearTimeout(atExp)
+        if (raw.destroyed) return void clearTimeout(timer)
         stream.send({
           event: 'hello',
           data: {
@@ -73,7 +78,11 @@ export const eventsRoutes = routes<Uses<'clock' | 'db'>, { tail: Tail }>('events
             server_time: deps.clock.now().toISOString(),
           },
         })
-        const whole = await tail.join(stream)
+        // The answer has begun, so an error can only end it.
+        const whole = await tail.join(stream).catch((error: unknown) => {
+          req.log.warn({ err: error }, 'a live stream could not begin')
+          stream.end('shutdown', 1000)
+        })
         if (!whole || (sent !== undefined && !resumed)) stream.resync()
       })
       return reply

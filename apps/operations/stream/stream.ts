@@ -89,7 +89,6 @@ export const createStream = (
     deliver,
     deliverResource,
     deliverLog,
-    counts,
   }
 }
 export type Stream = ReturnType<typeof createStream>

@@ -53,7 +53,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
     const { last, catalog } = await readLogEnds(db)
     told = now
     await forAll(async (stream) => {
-      Object.assign(stream.cursor, { p: last, c: catalog })
+      Object.assign(stream.cursor, { p: last, c: catalog, l: {} })
       streams.set(stream, undefined)
       stream.resync()
     })
@@ -80,6 +80,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
 
   const heartbeat = setInterval(() => {
     for (const stream of streams.keys()) stream.comment()
+    void rights.compare()
   }, HEARTBEAT_MS).unref()
 
   const remove = (stream: Stream) => {
@@ -87,7 +88,7 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
     open.set(streams.size)
   }
 
-  followRights(deps, () => [...streams.keys()])
+  const rights = followRights(deps, () => [...streams.keys()])
 
   return {
     /** The position that a new stream starts at. */
@@ -100,7 +101,8 @@ export const createTail = (deps: Uses<'config' | 'db' | 'fence' | 'lookback_s' |
       const behind = catalog - cursor.c
       const near = !followsResources(stream) || (behind >= 0 && behind <= RESOURCES_BEHIND)
       const resumable = isResumable(cursor.p, { first, last, lost }) && near
-      if (!resumable) Object.assign(cursor, { p: last, c: catalog })
+      if (!resumable) Object.assign(cursor, { p: last, c: catalog, l: {} })
+      if (closed) stream.end('shutdown', 1000)
       if (stream.isEnded()) return resumable
       if (streams.size === 0) told = toldBy(fence)
       streams.set(stream, undefined)

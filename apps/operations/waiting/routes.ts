@@ -18,7 +18,7 @@ export const waitingRoutes = routes<Uses<'config' | 'db'>>('gates', (app, { deps
     operationId: 'listWaiting',
     summary: 'List waiting patches, failures and deadlines',
     description:
-      'Lists patches that await approval and operations held by a failure or paused by drift of the catalog, oldest first, and what is about to expire, nearest first. At most 100 of each.',
+      'Lists patches that await approval and operations held by a failure or paused by drift of the catalog, those that wait longest first, and what is about to expire, nearest first. At most 100 of each.',
     querystring: WaitingQuery,
     response: { 200: Waiting },
     preHandler: allow('operation:read', { kind: 'R' }),

@@ -43,11 +43,11 @@ export const settingOf = (app: string, name: string): string => {
 export const LONG_MS = 60_000
 
 /** Through a pooler a connection has the time-outs of the role alone; the relay's address is that of Postgres itself. */
-const directUrl = (app: string): string => {
+export const directUrl = (app: string): string => {
   const url = new URL(settingOf(app, 'DATABASE__URL'))
   if (!url.searchParams.has('pooler')) return url.href
-  const { host, search } = new URL(settingOf('relay', 'DATABASE__URL'))
-  return Object.assign(url, { host, search }).href
+  const { username, password } = url
+  return Object.assign(new URL(settingOf('relay', 'DATABASE__URL')), { username, password }).href
 }
 
 /** Works on the database as an app does, with that app's role and rights. */

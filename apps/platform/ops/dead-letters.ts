@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { type AuditTable, appendAuditTo } from '../../../db/audit.ts'
 import { audit as catalogAudit, inboxOf as catalogInbox } from '../../../db/catalog/tables.ts'
-import type { Db } from '../../../db/client.ts'
+import type { Db, Tx } from '../../../db/client.ts'
 import { type DeadLetter, type InboxTables, listDeadLetters, releaseLetter } from '../../../db/inbox.ts'
 import { listDead, reviveDelivery } from '../../../db/operations/notifications/deliveries.ts'
 import { audit as operationsAudit, inboxOf as operationsInbox } from '../../../db/operations/tables/index.ts'
@@ -150,9 +150,8 @@ const settleUnpublished = (app: string, event_id: string, reason: string | null)
         outcome: 'done' as const,
         reason,
       }
-      await withDb('operations', (log) =>
-        log.transaction((own) => appendAuditTo(own, operationsAudit, auditKeyOf('operations'), entry)),
-      )
+      const append = (own: Tx) => appendAuditTo(own, operationsAudit, auditKeyOf('operations'), entry)
+      await (app === 'operations' ? append(tx) : withDb('operations', (log) => log.transaction(append)))
     }),
   )
 }

@@ -9,7 +9,7 @@ import { sha256Hex } from '../../shared/data/digest.ts'
 import { databaseUrl } from '../base/database.ts'
 import { signalboxDir } from '../base/paths.ts'
 import { readIfThere } from '../base/record.ts'
-import { LONG_MS, OpsError, printTable, projectionOf, settingOf } from './access.ts'
+import { directUrl, LONG_MS, OpsError, printTable, projectionOf } from './access.ts'
 
 /** The tables of the projection: which columns of a row must be equal, and which rows count. */
 type Projected = { name: string; key: string; columns: string[]; where?: string; keeps_more?: true; on_copy?: string }
@@ -146,7 +146,7 @@ const print = (found: Compared[]) => {
 export const rebuild = async (name: string | undefined, apply: boolean): Promise<number> => {
   if (name !== 'catalog')
     throw new OpsError("rebuild what? There are catalog (operations' copy of it) and operations (read models).")
-  const live_name = new URL(settingOf('operations', 'DATABASE__URL')).pathname.slice(1)
+  const live_name = new URL(directUrl('operations')).pathname.slice(1)
   const admin = adminUrl()
   const scratch = `signalbox_rebuild_${process.pid}`
   return withClient(databaseUrl(admin, live_name), async (live) => {

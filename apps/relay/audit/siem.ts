@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { connect } from 'node:tls'
@@ -76,10 +76,12 @@ export const createSiem = ({ pool, url, headers, tls, log, longest_ms = LONGEST_
   const host = bareHost(name)
   const connect = connectorOf(tls, (texts) => buildConnector({ ...texts, timeout: TIMEOUT_MS }))
   const agent = new Agent({ connect, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
+  const stopping = new AbortController()
+  const limits = { longest_ms, stopping: stopping.signal }
   const send =
     protocol === 'https:'
-      ? (lines: readonly Line[]) => post(agent, { url, headers: headers(), longest_ms }, lines)
-      : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, longest_ms, ...tls }, lines)
+      ? (lines: readonly Line[]) => post(agent, { url, headers: headers(), ...limits }, lines)
+      : (lines: readonly Line[]) => write({ host, port: Number(port) || 6514, ...limits, ...tls }, lines)
   /** Sends these rows, and finds a refused one by halves. */
   const deliver = async (table: string, lines: readonly Line[]): Promise<void> => {
     try {
@@ -105,6 +107,7 @@ export const createSiem = ({ pool, url, headers, tls, log, longest_ms = LONGEST_
       let more = false
       const failures: unknown[] = []
       for (const { table } of AUDIT_LOGS) {
+        if (stopping.signal.aborted) break
         try {
           const lines = await nextLines(pool, table)
           if (lines.length === 0) continue
@@ -114,10 +117,12 @@ export const createSiem = ({ pool, url, headers, tls, log, longest_ms = LONGEST_
           failures.push(error)
         }
       }
-      if (failures.length > 0) throw failures[0]
+      if (failures.length > 0 && !stopping.signal.aborted) throw failures[0]
       return more
     },
-    close: () => agent.close(),
+    /** Ends a turn early: a receiver that does not answer must not keep a relay that stops. Its rows are sent again. */
+    cut: () => stopping.abort(new Error('the relay stops')),
+    close: () => agent.destroy(),
   }
 }
 
@@ -161,15 +166,17 @@ const moveOn = async (pool: pg.Pool, table: string, lines: readonly Line[]): Pro
   )
 }
 
-type Https = { url: string; headers: Record<string, string>; longest_ms: number }
+type Limits = { longest_ms: number; stopping: AbortSignal }
+type Https = Limits & { url: string; headers: Record<string, string> }
 
-const post = async (agent: Agent, { url, headers, longest_ms }: Https, lines: readonly Line[]): Promise<void> => {
+const post = async (agent: Agent, to: Https, lines: readonly Line[]): Promise<void> => {
+  const { url, headers, longest_ms, stopping } = to
   const { statusCode, body } = await request(url, {
     dispatcher: agent,
     method: 'POST',
     headers: { 'content-type': 'application/x-ndjson', ...headers },
     body: lines.map(({ json }) => `${json}\n`).join(''),
-    signal: AbortSignal.timeout(longest_ms),
+    signal: AbortSignal.any([AbortSignal.timeout(longest_ms), stopping]),
   })
   await body.dump()
   const fault = `the log system answered ${statusCode}`
@@ -177,14 +184,18 @@ const post = async (agent: Agent, { url, headers, longest_ms }: Https, lines: re
   if (statusCode < 200 || statusCode > 299) throw new Error(fault)
 }
 
-type Syslog = Receiver['tls'] & { host: string; port: number; longest_ms: number }
+type Syslog = Limits & Receiver['tls'] & { host: string; port: number }
 
 /** Syslog has no receipt: the rows count as taken when the receiver has closed its end after ours. */
-const write = async ({ host, port, longest_ms, ...tls }: Syslog, lines: readonly Line[]): Promise<void> => {
+const write = async ({ host, port, longest_ms, stopping, ...tls }: Syslog, lines: readonly Line[]): Promise<void> => {
   const socket = connect({ host, port, ...tls, ...(isIP(host) === 0 && { servername: host }) })
   socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('the log system is silent')))
   const late = setTimeout(() => socket.destroy(new Error('the log system is too slow')), longest_ms)
-  socket.once('close', () => clearTimeout(late))
+  const cut = addAbortListener(stopping, () => socket.destroy(stopping.reason))
+  socket.once('close', () => {
+    clearTimeout(late)
+    cut[Symbol.dispose]()
+  })
   await once(socket, 'secureConnect')
   socket.end(lines.map(frameOf).join(''))
   socket.resume()

@@ -46,8 +46,8 @@ export const checkBroker = async (
 ): Promise<boolean> => {
   const jsm = await ensureStreams(nc, prefix, [stream])
   // In this order: anything already marked as published must be in the stream a moment later.
-  const { rows } = await pool.query<{ stream_created: string | null; js_last_seq: string | null }>(
-    `select stream_created, (select js_seq from (select js_seq, occurred_at from ${schema}.outbox
+  const { rows } = await pool.query<{ stream_created: string | null; js_last_seq: string | null; seen: string | null }>(
+    `select stream_created, js_last_seq as seen, (select js_seq from (select js_seq, occurred_at from ${schema}.outbox
        where js_seq > 0 order by pub_seq desc limit 1) newest where ${KEPT}) as js_last_seq
      from ${schema}.relay_state where name = 'relay'`,
   )
@@ -65,6 +65,8 @@ export const checkBroker = async (
       'the stream was rolled back; publishing the lost part again',
     )
     await sendAgain(pool, schema, last)
+  } else if (known?.stream_created && known.seen && last < Number(known.seen)) {
+    log.error({ schema, stream, last, known: known.seen }, 'the stream was rolled back; the outbox has lost no event')
   } else lost = false
   await pool.query(`update ${schema}.relay_state set stream_created = $1, js_last_seq = $2 where name = 'relay'`, [
     created,

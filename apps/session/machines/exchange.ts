@@ -69,14 +69,14 @@ export const exchange = async (deps: Deps, { proof, client_id, scope, client, re
   if (now.user?.status !== UserStatus.ACTIVE) throw await refuse('machine_disabled')
   const issued = Math.floor(deps.clock.now().getTime() / 1000)
   const access_token = await deps.issuer.machine({ ...proved, permissions }, issued, request_id)
-  // A token has whole seconds, so the last part of one gives none; nor does token if its clock is ahead.
-  if (access_token === undefined) throw await refuse('expired')
+  const ends = proved.expiresAt ? Math.floor(timestampDate(proved.expiresAt).getTime() / 1000) : issued
+  // A token has whole seconds, so the last part of one gives none; nor does a clock, of token or ours, that is ahead.
+  if (access_token === undefined || ends <= issued) throw await refuse('expired')
   await note(
     deps,
     { client, request_id, user_id: user.id },
     { outcome: 'done', session_id, details: { method: proved.method, credential_id: session_id } },
   )
-  const ends = proved.expiresAt ? Math.floor(timestampDate(proved.expiresAt).getTime() / 1000) : issued
   return {
     access_token,
     token_type: 'Bearer' as const,
@@ -112,7 +112,7 @@ const refused = async (deps: Deps, { cause, ci, scheme, details, ...about }: Abo
   const detail = 'The credential of the machine is not valid.'
   return new AppError('invalid_token', code, detail, {
     headers: { 'www-authenticate': scheme === 'Basic' ? 'Basic realm="signalbox"' : scheme },
-    hint: 'Its owners find the cause by signalbox machine refusals, administrators and auditors on its page.',
+    hint: 'Its owners find the cause by signalbox machine refusals NAME, administrators and auditors on its page.',
     extra: { error: code, error_description: detail },
   })
 }

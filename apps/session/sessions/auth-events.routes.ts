@@ -12,7 +12,9 @@ const Nullable = Type.Union([Type.String(), Type.Null()])
 const EventsQuery = Type.Object(
   {
     page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-    page_token: Type.Optional(Type.String({ maxLength: 1024 })),
+    page_token: Type.Optional(
+      Type.String({ maxLength: 1024, description: 'next_page_token of the previous page; keep all filters.' }),
+    ),
     user_id: Type.Optional(Type.String({ format: 'uuid', description: 'The user the event is about.' })),
     type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as login or revoke_session.' })),
     from: Type.Optional(Type.String({ format: 'date-time' })),

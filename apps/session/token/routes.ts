@@ -50,8 +50,18 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
     operationId: 'createToken',
     summary: 'Sign in or renew tokens',
     'x-errors': [401, 403, 409],
-    description: 'Signs in (username and password) or renews the tokens (refresh token), by response mode.',
-    querystring: Type.Object({ response_mode: Type.Optional(Type.String()) }, { additionalProperties: false }),
+    description:
+      'Signs in by a password, a passkey, the code of a provider or that of a device, completes a sign-in by a second factor, or renews tokens by a refresh token. Without grant_type: a password or a refresh token.',
+    querystring: Type.Object(
+      {
+        response_mode: Type.Optional(
+          Type.String({
+            description: 'json, the default: tokens in the body. cookie: the refresh token in a cookie of the browser.',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     body: TokenBody,
     response: { 200: TokenReply },
     handler: async (req, reply) => {

@@ -17,11 +17,11 @@ export type Caller = {
   groups: string[]
   grants: Grant[]
   permissions: ReadonlySet<Permission>
-} & Pick<Principal, 'memberships' | 'reset' | 'renewal_required' | 'behind'>
+} & Pick<Principal, 'memberships' | 'reset' | 'renewal_required' | 'behind' | 'version'>
 
 export const callerOf = (
   claims: AccessClaims,
-  { user, roles, group_keys, grants, permissions, memberships, reset, renewal_required, behind }: Principal,
+  { user, roles, group_keys, grants, permissions, memberships, reset, renewal_required, behind, version }: Principal,
 ): Caller => ({
   kind: user.kind,
   user_id: user.id,
@@ -36,6 +36,7 @@ export const callerOf = (
   reset,
   renewal_required,
   behind,
+  version,
 })
 
 /** Returns a person who sends no request, with current rights: work is done in their name. */

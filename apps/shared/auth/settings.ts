@@ -108,12 +108,8 @@ export const authSettings = {
       description: 'A JSON array of origins besides the public one where passkeys may be used.',
     }),
   },
-  keyFile: (app: string) =>
-    Type.String({
-      default: `.signalbox/keys/${app}.json`,
-      production: 'required',
-      description: 'The Ed25519 key that this app signs with.',
-    }),
+  keyFile: (name: string, description = 'The Ed25519 key by which this app proves itself to other apps.') =>
+    Type.String({ default: `.signalbox/keys/${name}.json`, production: 'required', description }),
 }
 
 type LocalSettings = { [K in keyof typeof authSettings.local]: Type.Static<(typeof authSettings.local)[K]> }

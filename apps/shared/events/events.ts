@@ -243,11 +243,18 @@ const applier = ({ handle, park, fenced, onError, max_deliver = 5 }: ConsumeOpti
       if (found < max_deliver) return message.nak(Math.min(200 * 2 ** message.info.redeliveryCount, 10_000))
       try {
         await park?.(event, error as Error)
-        faults.delete(message.seq)
-        message.term()
-      } catch {
-        message.nak(10_000)
+      } catch (fault) {
+        onError?.(fault as Error)
+        if (!isRefused(fault)) return message.nak(10_000)
       }
+      faults.delete(message.seq)
+      message.term()
     }
   }
+}
+
+/** Postgres refuses the values, for example a missing id: it would do so at each later try. */
+const isRefused = (fault: unknown): boolean => {
+  const { code, cause } = fault as { code?: string; cause?: { code?: string } }
+  return /^2[23]/.test(cause?.code ?? code ?? '')
 }

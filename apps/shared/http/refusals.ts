@@ -20,7 +20,7 @@ const NAMED: Record<number, readonly [name: string, description: string]> = {
   416: ['RangeNotSatisfiable', 'The Range is outside the content.'],
   422: ['UnprocessableContent', 'The request is well-formed and cannot be carried out.'],
   428: ['PreconditionRequired', 'If-Match is missing.'],
-  429: ['TooManyRequests', 'A limit of the gateway is exhausted.'],
+  429: ['TooManyRequests', 'A limit of requests, sign-ins or codes is exhausted. Retry-After says when to repeat.'],
   431: ['HeadersTooLarge', 'Request target and headers have more than 16,384 bytes together.'],
   500: ['InternalError', 'A fault of the service. Report the request id.'],
   502: ['BadGateway', 'A part of the service could not be reached.'],

@@ -83,7 +83,8 @@ export const runProcess = async (input: ProcessInput): Promise<ProcessEnd> => {
   let how: 'ended' | 'timeout' | 'told' = 'ended'
   let kill: NodeJS.Timeout | undefined
   const end = (because: 'timeout' | 'told') => {
-    if (how !== 'ended') return
+    // One that is over has ended by itself, although its output may still be read.
+    if (how !== 'ended' || isOver()) return
     how = because
     if (ask.signal === 'EOF') child.stdin.end()
     else void leader.then((pid) => askGroup(pid, ask.signal as NodeJS.Signals, isOver))

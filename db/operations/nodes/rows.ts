@@ -113,7 +113,7 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
     .select({
       all: sql<
         [string, string[], Progress][]
-      >`coalesce(json_agg(json_build_array(node_id, ${WAITED_FOR}, ${PROGRESS}) order by ordinal), '[]')`,
+      >`coalesce(json_agg(json_build_array(node_id, depends_on, ${PROGRESS}) order by ordinal), '[]')`,
       decided: decidedBy(operation_id),
     })
     .from(nodes)
@@ -126,6 +126,7 @@ export const listCone = async (tx: Queryable, operation_id: string, node_id: str
       ...pick(nodes, 'node_id', 'name', 'kind', 'depends_on'),
       state: sql<NodeState>`${nodes.state}`,
       ...pick(nodes, 'generation', 'attempt'),
+      left: sql<boolean>`${nodes.kind} = 'barrier' and ${nodes.state} = 'succeeded' and ${nodes.spec} ? 'max_failures'`,
       // Qualified by hand: a query over one table writes its columns without the table name.
       begun: sql<boolean>`exists (select from operations.node_attempts t where t.operation_id = operations.nodes.operation_id
         and t.node_id = operations.nodes.node_id and t.role = 'run' and t.generation = operations.nodes.generation)`,
@@ -153,10 +154,6 @@ const decidedBy = (operation_id: string) => sql<Record<string, string>>`(
   where c.operation_id = ${operation_id} and c.status in ('pending', 'sending', 'delivered')
     and (c.kind = 'retry_node' or (c.kind = 'intervene' and c.payload ->> 'type' in ('skip', 'mark_succeeded', 'mark_failed', 'mark_compensated')))
     and coalesce(c.not_after > clock_timestamp(), true))`
-
-/** A wave that was left within its budget stays left: what comes after it did not wait for each of its nodes. */
-const WAITED_FOR = sql.raw(`case when kind = 'barrier' and state = 'succeeded' and spec ? 'max_failures'
-  then '{}' else depends_on end`)
 
 const PROGRESS = sql.raw(`case
   when state = 'pending' then case when spec ->> 'when' is not null then 'conditional' when kind = 'task' then 'task' else 'instant' end

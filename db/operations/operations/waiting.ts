@@ -97,6 +97,7 @@ const STOPPED = or(HAS_FAILURE, IS_DRIFTED)
 
 /** When the first of these nodes ended. */
 export const HELD_SINCE = sql<string>`(select min(coalesce(${nodes.ended_at}, ${nodes.updated_at})) from ${nodes} where ${HOLDING})`
+const STOPPED_SINCE = sql`coalesce(${HELD_SINCE}, ${DRIFTED_SINCE}, ${operations.updated_at})`
 
 type FailedNode = { node_id: string; name: string; state: NodeState; message: string | null }
 
@@ -111,11 +112,11 @@ export const listOpenFailures = (db: Queryable, { visible, mine, only_mine }: Sc
         select ${nodes.ordinal}, jsonb_build_object('node_id', ${nodes.node_id}, 'name', ${nodes.name}, 'state', ${nodes.state},
           'message', ${nodes.error} ->> 'message') as node
         from ${nodes} where ${HOLDING} order by ${nodes.ordinal} limit 3) f), '[]')`,
-      waiting_since: sql<string>`operations.iso(coalesce(${HELD_SINCE}, ${DRIFTED_SINCE}, ${operations.updated_at}))`,
+      waiting_since: sql<string>`operations.iso(${STOPPED_SINCE})`,
     })
     .from(operations)
     .where(and(STOPPED, visible, only_mine ? mine : undefined))
-    .orderBy(operations.operation_id)
+    .orderBy(STOPPED_SINCE, operations.operation_id)
     .limit(SHOWN)
 
 /** How many patches wait for this person's vote, and how many stopped operations they can resolve. */

@@ -88,10 +88,19 @@ describe('an intervention whose subject has changed since its dialog was opened'
       await press(olga, 'Intervene')
       await dialogOf(olga).getByText('Mark succeeded: it was done by hand').click()
       await dialogOf(olga).getByLabel('Reason').fill('seen at the target')
+      // What the server offers from here on shows in the open dialog.
+      await olga.route(`**/operations/${operation_id}/nodes/breaks`, async (route) => {
+        const answer = await route.fetch()
+        const json = await answer.json()
+        const refused = { action: 'skip', allowed: false, reason: 'Not after a second failure.', reason_code: null }
+        const rest = json.allowed_actions.filter(({ action }: { action: string }) => action !== 'skip')
+        await route.fulfill({ response: answer, json: { ...json, allowed_actions: [...rest, refused] } })
+      })
       const path = `/v1/operations/${operation_id}/nodes/breaks/retry`
       await people.olga.post(path, { expected_generation: 1, reason: 'again' })
       await until(async () => (await generation()) === 2, { what: 'the next failure' })
       await dialogOf(olga).getByText('This node has changed since this dialog was opened.').waitFor({ timeout: 20_000 })
+      await dialogOf(olga).getByText('Not after a second failure.').waitFor()
       const send = dialogOf(olga).getByRole('button', { name: 'Mark succeeded', exact: true })
       expect(await send.getAttribute('aria-disabled')).toBe('true')
       await olga.close()

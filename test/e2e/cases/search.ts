@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { dialogOf, PATIENCE_MS, people, stack, start, tabOf, takePictures, untilFound } from '../desk.ts'
@@ -84,6 +85,8 @@ describe('a plan that nobody started', () => {
       const made = await people.olga.post<{ intent_id: string }>('/v1/intents', intent)
       const of = `/v1/intents/${made.body.intent_id}/plan-preview`
       const { plan_id } = (await people.olga.post<{ plan_id: string }>(of, {})).body
+      // Later ones of the same name, already started, do not take its place.
+      for (let n = 0; n < 6; n++) await startOperation(people.olga, `shelved ${n}`, { ...intent, ticket: undefined })
       const page = await tabOf('olga')
       await page.goto(`${stack.gateway_url}/inbox`)
       const box = page.getByRole('combobox', { name: 'Go to a page, operation or resource' })

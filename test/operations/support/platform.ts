@@ -56,6 +56,10 @@ export type Person = {
   /** Of single roles, in place of `scope`. */
   scopes?: Record<string, Scope>
   disabled?: boolean
+  /** When the roles end. */
+  ends?: Date
+  /** Rises with each change of rights. */
+  version?: number
   /** How messages to the person are written. */
   zone?: string
   language?: string
@@ -140,7 +144,7 @@ const requireListed = (body: unknown): void => {
 export const identityOf = (people: Record<string, Person>) => {
   const byWhom = (from: { by: string; at: Date } | undefined) =>
     from && { since: timestampFromDate(from.at), by: [from.by] }
-  const principalOf = ({ id, name, roles, groups, scope, scopes, disabled, machine, given = {} }: Person) =>
+  const principalOf = ({ id, name, roles, groups, scope, scopes, disabled, machine, given = {}, ...more }: Person) =>
     create(PrincipalSchema, {
       user: {
         id,
@@ -154,11 +158,12 @@ export const identityOf = (people: Record<string, Person>) => {
         id: randomUUID(),
         role,
         scope: scopes?.[role] ?? scope ?? {},
+        ...(more.ends && { expiresAt: timestampFromDate(more.ends) }),
         ...byWhom(given.roles),
       })),
       memberships: groups.map((groupKey) => ({ groupKey, ...byWhom(given.groups) })),
       ...(given.reset && { reset: { at: timestampFromDate(given.reset.at), by: [given.reset.by] } }),
-      version: 1n,
+      version: BigInt(more.version ?? 1),
     })
   const all = () => Object.values(people)
   return {

@@ -35,6 +35,8 @@ export type NodeFacts = {
   begun: boolean
   /** Pending, but it waits for no other node. */
   free: boolean
+  /** A barrier whose wave was left within its failure budget. */
+  left?: boolean
   skippable: boolean
   has_compensation: boolean
   /** An external agent has the work and has missed a heartbeat. */

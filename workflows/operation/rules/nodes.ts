@@ -22,17 +22,27 @@ export const isInFlight = (state: NodeState): boolean =>
 
 const RETRYABLE: ReadonlySet<NodeState> = new Set(['failed', 'outcome_unknown', 'succeeded', 'skipped'])
 
+const UNBEGUN: ReadonlySet<NodeState> = new Set(['pending', 'gated', 'ready', 'removed'])
+
 /**
  * Returns the nodes that a retry resets: the node alone, or with every descendant that is not pending, or is free to
- * start (and was not removed). In the order given.
+ * start (and was not removed). In the order given. A wave that was left within its budget stays left once a node
+ * after it has begun.
  */
-export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'free' | 'depends_on'>>(
+export const resetCone = <N extends Pick<NodeFacts, 'node_id' | 'state' | 'free' | 'left' | 'depends_on'>>(
   nodes: readonly N[],
   node_id: string,
   scope: 'downstream' | 'node',
 ): N[] => {
   if (scope === 'node') return nodes.filter((node) => node.node_id === node_id)
-  return coneOf(nodes, node_id).filter(
+  const followed = new Set(nodes.flatMap(({ state, depends_on }) => (UNBEGUN.has(state) ? [] : depends_on)))
+  const waited = nodes.map((node) => ({
+    node,
+    node_id: node.node_id,
+    depends_on: node.left && followed.has(node.node_id) ? [] : node.depends_on,
+  }))
+  const cone = coneOf(waited, node_id).map(({ node }) => node)
+  return cone.filter(
     ({ node_id: id, state, free }) => id === node_id || free || (state !== 'pending' && state !== 'removed'),
   )
 }

@@ -6,20 +6,21 @@ import { failed, type Job, refusedBy, runTool, type Tool, type Verdict } from '.
 /**
  * Runs on the host. Its text is fixed; arguments arrive as base64, so no shell interprets them. It begins only after
  * the agent answers its "ready" line, so a connection lost before that has no effect. When the connection ends, it
- * stops the program: otherwise a program that keeps running unseen would overlap its own repeat.
+ * stops the program: otherwise a program that keeps running unseen would overlap its own repeat. Its last line says
+ * whether the program was stopped, because the agent may ask for it when the program has already ended.
  */
 const REMOTE = [
-  'n=$1; shift; i=$#',
+  'n=$1; t=; shift; i=$#',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the host's shell reads it
   'while [ "$i" -gt 0 ]; do a=$(printf %s "$1" | base64 -d) || exit 1; shift; set -- "$@" "${a%x}"; i=$((i - 1)); done',
   'printf "\\n%s ready\\n" "$n" >&2',
   'IFS= read -r in || exit 1',
   'exec 3<&0 </dev/null',
   '{ read -r _ <&3; trap "" TERM; kill -TERM -$$; sleep 5; kill -KILL -$$; } >/dev/null 2>&1 &',
-  'w=$!; trap : TERM',
+  'w=$!; trap t=1 TERM',
   'printf %s "$in" | base64 -d | "$@" 3<&-',
-  'c=$?; kill -KILL "$w"',
-  'printf "\\n%s end %s\\n" "$n" "$c" >&2',
+  'c=$? e=$t; kill -KILL "$w"',
+  'printf "\\n%s end %s %s\\n" "$n" "$c" "$e" >&2',
 ].join('\n')
 
 const GRACE_S = 10
@@ -38,6 +39,7 @@ export const ssh: Tool = async (job) => {
   const encoded = argv.map((arg) => Buffer.from(`${arg}x`).toString('base64'))
   let begun = false
   let code: number | undefined
+  let asked_to_end = false
   let out = ''
   let said = ''
   let begin = (_: string): void => {}
@@ -49,8 +51,9 @@ export const ssh: Tool = async (job) => {
       begun = true
       return begin(`${Buffer.from(stdin).toString('base64')}\n`)
     }
-    const [, ended] = line?.stream === 'stderr' ? (new RegExp(`^${nonce} end (\\d+)$`).exec(text) ?? []) : []
-    if (ended !== undefined) code = Number(ended)
+    const [, ended, by_request] =
+      line?.stream === 'stderr' ? (new RegExp(`^${nonce} end (\\d+) (1?)$`).exec(text) ?? []) : []
+    if (ended !== undefined) [code, asked_to_end] = [Number(ended), by_request === '1']
     else if (line?.stream === 'stdout') out = `${out}${job.mask(text, line)}\n`.slice(-MAX_STDOUT)
     else if (!begun) said = `${said}${job.mask(text, line)}\n`.slice(-4000)
     if (ended === undefined && text !== '') job.log(text, line)
@@ -67,8 +70,9 @@ export const ssh: Tool = async (job) => {
       ...{ status: 'unknown', class: end.how === 'timeout' ? 'timeout' : 'connection_lost' },
       message: `The connection was lost after ${name} started. Check the host before you decide.`,
     }
-  if (end.how === 'timeout') return failed('timeout', `${name} ran out of time and ended on request.`, false)
-  if (end.how === 'told') return failed('cancelled', `${name} was canceled and ended.`)
+  if (asked_to_end && end.how === 'timeout')
+    return failed('timeout', `${name} ran out of time and ended on request.`, false)
+  if (asked_to_end && end.how === 'told') return failed('cancelled', `${name} was canceled and ended.`)
   if (!codes.includes(code)) return failed('exit_code', `${name} exited with code ${code}.`)
   return { status: 'succeeded', outputs: { exit_code: code, stdout: out } }
 }

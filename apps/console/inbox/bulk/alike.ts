@@ -87,7 +87,9 @@ export const changeKey = (read: Gate | Patch): string => {
   const { changes, releases, releases_count, releases_digest, bound_outputs, intervention } = subject
   const changed = new Set<string | null>(changes.map(({ resource_id }) => resource_id))
   const inputsOf = ({ target_id, inputs }: (typeof releases)[number]) =>
-    changed.has(target_id) ? null : JSON.stringify(inputs).replaceAll(target_id ?? '\0', '\0')
+    changed.has(target_id)
+      ? null
+      : JSON.stringify(inputs, (_, value) => (value !== null && value === target_id ? '\0' : value))
   return JSON.stringify([
     changes.map(({ change, type_key, fields }) => JSON.stringify([change, type_key ?? null, fields])).sort(),
     releases.map((one) => JSON.stringify([stepOf(one), one.executor, one.on_failure, inputsOf(one)])).sort(),

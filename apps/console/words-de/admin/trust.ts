@@ -80,8 +80,14 @@ export const change: typeof en.change = {
   waiting: (n: number) =>
     count(
       n,
-      'Eine Änderung an Konten oder Rechten wartet auf eine zweite Administration',
-      '{n} Änderungen an Konten oder Rechten warten auf eine zweite Administration',
+      'Eine Änderung an Konten oder Rechten wartet auf eine zweite Person der Administration',
+      '{n} Änderungen an Konten oder Rechten warten auf eine zweite Person der Administration',
+    ),
+  waiting_more: (n: number) =>
+    count(
+      n,
+      'Mindestens eine Änderung an Konten oder Rechten wartet auf eine zweite Person der Administration',
+      'Mindestens {n} Änderungen an Konten oder Rechten warten auf eine zweite Person der Administration',
     ),
   title: 'Änderungen',
   empty: 'Keine Änderungen.',

@@ -43,8 +43,8 @@ export const freeze: typeof en.freeze = {
   whens: { now: 'Sofort', later: 'Später, aber vor ihrem geplanten Ende' },
   ends_at: (zone: string) => `Neues Ende (${zone})`,
   shorten: 'Verkürzen',
-  shorten_effect: 'Die Sperre gilt bis zu ihrem neuen Ende.',
-  outside: 'Wählen Sie einen Zeitpunkt zwischen jetzt und ihrem geplanten Ende.',
+  shorten_effect: 'Die Sperre endet dann am',
+  outside: 'Wählen Sie einen Zeitpunkt nach ihrem Beginn, vor ihrem geplanten Ende und nicht in der Vergangenheit.',
   end_instead: (groups: string[]) =>
     `Damit ein einzelner Vorgang weitergeht, kann ${groups.join(' oder ')} seine Freigabe der Sperre erteilen.`,
 }

@@ -46,8 +46,13 @@ export const impact: typeof en.impact = {
           'Eine Ressource steht ihrer Stilllegung entgegen.',
           '{n} Ressourcen stehen ihrer Stilllegung entgegen.',
         ),
-  unseen: (n: number) => count(n, 'Einen Nutzer dürfen Sie nicht sehen.', '{n} Nutzer dürfen Sie nicht sehen.'),
-  first_users: 'Untersucht sind die ersten 1.000 Nutzer.',
+  unseen: (n: number) =>
+    count(
+      n,
+      'Eine Ressource, die sie nutzt, dürfen Sie nicht sehen.',
+      '{n} Ressourcen, die sie nutzen, dürfen Sie nicht sehen.',
+    ),
+  first_users: 'Untersucht sind nur die ersten 1.000 Ressourcen, die sie nutzen.',
   need: 'Bedarf',
   left: 'Übrig',
   of_needed: (left: number, needed: number) => `${number(needed)} nötig, ${number(left)} übrig`,

@@ -63,8 +63,14 @@ export const change = {
   waiting: (n: number) =>
     count(
       n,
-      'One change of an account or right waits for a second administrator',
-      '{n} changes of accounts or rights wait for a second administrator',
+      'One change to an account or right waits for a second administrator',
+      '{n} changes to accounts or rights wait for a second administrator',
+    ),
+  waiting_more: (n: number) =>
+    count(
+      n,
+      'At least one change to an account or right waits for a second administrator',
+      'At least {n} changes to accounts or rights wait for a second administrator',
     ),
   columns: { kind: 'Change', for: 'For', by: 'Asked by', status: 'Status', until: 'Until' },
   kind: {

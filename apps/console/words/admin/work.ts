@@ -42,8 +42,8 @@ export const freeze = {
   whens: { now: 'Now', later: 'Later, but before its planned end' },
   ends_at: (zone: string) => `New end (${zone})`,
   shorten: 'Shorten',
-  shorten_effect: 'The freeze holds until its new end.',
-  outside: 'Choose a time between now and its planned end.',
+  shorten_effect: 'The freeze then ends at',
+  outside: 'Choose a time after its beginning and before its planned end, not in the past.',
   end_instead: (groups: string[]) =>
     `To let one operation pass, ${groups.join(' or ')} can approve its freeze gate instead.`,
 }

@@ -38,10 +38,11 @@ export const impact = {
       : `It meets ${count(all, 'one need', '{n} needs')}; unmet without it: ${number(unmet)}.`,
   prevents: (n: number) =>
     n === 0
-      ? 'Its retirement is not prevented.'
+      ? 'No resource prevents its retirement.'
       : count(n, 'One resource prevents its retirement.', '{n} resources prevent its retirement.'),
-  unseen: (n: number) => count(n, 'You may not see one of its users.', 'You may not see {n} of its users.'),
-  first_users: 'Its first 1,000 users are examined.',
+  unseen: (n: number) =>
+    count(n, 'You may not see one resource that uses it.', 'You may not see {n} resources that use it.'),
+  first_users: 'Only the first 1,000 resources that use it are examined.',
   need: 'Need',
   left: 'Left',
   of_needed: (left: number, needed: number) => `${number(needed)} needed, ${number(left)} left`,

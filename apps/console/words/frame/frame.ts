@@ -61,12 +61,12 @@ export const frame = {
     no_network: (at: string) => `You are offline. Data as of ${at}. Commands are off.`,
     retry: 'Retry now',
     me_unread: 'Your permissions and counts could not be read.',
-    degraded: (parts: string[]) => `Not ready: ${list.format(parts)}. Commands are accepted but may be delayed.`,
+    degraded: (parts: string[]) => `Not ready: ${list.format(parts)}. Commands may be delayed.`,
     reload: 'Reload',
   },
   problem: {
-    insecure: 'The console needs a secure connection: open it over https or on localhost.',
-    unreachable: 'The server cannot be reached, so your session cannot be resumed. This page retries automatically.',
+    insecure: 'This needs a secure connection: https or localhost.',
+    unreachable: 'The server cannot be reached. This page retries automatically.',
     limited_until: (time: string) => `You are still signed in. This page retries automatically at ${time}.`,
     failed: 'This could not be loaded',
     request_id: 'Request',
@@ -86,10 +86,7 @@ export const frame = {
       title: 'This page could not be loaded',
       text: 'The network may be down, or a new version of the console may be available. Reload the page.',
     },
-    broken: {
-      title: 'This page failed',
-      text: 'Reload it. If it fails again, report the steps to the operators of this installation.',
-    },
+    broken: { title: 'This page failed', text: 'Reload it. If it fails again, report the steps to your operators.' },
     limited: 'Too many pages were opened in a short time',
   },
   noun: {

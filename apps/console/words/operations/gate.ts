@@ -126,7 +126,7 @@ export const gate = {
     sensitive: 'sensitive',
     sensitive_changes: 'changes',
   },
-  no_subject: 'The operation has not reached this gate, so its question is not final.',
+  no_subject: 'Not reached yet: its question is not final.',
   node: 'Node',
   target: 'Target',
   executor: 'Executor',

@@ -57,7 +57,7 @@ const en = {
     'break_glass.used': 'If nobody announced this, disable the account and end its sessions:',
     'spray.suspected': 'Read which accounts were tried, and block the network in front of the gateway:',
     'change.waiting': 'Review it, then confirm or reject it:',
-    'gate.bypassed': 'Read the reason, and pause the operation if it does not hold:',
+    'gate.bypassed': 'Read the reason. If it is not good enough, pause the operation:',
     'account.reset_requested': 'If you did not ask for it, tell an administrator now, who can reject it:',
   } as { [E in SecurityEvent]?: string },
   events: {
@@ -133,7 +133,7 @@ const de: typeof en = {
     'break_glass.used': 'Wenn das niemand angekündigt hat, sperren Sie das Konto und beenden Sie seine Sitzungen:',
     'spray.suspected': 'Lesen Sie, welche Konten versucht wurden, und sperren Sie das Netz vor dem Gateway:',
     'change.waiting': 'Prüfen Sie sie, und bestätigen Sie sie oder lehnen Sie sie ab:',
-    'gate.bypassed': 'Lesen Sie den Grund, und halten Sie den Vorgang an, wenn er nicht trägt:',
+    'gate.bypassed': 'Lesen Sie den Grund. Reicht er nicht aus, halten Sie den Vorgang an:',
     'account.reset_requested':
       'Wenn Sie nicht darum gebeten haben, sagen Sie es sofort einem Administrator, der sie ablehnen kann:',
   },

@@ -43,7 +43,7 @@ const TAGS: Record<string, string> = {
 
 const DESCRIPTION = `Reviewed plans for infrastructure: intents, plans, gates and durable operations over a resource catalog.
 
-Sign in with \`POST /v1/token\` and send the access token as a bearer token. Every command takes an \`Idempotency-Key\`: repeat a request with the same key and body, and you get the first answer. Refusals are \`application/problem+json\` (RFC 9457); [the error reference](/docs/errors) lists every code with its remedy. A path in a body, such as \`href\`, begins below the address of the server; \`Location\` and \`Link\` hold the whole path.`
+Sign in with \`POST /v1/token\` and send the access token as a bearer token. Every command takes an \`Idempotency-Key\`: repeat a request with the same key and body, and you get the first answer. Refusals are \`application/problem+json\` (RFC 9457); [the error reference](/docs/errors) lists every code with its remedy. A path in a body, such as \`href\`, begins below the address of the server; \`Location\` and \`Link\` hold the whole path. Such paths may begin with \`/v1\` instead of \`/api/v1\`: both lead to the same operations of the catalog and of operations.`
 
 /** Routes of an app that the gateway does not serve, for internal callers. */
 const INSIDE = new Set(['GET /jwks'])

@@ -9,7 +9,9 @@ import { loadIdentityConfig } from '../../../identity/config.ts'
 import { loadOperationsConfig } from '../../../operations/config.ts'
 import { loadRelayConfig } from '../../../relay/config.ts'
 import { loadSessionConfig } from '../../../session/config.ts'
-import { faultsOf } from '../../../shared/config.ts'
+import { loadProviders } from '../../../shared/auth/providers.ts'
+import { loadPayloadCodec } from '../../../shared/codec/payload.ts'
+import { faultsOf, readTextFile } from '../../../shared/config.ts'
 import { loadLinks, peerOf } from '../../../shared/links.ts'
 import { type RegistryEntry, readKeyFile } from '../../../shared/service/keys.ts'
 import { loadMtls, type Mtls } from '../../../shared/tls/mtls.ts'
@@ -84,6 +86,14 @@ const AGREED = [
   ),
 ]
 
+/** Of keys of payloads the text must agree, not the place of their file; who has none sends and takes plain ones. */
+const agreedIn = (app: string, name: string, env: NodeJS.ProcessEnv): unknown => {
+  const setting = schemaOf(app)[name]
+  if (!setting || !name.endsWith('PAYLOAD_KEYS')) return env[name] ?? setting?.default
+  const read = () => readTextFile(name, env[name] ?? '')
+  return faultsOf(read).length === 0 ? read() : env[name] || ''
+}
+
 /** Settings on which apps must agree, names by which they call each other, and keys that the others must know. */
 const weakTogether = (envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] => {
   const found: Finding[] = wronglyNamed(envs)
@@ -91,7 +101,7 @@ const weakTogether = (envs: ReadonlyMap<string, NodeJS.ProcessEnv>): Finding[] =
   for (const [app, env] of envs) {
     const tell = (what: string, remedy: string) => found.push({ app, about: 'settings', what, remedy })
     for (const name of AGREED) {
-      const value = env[name] ?? schemaOf(app)[name]?.default
+      const value = agreedIn(app, name, env)
       if (typeof value !== 'string') continue
       const shared = name.replace(/^(RELAY|WORKER)__/, '')
       const other = first.get(shared)
@@ -163,7 +173,12 @@ const findingsOf = async (app: string, given: NodeJS.ProcessEnv): Promise<Findin
   const env: NodeJS.ProcessEnv = { ...given, NODE_ENV: 'production' }
   const told = (about: string, weaknesses: readonly Weakness[]) =>
     weaknesses.map(([what, remedy]): Finding => ({ app, about, what, remedy }))
-  const loads: (Load | undefined)[] = [loadMtls, loadLinks, LOADERS[app]]
+  const payload_keys = `${app.toUpperCase()}__TEMPORAL__PAYLOAD_KEYS`
+  const loads: (Load | undefined)[] = [
+    ...[loadMtls, loadLinks, LOADERS[app]],
+    ({ [payload_keys]: file }) => loadPayloadCodec(payload_keys, file || undefined),
+    ({ AUTH__PROVIDERS__FILE: file }) => file && loadProviders(file, true),
+  ]
   const is_strict = given.NODE_ENV === env.NODE_ENV
   const faults = loads.flatMap((load) => faultsOf(() => load?.(env)))
   const weak_settings = faults.map(

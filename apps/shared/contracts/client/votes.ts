@@ -39,7 +39,7 @@ export type Vote = {
 
 const unraised = (rule: GateRules) => canonicalJson({ ...rule, quorum: 0, groups: [], on_timeout: '' })
 
-/** Whether rules ask for all that others do, and else only for more votes, groups that are needed, or no silence. */
+/** Whether rules differ from others at most by more votes, by groups that are needed, or by silence that rejects. */
 export const isStricter = (rule: GateRules, than: GateRules): boolean =>
   unraised(rule) === unraised(than) &&
   rule.quorum >= than.quorum &&

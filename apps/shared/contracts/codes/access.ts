@@ -10,7 +10,10 @@ export const ACCESS = {
       'The credential of the machine is refused.',
       'An administrator or auditor finds the cause in the audit log.',
     ],
-    invalid_grant: ['The refresh token is refused.', 'Sign in again.'],
+    invalid_grant: [
+      'The refresh token, code or CI token is refused.',
+      'Sign in again. For a CI token, an owner of the machine finds the cause: signalbox machine refusals NAME.',
+    ],
     certificate_required: ["The listener accepts the platform's own apps only.", 'Call with a client certificate.'],
     // Sign-in through a provider
     sign_in_expired: ['This sign-in expired, was opened twice or began in another browser.', 'Start again.'],
@@ -131,7 +134,7 @@ export const ACCESS = {
       'Sign it with the secret of the schedule; make a new one if it is lost.',
       401,
     ],
-    hard_policy: ['A policy forbids this.', 'Read the policy named in the detail.'],
+    hard_policy: ['A policy forbids this.', 'Change the plan so that the policy named in the detail allows it.'],
     risk_ceiling: ['The plan is riskier than its intent allows.', 'Raise the ceiling, or change less.'],
     secret_not_allowed: [
       'The executor pool may not read this secret.',

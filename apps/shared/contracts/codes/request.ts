@@ -29,8 +29,11 @@ export const REQUEST = {
     body_too_slow: ['The body did not arrive in time.', 'Send the same request again, with all of its body.', 408],
     unsupported_media_type: ['The content type is not accepted here.', 'Send application/json in UTF-8.', 415],
     malformed_json: ['The body is not valid JSON.', 'Send one JSON document in UTF-8.'],
-    ambiguous_grant: ['The request holds fields of more than one grant.', 'Send those of one.'],
-    missing_grant: ['The request holds no password and no refresh token.', 'Send one of them.'],
+    ambiguous_grant: [
+      'The request holds fields of more than one grant, or one that cookie mode does not allow.',
+      'Send the fields of one grant; leave out response_mode if the hint says so.',
+    ],
+    missing_grant: ['A field of the grant is missing.', 'Send all fields of one grant, as the hint names them.'],
     unknown_response_mode: ['This response mode does not exist.', 'Use json or cookie.'],
     session_mode_mismatch: ['The session was started in the other response mode.', 'Use the mode you signed in with.'],
     retry_key_too_short: [

@@ -26,7 +26,7 @@ export const SERVICE = {
     graph_warming: ['The graph is loading.', WAIT],
   },
   internal_error: {
-    unexpected: ['The service failed.', 'Repeat the request; then report the request id.'],
+    unexpected: ['The service failed.', 'Repeat the request; if it fails again, report the request id.'],
     unavailable: ['A database or service does not answer.', WAIT, 503],
     overloaded: ['The service is overloaded.', WAIT, 503],
     restored: [

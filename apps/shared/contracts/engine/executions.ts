@@ -65,7 +65,7 @@ export const ExecutionResult = Closed(
     artifacts: Type.Optional(
       Type.Array(Artifact, {
         maxItems: 100,
-        description: 'What the attempt has made; the bytes come by PUT /internal/v1/artifacts/{sha256}.',
+        description: 'What the attempt has made. Upload the bytes below artifacts_url of the work (uploadArtifact).',
       }),
     ),
     lines: Type.Optional(Type.Array(Line, { maxItems: 1000, description: 'Log lines, numbered densely per attempt.' })),

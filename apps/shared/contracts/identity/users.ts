@@ -9,7 +9,9 @@ const place = (maxLength: number) => Type.String({ pattern: '^[!-~]+$', maxLengt
 
 export const PageQuery = Type.Object({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-  page_token: Type.Optional(Type.String({ maxLength: 1024 })),
+  page_token: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'next_page_token of the previous page; keep all filters.' }),
+  ),
 })
 export const pageOf = <T extends Type.TSchema>(item: T) =>
   Type.Object({ items: Type.Array(item), next_page_token: nullable(Type.String()), as_of: time() })
@@ -130,6 +132,10 @@ export const SubjectGrantView = Type.Object({
   role: text('operator'),
   scope: GrantScope,
   expires_at: nullable(time()),
+})
+export const ListedGrant = Type.Object({
+  ...SubjectGrantView.properties,
+  subject_name: nullable(text('olga', { description: 'The username; null for a group.' })),
 })
 export const Enrol = Closed(
   {

@@ -102,7 +102,9 @@ export const ListOf = <T extends TSchema>(item: T) =>
 
 export const PageQuery = {
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 50 })),
-  page_token: Type.Optional(Type.String({ maxLength: 2000 })),
+  page_token: Type.Optional(
+    Type.String({ maxLength: 2000, description: 'next_page_token of the previous page; keep all filters.' }),
+  ),
 }
 export const DryRun = Type.Optional(
   Type.Boolean({ description: 'Check and show the effect; nothing is stored. Answers 200 or the real refusal.' }),

@@ -147,13 +147,17 @@ export type Rollback = Static<typeof Rollback>
 export const OPERATION_SORTS = ['-created_at', '-updated_at', 'title'] as const
 const list = {
   status: Type.Optional(Type.Array(OperationStatusSchema)),
-  status_group: Type.Optional(Type.Enum(['open', 'ended', 'needs_attention'])),
+  status_group: Type.Optional(
+    Type.Enum(['open', 'ended', 'needs_attention'], {
+      description: 'needs_attention: blocked, with a failed node or an unknown outcome, or waiting at a gate.',
+    }),
+  ),
   kind: Type.Optional(Type.String({ maxLength: 100 })),
   requester: Type.Optional(Type.String({ maxLength: 100, description: 'A user id, a name, or `me`.' })),
   environment: Type.Optional(Type.String({ maxLength: 200 })),
   region_id: InRegion,
   label: Type.Optional(Type.Array(Type.String({ maxLength: 400, description: '`key` or `key=value`.' }))),
-  gate_for: Type.Optional(Type.Literal('me')),
+  gate_for: Type.Optional(Type.Literal('me', { description: 'Only those with a gate that the caller may decide.' })),
   q: Type.Optional(
     Type.String({ minLength: 1, maxLength: 200, description: 'Part of title or ticket, or the end of the id.' }),
   ),

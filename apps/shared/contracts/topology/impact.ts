@@ -61,7 +61,10 @@ const Without = Type.Object({
       requirement_key: text('database'),
       capability_key: text('sql.database'),
       needed: Type.Integer({ description: 'How many providers the requirement asks for.' }),
-      left: Type.Integer({ description: 'Other resources that meet it now, or could.' }),
+      left: Type.Integer({
+        description:
+          'Other resources, of those that you may see, that meet it or could, with an available provider. Each need is judged alone: several may count the same free capacity.',
+      }),
     }),
     { description: 'Requirements that the resource meets, unmet ones first.' },
   ),
