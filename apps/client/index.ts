@@ -28,7 +28,7 @@ export type Signalbox = Client<paths> & { url: string; send: Send }
 /** Returns the body of an answer, `undefined` for a 204; throws a ProblemError for a refusal. */
 export const read: typeof bodyOf = async <T>(pending: Parameters<typeof bodyOf<T>>[0]) => {
   const answer = await pending
-  return answer.response.status === 204 ? (undefined as unknown as NonNullable<T>) : bodyOf(Promise.resolve(answer))
+  return answer.response.status === 204 ? (undefined as never) : bodyOf(Promise.resolve(answer))
 }
 
 const REPEATS = { times: 3, longest_wait_ms: 10_000 }

@@ -38,7 +38,7 @@ const started = (args: string[], env: Record<string, string> = {}) => {
 const signalbox = (args: string[], env?: Record<string, string>) => started(args, env).ended
 
 type Asked = { method: string; path: string; key: string | undefined; body: string }
-/** A server whose answer is a body, or none: then the connection ends. */
+/** A server whose answer is a body, or undefined: then the connection ends. */
 const serving = async (
   answer: (asked: Asked, res: ServerResponse) => object | undefined | 'held',
   use: (env: { SIGNALBOX_URL: string }, asked: Asked[]) => Promise<void>,
