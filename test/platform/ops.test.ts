@@ -196,7 +196,7 @@ describe('dead-letters', () => {
     const event_id = randomUUID()
     await admin.query(
       `insert into operations.outbox (event_id, agg_type, agg_id, agg_version, type, payload, parked)
-       values ($1, 'operation', $1, 1, 'operation.changed', '{}', 'NATS refuses it')`,
+       values ($1, 'operation', 'none', 1, 'operation.changed', '{}', 'NATS refuses it')`,
       [event_id],
     )
     await admin.query(
