@@ -16,7 +16,7 @@ export const auditRoutes = routes<CatalogDeps, { path: string; guard: Guard }>(
       summary: 'List audit rows of the catalog',
       tags: ['audit'],
       description:
-        'Lists writes to resources, and refused attempts, newest first. Example: ?object=resource:eu1-web-01',
+        'Lists writes to resources, and refused attempts, newest first. Not in the specification. Example: ?object=resource:eu1-web-01',
       querystring: AuditQuery,
       response: { 200: AuditList },
       preHandler: guard,

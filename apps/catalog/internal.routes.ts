@@ -89,7 +89,7 @@ const batchRoute = (app: Router, deps: CatalogDeps): void =>
     operationId: 'applyCommands',
     summary: 'Apply many commands',
     description:
-      'Applies up to 500 commands, each with its own id and key and answered as if it had been sent alone; a repeat gets the first answers byte for byte. Each item needs its own scope.',
+      'Applies up to 500 commands, each with its own id and key and answered as if it had been sent alone; a repeat gets the first answers byte for byte. Each item needs its own scope. Not in the specification.',
     body: BatchApply,
     response: { 200: BatchReply },
     bodyLimit: BATCH_BYTES,
@@ -109,7 +109,7 @@ const logRoutes = (app: Router, deps: CatalogDeps): void => {
     operationId: 'listEvents',
     summary: 'Read the event log',
     description:
-      'Returns numbered events after a pub_seq, or those of one aggregate after a version, for consumers that missed some.',
+      'Returns numbered events after a pub_seq, or those of one aggregate after a version, for consumers that missed some. Not in the specification.',
     querystring: EventsQuery,
     response: { 200: EventsPage },
     preHandler: requireScope('catalog:read'),
@@ -120,7 +120,7 @@ const logRoutes = (app: Router, deps: CatalogDeps): void => {
     operationId: 'getSnapshot',
     summary: 'Read all resources',
     description:
-      'Returns documents and outgoing relationships in the order of ids, for the first fill of a projection.',
+      'Returns documents and outgoing relationships in the order of ids, for the first fill of a projection. Not in the specification.',
     querystring: SnapshotQuery,
     response: { 200: Snapshot },
     preHandler: requireScope('catalog:read'),
@@ -131,7 +131,7 @@ const logRoutes = (app: Router, deps: CatalogDeps): void => {
     operationId: 'readVersions',
     summary: 'Read versions',
     description:
-      'Returns the current versions of up to 1,000 resources, for callers that must check that they are up to date.',
+      'Returns the current versions of up to 1,000 resources, for callers that must check that they are up to date. Not in the specification.',
     body: VersionsQuery,
     response: { 200: Versions },
     preHandler: requireScope('catalog:read'),
@@ -142,7 +142,7 @@ const logRoutes = (app: Router, deps: CatalogDeps): void => {
     operationId: 'readAffected',
     summary: 'Read what depends on resources',
     description:
-      'Returns the resources that would be affected if up to 1,000 resources failed together, transitively, counted by type and health.',
+      'Returns the resources that would be affected if up to 1,000 resources failed together, transitively, counted by type and health. Not in the specification.',
     body: AffectedQuery,
     response: { 200: AffectedReply },
     preHandler: requireScope('catalog:read'),
@@ -153,7 +153,7 @@ const logRoutes = (app: Router, deps: CatalogDeps): void => {
     operationId: 'compareHealth',
     summary: 'Compare the metrics of resources',
     description:
-      'Returns the medians of the metrics that their types declare, since a change ended: for the changed resources, for the rest, and for the changed ones before.',
+      'Returns the medians of the metrics that their types declare, since a change ended: for the changed resources, for the rest, and for the changed ones before. Not in the specification.',
     body: HealthCompareQuery,
     response: { 200: HealthCompared },
     preHandler: requireScope('catalog:read'),

@@ -96,7 +96,7 @@ export const relationshipTypesRoutes = routes<CatalogDeps, { side: Side }>('cata
   app.get('/internal/v1/relationship-types', {
     operationId: 'listRelationshipTypes',
     summary: 'List relationship types',
-    description: 'Lists all relationship types with their rules.',
+    description: 'Lists all relationship types with their rules. Not in the specification.',
     response: { 200: Type.Object({ items: Type.Array(RelationshipType) }) },
     preHandler: side.guard(),
     handler: async () => ({ items: deps.registry.types.relationships.map(({ id, ...type }) => type) }),

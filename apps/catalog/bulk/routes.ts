@@ -20,7 +20,7 @@ export const bulkRoutes = routes<CatalogDeps>('catalog', (app, { deps }) => {
     operationId: 'changeResources',
     summary: 'Change many resources',
     description:
-      'Creates, updates, relates or retires up to 1,000 items, each with the checks and rights of the single route. Items succeed or fail alone, or with atomic all together. relate and retire need mode=record_only. A repeat with the same key returns the first answer of finished items and retries the others; other items under that key are 422.',
+      'Creates, updates, relates or retires up to 1,000 items, each with the checks and rights of the single route. Items succeed or fail alone, or with atomic all together. relate and retire need mode=record_only. A repeat with the same key returns the first answer of finished items and retries the others; other items under that key are 422. Not in the specification.',
     headers: Type.Partial(CommandHeaders),
     querystring: BulkQuery,
     body: BulkRequest,

@@ -37,7 +37,7 @@ export const importsRoutes = routes<CatalogDeps>('catalog', (app, { deps }) => {
     operationId: 'importResources',
     summary: 'Import resources',
     description:
-      'Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. An item that is refused, also for its form, keeps none of the others from being imported. Items that do not fit into the time of the request are deferred: send them in another request.',
+      'Creates, updates or keeps up to 200 items of one source by their id in the source, and returns the differences. validate_only stores no change. Items are never retired. An item that is refused, also for its form, keeps none of the others from being imported. Items that do not fit into the time of the request are deferred: send them in another request. Not in the specification.',
     headers: Type.Partial(CommandHeaders),
     querystring: ImportQuery,
     body: ImportBody,
@@ -69,7 +69,7 @@ const jobRoutes = (app: Router, deps: CatalogDeps): void => {
     operationId: 'startImport',
     summary: 'Start an import',
     description:
-      'Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. Machines use importResources instead. A restart of the catalog neither loses nor repeats an item.',
+      'Imports up to 1,000 items of one source in the background, in small transactions, with the rights that the caller holds at that time. Machines use importResources instead. A restart of the catalog neither loses nor repeats an item. Not in the specification.',
     headers: CommandHeaders,
     'x-reply-headers': ['location'],
     querystring: JobQuery,
@@ -89,7 +89,8 @@ const jobRoutes = (app: Router, deps: CatalogDeps): void => {
   app.get('/v1/imports/:job_id', {
     operationId: 'getImport',
     summary: 'Read an import',
-    description: "Returns the progress of one of the caller's imports, with counts of its results.",
+    description:
+      "Returns the progress of one of the caller's imports, with counts of its results. Not in the specification.",
     params: JobParams,
     response: { 200: ImportJob },
     preHandler: allow('catalog:record', { kind: 'R' }),
@@ -99,7 +100,7 @@ const jobRoutes = (app: Router, deps: CatalogDeps): void => {
   app.get('/v1/imports/:job_id/results', {
     operationId: 'listImportResults',
     summary: 'List the results of an import',
-    description: 'Lists the result of each item so far, in the order of the items.',
+    description: 'Lists the result of each item so far, in the order of the items. Not in the specification.',
     params: JobParams,
     querystring: ResultsQuery,
     response: { 200: ImportResults },
@@ -110,7 +111,7 @@ const jobRoutes = (app: Router, deps: CatalogDeps): void => {
   app.post('/v1/imports/:job_id/cancel', {
     operationId: 'cancelImport',
     summary: 'Cancel an import',
-    description: 'Stops an import; items that were imported stay.',
+    description: 'Stops an import; items that were imported stay. Not in the specification.',
     params: JobParams,
     headers: CommandHeaders,
     response: { 200: ImportJob },

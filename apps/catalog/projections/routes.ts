@@ -64,7 +64,7 @@ export const projectionsRoutes = routes<CatalogDeps>('internal', (app, { deps })
     operationId: 'listProjections',
     summary: 'Read the state of the read models',
     description:
-      'Returns state, log position, lag and the last verification result of the graph and the operations index of the answering process.',
+      'Returns state, log position, lag and the last verification result of the graph and the operations index of the answering process. Not in the specification.',
     querystring: Type.Object({}, closed),
     response: { 200: Projections },
     preHandler,
@@ -76,7 +76,7 @@ export const projectionsRoutes = routes<CatalogDeps>('internal', (app, { deps })
     app.post(`/internal/v1/projections/:name/${verb}`, {
       operationId,
       summary,
-      description,
+      description: `${description} Not in the specification.`,
       params: ProjectionParams,
       response: { ...(feeds ? { 200: ProjectionPaused } : { 202: ProjectionProving }) },
       preHandler,

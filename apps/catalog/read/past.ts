@@ -80,8 +80,8 @@ export const readAt = async (deps: CatalogDeps, row: ResourceRow, time: string):
 }
 
 /**
- * One resource at a version: the nearest snapshot and the patches after it, in its place at that time, or at the start
- * of the retained days, because places from before are not kept.
+ * One resource at a version, made from the nearest snapshot and the patches after it. Its place is that of then, or of
+ * the oldest retained day: earlier places are not kept.
  */
 export const readVersion = async (
   deps: CatalogDeps,

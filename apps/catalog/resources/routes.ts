@@ -103,7 +103,7 @@ export const resourceReads = routes<CatalogDeps, { side: Side }>('catalog', (app
     operationId: 'listResourceVersions',
     summary: 'List the versions of a resource',
     description:
-      'Lists who changed which fields and when, by which command and operation, with which evidence, newest first.',
+      'Lists who changed which fields and when, by which command and operation, with which evidence, newest first. Not in the specification.',
     params: ResourceParams,
     querystring: VersionsQuery,
     response: { 200: VersionList },
