@@ -157,7 +157,7 @@ describe('text of others', () => {
   it.each([
     [
       'a blocked node',
-      { ...operation, status: 'running', blocked_on: [{ kind: 'failed_node', id: 'a', message: EVIL }] },
+      { ...operation, status: 'blocked', blocked_on: [{ kind: 'failed_node', id: 'a', message: EVIL }] },
     ],
     ['an end', { ...operation, status: 'failed', end_reason: EVIL }],
   ])('cannot control the terminal through op wait: %s', async (_, body) => {
