@@ -120,6 +120,7 @@ const keep = (pool: pg.Pool, event: Fields) =>
 
 /** Access tokens of sessions revoked earlier have expired, so no gateway needs to hear of them again. */
 const RECENT = '16 minutes'
+const TOGETHER = 100
 
 /** Publishes the recent revocations again from Postgres, for a broker that lost them (reliability.md 4.9). */
 export const republishRevocations = async (pool: pg.Pool, nc: NatsConnection, prefix: string): Promise<number> => {
@@ -127,10 +128,12 @@ export const republishRevocations = async (pool: pg.Pool, nc: NatsConnection, pr
     `select ${COLUMNS.join(', ')}
      from session.revocations where occurred_at > clock_timestamp() - interval '${RECENT}'`,
   )
-  for (const { occurred_at, access_valid_until, ...row } of rows) {
+  const again = ({ occurred_at, access_valid_until, ...row }: (typeof rows)[number]) => {
     const times = { occurred_at: occurred_at.toISOString(), access_valid_until: access_valid_until.toISOString() }
-    await publish(nc, prefix, { ...row, ...times })
+    return publish(nc, prefix, { ...row, ...times })
   }
+  // Side by side, because a relay that hands over waits for this, and an incident may end thousands of sessions.
+  for (let at = 0; at < rows.length; at += TOGETHER) await Promise.all(rows.slice(at, at + TOGETHER).map(again))
   return rows.length
 }
 

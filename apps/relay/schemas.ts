@@ -98,7 +98,9 @@ export const leadSchema =
       ...(broker && { broker }),
       ...(schema === 'operations' && { ...startCommands(deps, meters), ...startSiem(deps), ...startSecurity(deps) }),
     }
-    const ends = [nats.hear(prefixed(prefix, `wake.${schema}`), sequence.wake), nats.onReconnect(() => broker?.wake())]
+    const check = () => broker?.wake()
+    const wakes = nats.hear(prefixed(prefix, `wake.${schema}`), sequence.wake)
+    const ends = [wakes, nats.onConnect(check), nats.onReconnect(check)]
     meters.active.set({ schema }, 1)
     return {
       wake: sequence.wake,

@@ -43,7 +43,10 @@ export const followRights = (
     try {
       for (const [user_id, own] of Map.groupBy(streams(), ({ caller }) => caller.user_id)) {
         const now = await deps.trust.principals.ask(user_id)
-        for (const stream of own) if (stream.caller.version !== now?.version) stream.end('shutdown', 100)
+        const old = own.filter(({ caller }) => caller.version !== now?.version)
+        // Otherwise the stream that comes back would begin with the remembered rights.
+        if (old.length > 0) deps.trust.principals.drop([user_id])
+        for (const stream of old) stream.end('shutdown', 100)
       }
     } catch (error) {
       deps.telemetry.log.debug({ err: error }, 'the rights of live streams are unproved until identity answers')
