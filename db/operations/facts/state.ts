@@ -1,7 +1,6 @@
 import { eq, getTableName, type SQL, sql } from 'drizzle-orm'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
-import type { GateRules } from '../../../apps/shared/contracts/client/votes.ts'
-import type { Actor, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
+import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
@@ -202,19 +201,6 @@ const timelineRows = (
 /** Adds one row to operations' audit log, in the transaction of the change. */
 export const appendAudit = (tx: Tx, key: Uint8Array, entry: AuditEntry): Promise<void> =>
   appendAuditTo(tx, audit, key, entry)
-
-/** The rules of a gate as evidence states them: everything needed to count its votes again. */
-export const rulesOf = ({ gate_id, kind, policy }: Pick<PlanGate, 'gate_id' | 'kind' | 'policy'>): GateRules => ({
-  gate_id,
-  kind,
-  ...pick(policy, 'quorum', 'groups'),
-  more_groups: [...new Set(policy.escalation.flatMap(({ add_groups }) => add_groups))],
-  ...pick(policy, 'four_eyes', 'reject_rule', 'on_timeout'),
-  ...(policy.on_voter_loss && { on_voter_loss: policy.on_voter_loss }),
-  ...(kind === 'freeze' && { freeze_id: policy.key }),
-  ...(policy.check && { service: policy.check.service }),
-  ...(policy.signature && { signature: policy.signature }),
-})
 
 /** The digest of a record without its own hash, which `hash` must equal. */
 export const hashOf = ({ hash: _, ...record }: EvidenceRecord): string => digest({ v: 1, ...record })

@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm'
 import type { GatePolicy, GateStatus, PlanGate } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
+import { rulesOf } from '../../../apps/shared/evidence/rules.ts'
 import type { Change, RecordResult } from '../../../workflows/operation/state/events.ts'
 import type { Tx } from '../../client.ts'
-import { ENGINE, rulesOf, SYSTEM, type TimelineEvent } from '../facts/state.ts'
+import { ENGINE, SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { bindOutputs } from './bind.ts'
 import { askedService } from './rows.ts'
 
