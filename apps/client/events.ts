@@ -16,6 +16,8 @@ type Told = Frame & { cursor: string | undefined }
 const SILENT_MS = 30_000
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 15_000
+/** A timer above 2^31 ms would fire at once. */
+const MOST_ASKED_MS = 3_600_000
 /** Refusals that pass without a change on this side. A token may be renewed meanwhile, but is refused only once. */
 const PASSING = new Set([401, 408, 429, 500, 502, 503, 504])
 
@@ -50,7 +52,8 @@ export async function* events(
       const passes = status === undefined ? isLost(error) : PASSING.has(status)
       if (error === REVOKED || !passes || (status === 401 && unauthorised)) throw error
       unauthorised ||= status === 401
-      if (error instanceof ProblemError) wait_ms = Math.max(wait_ms, error.problem.retry_after_ms ?? 0)
+      if (error instanceof ProblemError)
+        wait_ms = Math.max(wait_ms, Math.min(error.problem.retry_after_ms ?? 0, MOST_ASKED_MS))
     } finally {
       lost.abort()
     }

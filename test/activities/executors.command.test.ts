@@ -227,7 +227,8 @@ describe('a program that does harm', () => {
       },
       stored: async () => {},
     })
-    await until(() => pid > 0 && !isRunning(pid), { what: 'its end' })
+    // A process that ended remains until its parent has taken note of it.
+    await until(() => pid > 0 && !existsSync(`/proc/${pid}`), { what: 'its end' })
     stop.abort()
     expect(await ended).toEqual({ how: 'ended', code: 0, signal: null })
     endStrays(mark)

@@ -14,18 +14,26 @@ export const isList = ({ name }: Command): boolean =>
 export const repeatList = async (print: () => Promise<ExitCode>, out: Output): Promise<never> => {
   let shown: string | undefined
   let away = false
+  const { note } = out
+  let notes: string[] = []
+  // Notes follow the list, and come again only with a changed one.
+  Object.assign(out, { note: (text: string) => void notes.push(text) })
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
   for (;;) {
     try {
+      notes = []
       const now = await captured(print)
-      if (away) out.note('It answers again.')
+      if (away) note('It answers again.')
       away = false
-      if (now !== shown) process.stdout.write(out.jsonl ? newLines(now, shown ?? '') : screenOf(now))
+      if (now !== shown) {
+        process.stdout.write(out.jsonl ? newLines(now, shown ?? '') : screenOf(now))
+        notes.forEach(note)
+      }
       shown = now
     } catch (error) {
       // A list that was never shown may have a wrong address; a server that once answered will come back.
       if (shown === undefined || !(error instanceof CliError) || !error.passing) throw error
-      if (!away) out.note(`${error.lines[0]} Trying again until it answers.`)
+      if (!away) note(`${error.lines[0]} Trying again until it answers.`)
       away = true
     }
     await delay(away ? AWAY_MS : LOOK_MS)

@@ -54,7 +54,7 @@ export const Running = ({ where }: { where: OverviewWhere }) => {
   return (
     <Card title={tOverview.running.title}>
       <Unread query={list} rows={2} />
-      {list.isSuccess && !list.isFetching && !list.hasNextPage && rows.length === 0 ? (
+      {list.isSuccess && !list.hasNextPage && rows.length === 0 && !(list.isFetching && rowsOf(list).length > 0) ? (
         <p className="p-4 text-muted">{tOverview.running.none}</p>
       ) : null}
       {rows.length === 0 ? null : (

@@ -103,6 +103,7 @@ describe('an intervention whose subject has changed since its dialog was opened'
       await dialogOf(olga).getByText('Not after a second failure.').waitFor()
       const send = dialogOf(olga).getByRole('button', { name: 'Mark succeeded', exact: true })
       expect(await send.getAttribute('aria-disabled')).toBe('true')
+      await olga.unrouteAll({ behavior: 'wait' })
       await olga.close()
 
       const gates = ['one', 'two']

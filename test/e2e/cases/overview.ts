@@ -168,6 +168,7 @@ describe('the overview', () => {
       await page.getByRole('region', { name: 'Next 14 days' }).waitFor()
       await row.getByRole('link', { name: 'task first' }).click()
       await page.getByRole('heading', { level: 1, name: 'task first' }).waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
       await page.close()
       const cancel = { mode: 'graceful', reason: 'the test is over' }
       await people.olga.post(`/v1/operations/${operation_id}/cancel`, cancel)
