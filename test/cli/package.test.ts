@@ -161,7 +161,7 @@ describe('the packed client', () => {
   it.each(nodes())('imports an integer that a number cannot hold with all its digits, by %s', async (node) => {
     const metadata = { name: 'x', namespace: 'n' }
     const object = JSON.stringify({ apiVersion: 'a.example/v1', kind: 'Thing', metadata, spec: { size: 7, ids: [8] } })
-    writeFileSync(join(folder, 'thing.json'), object.replace('7', '12345678901234567890').replace('8', '9'.repeat(20)))
+    writeFileSync(join(folder, 'thing.json'), object.replace('8', '9'.repeat(20)).replace('7', '12345678901234567890'))
     const sent: string[] = []
     const server = createServer(async (req, res) => {
       const body = await text(req)
