@@ -138,6 +138,7 @@ describe('the limits of the design', () => {
       enrol: minute(10, 10),
       device: minute(10, 20),
       work: minute(6000, 600),
+      logout: minute(12000, 3000),
     })
   })
 })
