@@ -205,6 +205,41 @@ describe('a relationship type that a new pack changes', () => {
   })
 })
 
+describe('a field that a new version of a type makes sensitive', () => {
+  const keyed = (version: 1 | 2, writes: string): string =>
+    folderOf(
+      `fleet9-${writes}`,
+      `${version}.0.0`,
+      'types:',
+      `  - { type_key: fleet9_${writes}.thing, version: ${version}, title: Thing, derived_from: core.resource,`,
+      `      writes: ${writes}, lifecycle: record,${version === 1 ? '' : ' field_classes: { sensitive: [/key] },'}`,
+      '      desired_state_schema: { type: object, properties: { key: { type: string }, size: { type: integer } } } }',
+    )
+
+  it.each(['record', 'operation'])('takes no new plain text in resources from before (writes: %s)', async (writes) => {
+    await start(keyed(1, writes))
+    const type_key = `fleet9_${writes}.thing`
+    const { resource_id } = await c.as('ada').record({ type_key, name: 'thing', desired_state: { key: 'old' } })
+    expect(await start(keyed(2, writes))).toEqual([`fleet9-${writes}`])
+    const patch = (desired_state: object, version = 1) =>
+      c.as('ada').patch(`/v1/resources/${resource_id}?expected_version=${version}&mode=record_only`, { desired_state })
+    const plain = {
+      status: 422,
+      body: { code: 'secret_reference_required', violations: [{ pointer: '/desired_state/key' }] },
+    }
+    const desired_state = { key: 'hunter2' }
+    expect(await patch(desired_state)).toMatchObject(plain)
+    const asked = c.as('olga').patch(`/v1/resources/${resource_id}?expected_version=1`, { desired_state })
+    expect(await asked).toMatchObject(plain)
+    const changes = { desired_state_patch: desired_state }
+    expect(await c.result(resource_id, { expected_version: 1, changes })).toMatchObject(plain)
+    // The old value does not stand in the way of other changes, and a reference replaces it.
+    expect(await patch({ size: 1 })).toMatchObject({ status: 200, body: { version: 2, type_version: 1 } })
+    const key = 'secret://vault/key#1'
+    expect((await patch({ key }, 2)).body).toMatchObject({ type_version: 2, desired_state: { key, size: 1 } })
+  })
+})
+
 describe('a limit of edges that a new pack lowers', () => {
   const uses = (version: string, from_max: number): string => {
     const keys = 'type_key: fleet6_uses, inverse_key: fleet6_used_by'

@@ -25,7 +25,7 @@ import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
 import { changedPaths, escapeToken, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
 import { documentOf, viewOf } from '../read/documents.ts'
 import { currentView } from '../read/health.ts'
-import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
+import { checkReadOnly, fittingChange, refuseTerminal, violated } from '../rules/change.ts'
 import { refuseOwned } from '../rules/field-owners.ts'
 import { checkNotes, composed, NOTES, type Notes } from '../rules/notes.ts'
 import { tried, written } from './create.ts'
@@ -231,9 +231,7 @@ const checkAsked = (deps: CatalogDeps, { row }: Locked, desired_state: JsonObjec
   if (!newest) return
   const refusal = refuseTerminal(newest, row.lifecycle_status, true)
   if (refusal) throw refusal
-  const observed_state = row.observed_state as JsonObject
-  const type = fittingType(types, newest, row.type_version, { desired_state, observed_state })
-  checkImmutable(type, row.desired_state as JsonObject, desired_state)
+  fittingChange(types, newest, row, { desired_state, observed_state: row.observed_state as JsonObject })
 }
 
 const askForIntent = async (
