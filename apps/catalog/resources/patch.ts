@@ -49,14 +49,15 @@ export const patchResource = async (
   write: Write,
 ): Promise<Answer> => {
   const given = Array.isArray(body) ? undefined : splitPatch(body as JsonObject)
-  const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const patch = given ? given.patch : (body as PatchOperation[])
   refuseUnknown(patch)
+  const command = write.query.validate_only ? undefined : commandOf(deps, write)
+  const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const change = async (tx: Tx, command_id: string, stamp: Stamp) =>
     changeResource(tx, deps, { resource_id, patch, precondition, write }, causing(write, command_id, stamp))
 
   const wish = { resource_id, edges: [], lifecycle_status: lifecycleIn(patch) }
-  if (write.query.validate_only) {
+  if (!command) {
     const run = async (tx: Tx) => {
       const { row, scope, asked, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
       const { view } = await currentView(tx, deps, row, scope)
@@ -64,7 +65,6 @@ export const patchResource = async (
     }
     return tried(deps, { wish, run })
   }
-  const command = commandOf(deps, write)
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
     const { row, scope, intent } = await change(tx, command.command_id, stamp)
     const { view, etag } = await currentView(tx, deps, row, scope)
