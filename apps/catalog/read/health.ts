@@ -50,6 +50,6 @@ export const currentView = async (
 ): Promise<{ view: ResourceView; etag: string }> => {
   const [current = row] = await withHealth(db, [row], clock.now())
   const etag = etagOf(row)
-  const late = current.health_status !== row.health_status
+  const late = current.health_status !== row.health_status || current.health_reason !== row.health_reason
   return { view: viewOf(current, scope, registry.types), etag: late ? etag.replace(/"$/, 'x"') : etag }
 }
