@@ -314,6 +314,36 @@ describe('a lifecycle state that a new version of a type drops', () => {
   })
 })
 
+describe('a terminal state that a new version of a type drops', () => {
+  const ways = (states: string[]) => states.map((to) => `{ from: active, to: ${to}, by: [user] }`).join(', ')
+  const retirable = (version: 1 | 2, ...terminal: string[]): string =>
+    folderOf(
+      'fleet10',
+      `${version}.0.0`,
+      'types:',
+      `  - { type_key: fleet10.thing, version: ${version}, title: Thing, derived_from: core.resource, writes: record,`,
+      `      lifecycle: { states: [active, ${terminal.join(', ')}], initial: active, terminal: [${terminal.join(', ')}],`,
+      `        transitions: [${ways(terminal)}] } }`,
+    )
+
+  it('still ends the resources in it, in every view of the past', async () => {
+    await start(retirable(1, 'retired', 'gone'))
+    const record = { type_key: 'fleet10.thing', name: `t-${randomUUID()}`, desired_state: {} }
+    const { resource_id } = await c.as('ada').record(record)
+    const ends = { lifecycle_status: 'gone' }
+    const reply = await c.as('ada').patch(`/v1/resources/${resource_id}?mode=record_only&expected_version=1`, ends)
+    expect(reply.status).toBe(200)
+    c.wait(1000)
+    const at = c.deps.clock.now().toISOString()
+    c.wait(1000)
+    expect(await start(retirable(2, 'retired'))).toEqual(['fleet10'])
+    const listed = await c.as('vic').get(`/v1/resources?type_key=fleet10.thing&at=${at}`)
+    expect(listed.body.items).toEqual([])
+    const graph = await c.as('vic').get(`/v1/graphs/resources?root_id=${resource_id}&at=${at}`)
+    expect(graph).toMatchObject({ status: 404 })
+  })
+})
+
 describe('a terminal state that a new version of a type adds', () => {
   const archivable = (version: 1 | 2): string =>
     folderOf(
