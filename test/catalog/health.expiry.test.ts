@@ -57,6 +57,7 @@ describe('a check that expired since the last sweep', () => {
     ])
     const part = (id: string) => listed.items.find((item: { resource_id: string }) => item.resource_id === id).health
     expect(part('exp-short')).toMatchObject({ status: 'unknown', reason: 'expired', expires_at: null })
+    expect((await get('/v1/resources/exp-short?include=health')).health).toEqual(part('exp-short'))
     expect(new Date(part('exp-two').expires_at).getTime()).toBeGreaterThan(c.deps.clock.now().getTime())
     for (const status of STATES) {
       const wanted = hosts.filter((id) => now[id as keyof typeof now] === status).sort()
