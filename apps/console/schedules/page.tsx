@@ -2,8 +2,9 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { ScheduleView } from '../api/types.ts'
-import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
+import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
+import { useWishes } from '../kit/wish.ts'
 import { scheduleQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
 import { readOf, UnreadPage } from '../ui/failure.tsx'
@@ -26,6 +27,11 @@ export const SchedulePage = () => {
   const { schedule_id } = useParams({ from: '/shell/schedules/$schedule_id' })
   const query = useQuery(scheduleQuery(schedule_id))
   const [act, setAct] = useState<Act>()
+  useWishes(schedule_id, (what) => {
+    const may = query.data !== undefined && mayPress(actionOf(query.data, what))
+    if (may) setAct(what as Act)
+    return may
+  })
   const schedule = readOf(query)
   if (schedule === undefined) return <UnreadPage title={tPlan.schedule.title} query={query} noun="schedule" />
   const offered = ACTS.filter((one) =>
