@@ -51,23 +51,21 @@ const entered = async (answer: Response | null): Promise<SignIn> => {
 /** Proves one of the person's passkeys again. Returns whether it was accepted. */
 export const confirmPasskey = async (): Promise<boolean> => {
   const assertion = await provedKey()
-  const answer = assertion && (await reauth({ assertion }))
+  const answer = assertion && (await postHeld('/v1/token/reauth', { assertion }))
   if (answer?.ok) take(await answer.json())
   return answer?.ok === true
 }
 
 /** Checks a password or a code and takes a token with a fresh authentication time. Returns the status, or null. */
 export const confirmBy = async (proof: { password: string } | { totp: string }): Promise<number | null> => {
-  const answer = await reauth(proof)
+  const answer = await postHeld('/v1/token/reauth', proof)
   if (answer?.ok) take(await answer.json())
   return answer?.status ?? null
 }
 
-/** Sends a proof; a token that the server refuses is renewed once. */
-const reauth = async (proof: object): Promise<Response | null> => {
+/** Posts with the session's token; one that the server refuses is renewed once. */
+export const postHeld = async (path: string, body: object): Promise<Response | null> => {
   const token = accessToken()
-  const answer = await post('/v1/token/reauth', proof, { token })
-  return answer?.status === 401 && (await renew(token)) === 'ok'
-    ? post('/v1/token/reauth', proof, { token: accessToken() })
-    : answer
+  const answer = await post(path, body, { token })
+  return answer?.status === 401 && (await renew(token)) === 'ok' ? post(path, body, { token: accessToken() }) : answer
 }
