@@ -48,7 +48,9 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
           {names.get(event.node_id) ?? event.node_id}
         </NodeLink>
       ) : event.gate_id ? (
-        <GateLink operation_id={operation_id} gate_id={event.gate_id} />
+        <GateLink operation_id={operation_id} gate_id={event.gate_id}>
+          {names.get(`gate ${event.gate_id}`) ?? event.gate_id}
+        </GateLink>
       ) : event.patch_id ? (
         <PatchLink operation_id={operation_id} patch_id={event.patch_id}>
           {tChange.patch.page}
