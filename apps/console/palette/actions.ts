@@ -5,6 +5,7 @@ import { actionOf, mayPress } from '../command/allowed.tsx'
 import { interventionsOfNode, interventionsOfOperation } from '../interventions/offered.ts'
 import { patchQuery, planQuery, scheduleQuery } from '../queries/changes.ts'
 import { gateQuery, nodeQuery, operationQuery } from '../queries/operations.ts'
+import { actsOf } from '../schedules/acts.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { palette } from '../words/frame/palette.ts'
@@ -50,9 +51,9 @@ export const useActions = (me: Me | undefined): Item[] => {
       .map((what) => action(what === 'withdraw' ? tChange.patch.withdraw : tDecide.gate[what], dialog(what, patch_id))),
     ...(may(plan, 'start') ? [action(tPlan.plan.start, dialog('start', plan_id))] : []),
     ...(may(plan, 'preview') && isPassed(plan) ? [action(tPlan.plan.again, dialog('preview', plan_id))] : []),
-    ...SCHEDULE_ACTS.filter((what) => may(schedule, what)).map((what) =>
-      action(tPlan.schedule.action[what] ?? what, dialog(what, schedule_id)),
-    ),
+    ...(schedule ? actsOf(schedule) : [])
+      .filter((what) => may(schedule, what))
+      .map((what) => action(tPlan.schedule.action[what] ?? what, dialog(what, schedule_id))),
     ...(may(node, 'retry') ? [action(tOperation.node.retry, dialog('retry', node_id))] : []),
     ...(node && intervenes(interventionsOfNode(node).offered)
       ? [action(tChange.intervene.open, dialog('intervene', node_id))]
@@ -93,7 +94,6 @@ export const useActions = (me: Me | undefined): Item[] => {
   ]
 }
 
-const SCHEDULE_ACTS = ['run', 'pause', 'resume', 'end'] as const
 /** Whether the page of the plan offers another preview. */
 const isPassed = (plan: Plan | undefined) =>
   plan?.operation_id === null && plan.superseded_by === null && plan.status !== 'ready'
