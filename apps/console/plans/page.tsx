@@ -186,7 +186,7 @@ const Next = ({ plan }: { plan: Plan }) => {
       </div>
     )
   }
-  // What the policy forbade may be allowed by now.
+  // A policy may have changed since it forbade this plan.
   const blocked = plan.status === 'blocked_by_policy'
   return (
     <>
