@@ -199,7 +199,10 @@ describe('a preview', () => {
     expect(await statusOf(intent.intent_id)).toBe('previewed')
     const eva = must(await p.as('eva').get(`/v1/plans/${plan.plan_id}`), 200).body
     expect(eva.gates[0].can_i).toBe(true)
-    expect(eva.allowed_actions[0]).toMatchObject({ action: 'start', allowed: false, reason_code: 'permission_missing' })
+    expect(eva.allowed_actions).toMatchObject([
+      { action: 'start', allowed: false, reason_code: 'permission_missing' },
+      { action: 'preview', allowed: false, reason_code: 'permission_missing' },
+    ])
   })
 
   it('hashes the document that is reviewed', async () => {
