@@ -72,7 +72,7 @@ export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   /** The acts that must not resume after a restore of the database (reliability.md 4.13). */
   fence: ReadFence
   nats: NatsHolder
-  keys: { fingerprint: Buffer; audit: Buffer }
+  keys: { fingerprint: [Buffer, ...Buffer[]]; audit: Buffer }
   pages: Pages
   library: Library
   projection: CatalogProjection

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../shared/clock.ts'
 import { loadPayloadCodec } from '../shared/codec/payload.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Identity, Session } from '../shared/contracts/gen/auth_pb.ts'
-import { deriveKey } from '../shared/data/digest.ts'
+import { deriveKey, deriveKeys } from '../shared/data/digest.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { createRpcClient, throwFromRpc } from '../shared/rpc/client.ts'
@@ -42,7 +42,6 @@ export const createDeps = (
   measurePool(telemetry, pool)
   const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
   const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
-  const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))
   const decisions = telemetry.histogram('signalbox_policy_decision_seconds', 'Time of one decision by the policies.')
   return {
     config,
@@ -54,8 +53,8 @@ export const createDeps = (
     closeDb: close,
     fence: createFence(db, 'operations'),
     nats,
-    keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
-    pages: createPages([signing as Buffer, ...others]),
+    keys: { fingerprint: deriveKeys(secrets, 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
+    pages: createPages(deriveKeys(secrets, 'page')),
     library,
     projection: createCatalogProjection({
       db,

@@ -36,6 +36,7 @@ const call = (
     headers: { ...bearer(token), 'idempotency-key': key },
     ...(body !== undefined && { body }),
   })
+const base64 = (key: Buffer) => key.toString('base64')
 const refresh = (token: unknown) => send(`${auth.session.url}/auth/refresh`, { body: { refresh_token: token } })
 const claims = (token: unknown) =>
   JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()) as {
@@ -90,6 +91,23 @@ describe('own sessions', () => {
     }
     expect(seen.length).toBeGreaterThan(3)
     expect(seen).toEqual(idsIn(whole))
+  })
+
+  it('are listed and ended as before by a process that signs with the next key', async () => {
+    const vars = { SESSION__SECRET__KEYS: JSON.stringify(auth.session.deps.config.secrets.toReversed().map(base64)) }
+    const next = await auth.addSession(vars)
+    const page = (await call('GET', '/v1/sessions?page_size=1', me.access_token)).body
+    const path = `${next.url}/v1/sessions`
+    const more = await send(`${path}?page_size=1&page_token=${page.next_page_token}`, {
+      headers: bearer(me.access_token),
+    })
+    expect(more.status).toBe(200)
+    const { session_id } = claims((await login('eva')).body.access_token)
+    const key = randomUUID()
+    expect((await call('DELETE', `/v1/sessions/${session_id}`, me.access_token, undefined, key)).status).toBe(204)
+    const headers = { ...bearer(me.access_token), 'idempotency-key': key }
+    const again = await send(`${path}/${session_id}`, { method: 'DELETE', headers })
+    expect([again.status, again.headers['idempotency-replayed']]).toEqual([204, 'true'])
   })
 
   it('are listed while they last: one whose provider allowed less than 30 days ends before its record does', async () => {

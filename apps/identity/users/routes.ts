@@ -39,7 +39,7 @@ const UserList = Type.Object({
 
 /** People: the caller, and all. */
 export const usersRoutes = routes<ReadDeps>('users', (app, { deps }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
 
   app.get('/v1/users/me', {
     operationId: 'getCurrentUser',
@@ -106,7 +106,7 @@ export const enrolRoutes = routes<ChangeDeps>('users', (app, { deps }) => {
     preHandler: allow('none', { kind: 'W' }),
     handler: async (req, reply) => {
       const address = String(req.headers['x-forwarded-for'] ?? req.ip)
-      const queue_key = hmacSha256(deps.keys.fingerprint, address).toString('base64url').slice(0, 22)
+      const queue_key = hmacSha256(deps.keys.fingerprint[0], address).toString('base64url').slice(0, 22)
       const replayed = await enrol(deps, req.body, {
         request_id: String(req.id),
         queue_key,
