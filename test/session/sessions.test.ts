@@ -508,6 +508,17 @@ describe('RPC', () => {
     expect((await refresh(first.refreshToken)).status).toBe(401)
   })
 
+  it('reports a session that was idle for too long as over', async () => {
+    const fresh = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
+    const settings = { signer: auth.services.signer('operations'), audience: 'session-internal', timeout_ms: 5000 }
+    const rpc = createRpcClient(Session, { url: fresh.rpc_url, ...settings })
+    const { session_id, sub } = claims((await login('eva')).body.access_token)
+    const active = async () => (await rpc.getSessionState({ userId: sub, sessionId: session_id })).active
+    expect(await active()).toBe(true)
+    await auth.redis.hset(`${auth.prefix}sess:{${sub}}:${session_id}`, 'last_used_at', (Date.now() - 901_000) * 1000)
+    expect(await active()).toBe(false)
+  })
+
   it('revokes a session by its id alone', async () => {
     const { session_id } = claims(me.access_token)
     await client('relay').revokeSession({ sessionId: session_id, reason: 'admin', requestId: 'request-2' })
