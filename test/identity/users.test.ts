@@ -186,6 +186,17 @@ describe('enrolment', () => {
     const again = await p.enrol(user.token, PASSWORD, { key })
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([204, 'true'])
   })
+  it('shares its place in the queue of hashes with its whole network', async () => {
+    const asked = vi.spyOn(p.deps.credential, 'setPassword')
+    for (const address of ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:db8:1:3::1']) {
+      const { token } = await p.newUser(ada)
+      expect((await p.enrol(token, PASSWORD, { headers: { 'x-forwarded-for': address } })).status).toBe(204)
+    }
+    const [one, same, other] = asked.mock.calls.map(([{ queueKey }]) => queueKey)
+    asked.mockRestore()
+    expect(same).toBe(one)
+    expect(other).not.toBe(one)
+  })
   it('refuses another password under the same key', async () => {
     const user = await p.newUser(ada)
     const key = randomUUID()
