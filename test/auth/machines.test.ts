@@ -410,7 +410,9 @@ describe('an API key', () => {
     for (let token: unknown = ''; token !== null; ) {
       const query = `page_size=1${token ? `&page_token=${token}` : ''}`
       const { body } = await get(`/api/v1/admin/users/${id}/sessions?${query}`, ada)
-      seen.push(...(body.items as { id: string }[]).map((one) => one.id))
+      const items = body.items as { id: string; user_agent: string | null }[]
+      expect(items.map(({ user_agent }) => user_agent)).toEqual([null])
+      seen.push(...items.map((one) => one.id))
       token = body.next_page_token
     }
     expect(seen).toEqual(keys.map((one) => one.id).reverse())
