@@ -55,8 +55,6 @@ export type Trust = {
   catalog: CatalogClient
   /** Signs exported evidence. */
   evidence_key: PrivateKey
-  /** A signing key was killed: its tokens are refused from now on. */
-  dropKey: (kid: string) => void
   close: () => void
 }
 

@@ -1,6 +1,7 @@
 import type { Client } from '@connectrpc/connect'
 import { createDb } from '../../db/client.ts'
 import { createFence } from '../../db/restore.ts'
+import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
@@ -97,6 +98,13 @@ const createIsActive =
 export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
   const jwks = jwksOf(config, telemetry)
   void jwks.start()
+  const killed = followKilledKeys({
+    url: config.OPERATIONS__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    name: 'operations-keys',
+    keys: jwks,
+    log: telemetry.log,
+  })
   const signer = createServiceSigner({ name: 'operations', key_file: config.OPERATIONS__SERVICE__KEY_FILE })
   const identityClient = createRpcClient(Identity, {
     telemetry,
@@ -124,9 +132,9 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     registry,
     evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),
     catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),
-    dropKey: jwks.drop,
     close: () => {
       jwks.close()
+      void killed.stop()
       registry.close()
     },
   }

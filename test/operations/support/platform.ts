@@ -300,7 +300,6 @@ export const startPlatform = async ({
     registry: loadRegistry(services.registry_file),
     evidence_key,
     catalog,
-    dropKey: () => {},
     close: () => {},
   })
   const running: {
