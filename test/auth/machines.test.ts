@@ -405,12 +405,16 @@ describe('an API key', () => {
   it('is listed as a session once, page by page, also when it was used again meanwhile', async () => {
     const { id } = await machine('auditor')
     const keys = [await keyOf(id), await keyOf(id), await keyOf(id)]
-    for (const { key } of [...keys, ...keys.slice(0, 1)]) expect((await byKey(key)).status).toBe(200)
+    const unnamed = { 'user-agent': '' }
+    for (const { key: client_secret } of [...keys, ...keys.slice(0, 1)])
+      expect((await form({ grant_type: 'client_credentials', client_secret }, unnamed)).status).toBe(200)
     const seen: string[] = []
     for (let token: unknown = ''; token !== null; ) {
       const query = `page_size=1${token ? `&page_token=${token}` : ''}`
       const { body } = await get(`/api/v1/admin/users/${id}/sessions?${query}`, ada)
-      seen.push(...(body.items as { id: string }[]).map((one) => one.id))
+      const items = body.items as { id: string; user_agent: string | null }[]
+      expect(items.map(({ user_agent }) => user_agent)).toEqual([null])
+      seen.push(...items.map((one) => one.id))
       token = body.next_page_token
     }
     expect(seen).toEqual(keys.map((one) => one.id).reverse())

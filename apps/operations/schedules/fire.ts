@@ -123,7 +123,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     caller,
     actor: actorOfCaller(caller),
     request_id: `schedule:${run.schedule_id}`,
-    request: { caller: `schedule:${run.schedule_id}`, route: name, key: run.due_at, fingerprint: Buffer.from(name) },
+    request: { caller: `schedule:${run.schedule_id}`, route: name, key: run.due_at, fingerprint: [Buffer.from(name)] },
     dry_run: false,
   })
   const targets = run.targets?.map((resource_id) => ({ resource_id }))
