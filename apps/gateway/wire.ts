@@ -29,6 +29,7 @@ import { recheckStreams } from './guard/recheck.ts'
 import { startFeed } from './guard/revocations.ts'
 import { createBodies } from './proxy/bodies.ts'
 import { createProxy, type Upstreams } from './proxy/proxy.ts'
+import { createResting } from './proxy/resting.ts'
 import { createStreams } from './proxy/streams.ts'
 import { createDocs } from './routes/docs.ts'
 import { createOwn } from './routes/own.ts'
@@ -80,6 +81,7 @@ export const createDeps = (
     denylist,
     streams,
     proxy,
+    resting: createResting(),
     pressure,
     bodies: createBodies(pressure),
     turns: createTurns(),

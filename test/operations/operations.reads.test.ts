@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { request } from 'node:http'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
@@ -468,6 +469,27 @@ describe('one operation', () => {
     const waiting = p.as('vic').get(`/v1/operations/${operation_id}/timeline?after_seq=${last_seq}&wait_ms=5000`)
     await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
     expect((await waiting).body.events).toMatchObject([{ type: 'operation.pausing' }])
+  })
+
+  it('tells the gateway by a 102 that a reader only waits from here on, and no one else', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const path = `/v1/operations/${operation_id}/timeline`
+    const { last_seq } = (await p.as('vic').get(path)).body
+    const asked = (query: string): Promise<string[]> =>
+      new Promise((resolve, reject) => {
+        const heard: string[] = []
+        const headers = { authorization: `Bearer ${p.tokenOf(p.people.vic)}` }
+        request(`${p.running[0]?.url}${path}?${query}`, { headers }, (res) => {
+          heard.push(String(res.statusCode))
+          res.resume().once('end', () => resolve(heard))
+        })
+          .on('information', ({ statusCode }) => heard.push(String(statusCode)))
+          .on('error', reject)
+          .end()
+      })
+    expect(await asked(`after_seq=${last_seq}&types=operation.pausing&wait_ms=700`)).toEqual(['102', '200'])
+    expect(await asked(`after_seq=${last_seq}`)).toEqual(['200'])
+    expect(await asked('after_seq=0&wait_ms=700')).toEqual(['200'])
   })
 })
 

@@ -88,6 +88,7 @@ export const createGateway = (deps: GatewayDeps) => {
       priority: undefined,
       upstream_ms: 0,
       counted: true,
+      rest: undefined,
       span: undefined,
     }
     pressure.enter()
@@ -203,21 +204,34 @@ const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undef
  * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead.
  */
 const seated = async (
-  { proxy }: GatewayDeps,
-  { priority, res }: Exchange,
+  deps: GatewayDeps,
+  exchange: Exchange,
   { upstream }: Route,
   flow: string,
   run: () => Promise<void>,
 ): Promise<void> => {
+  const { proxy, resting } = deps
+  const { priority, res } = exchange
   if (upstream === 'gateway' || priority === undefined || priority === 'exempt') return run()
   const seats = proxy.seats[upstream]
   const taken = seats.take(priority, flow, res)
   const seat = typeof taken === 'number' ? taken : await taken
   const since = performance.now()
+  const leave = () => seats.leave(priority, flow, seat, performance.now() - since)
+  let rests = false
+  exchange.rest = () => {
+    if (rests || priority === 'batch') return
+    resting.enter(flow)
+    rests = true
+    leave()
+    uncount(deps, exchange)
+    exchange.priority = undefined
+  }
   try {
     await run()
   } finally {
-    seats.leave(priority, flow, seat, performance.now() - since)
+    if (rests) resting.leave(flow)
+    else leave()
   }
 }
 
@@ -289,6 +303,7 @@ const serve = async (
         if (endless) uncount(deps, exchange)
         beginAnswer({ deps, exchange }, upstream, route.redirects, { status, headers })
       },
+      rests: () => exchange.rest?.(),
     })
     if (body === undefined) discardRest(req, limitOf(route))
   } finally {

@@ -20,12 +20,18 @@ import type { Uses } from '../deps.ts'
 type Place = { operation_id: string; node_id: string }
 
 /** Returns a part of an attempt's log. A node that never began has an empty log; an unknown attempt is not_found. */
-export const readLog = async (deps: Uses<'db'>, place: Place, query: LogQuery): Promise<LogPage> => {
+export const readLog = async (
+  deps: Uses<'db'>,
+  reply: FastifyReply,
+  place: Place,
+  query: LogQuery,
+): Promise<LogPage> => {
   const ref = await refOf(deps, place, query)
   if (!ref) return EMPTY
   const { after_seq, wait_ms = 0, stream, level, limit = 500, q, match_before_seq } = query
   const seen = after_seq ?? 0
   const head = await lookUntil(
+    reply,
     () => getLogHead(deps.db, ref),
     (found) => found === undefined || found.complete || found.total_lines > seen,
     after_seq === undefined ? 0 : wait_ms,
