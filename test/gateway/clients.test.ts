@@ -140,6 +140,26 @@ describe('clients that send slowly', () => {
     await allFree(gateway)
   })
 
+  it('take few seats by large bodies before they have signed in, from however many addresses', async () => {
+    const proxied = await auth.addGateway({ GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.1/32"]' })
+    const hook = (address: string) =>
+      `${[
+        'POST /api/v1/hooks/x HTTP/1.1',
+        'Host: x',
+        `X-Forwarded-For: ${address}`,
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+      ].join('\r\n')}\r\n\r\n1\r\nx\r\n`
+    const strangers = await Promise.all([1, 2, 3].map((n) => callers(proxied, 16, hook(`192.0.2.${n}`))))
+    const refused = () => strangers.flat().filter(({ read }) => read.startsWith('HTTP/1.1 429')).length
+    await until(() => refused() === 40, { what: 'the end of those above 8' })
+    expect(taken(proxied)).toBe(8)
+    const [read] = await callers(proxied, 1, head('GET /api/v1/operations', 'Connection: close'))
+    await until(() => read?.ended, { what: 'a read beside them' })
+    expect(read?.read).toMatch(/^HTTP\/1\.1 200/)
+    await allFree(proxied)
+  })
+
   it('are refused with a large body, too, before its answer is due; no upstream has failed by that', async () => {
     const failed = () =>
       counted(hurried.deps.telemetry.metrics, 'signalbox_dependency_calls_total', {

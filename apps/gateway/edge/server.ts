@@ -183,7 +183,8 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   if (route.permission === 'none') {
     const read = await chargeOpenRoute(deps, exchange, route, client)
-    const body = read ?? (await deps.bodies.receive(req, limitOf(route), client.key))
+    const open = route.class !== 'work'
+    const body = read ?? (await deps.bodies.receive(req, limitOf(route), client.key, open))
     return seated(deps, exchange, route, client.key, () => serve(deps, exchange, target, match, { client, body }))
   }
   if (exchange.priority === 'read' || exchange.priority === 'batch') await deps.turns()
