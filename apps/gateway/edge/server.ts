@@ -175,8 +175,9 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { req } = exchange
   const { route } = match
   exchange.endpoint = route.path
-  if (route.class !== 'stream') exchange.priority = priorityFor(route, target)
-  const facts = { request_id: exchange.request_id, priority: route.priority }
+  const priority = priorityFor(route, target)
+  if (route.class !== 'stream') exchange.priority = priority
+  const facts = { request_id: exchange.request_id, priority }
   exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), facts)
   if (deps.pressure.sheds(route.priority)) throw overloaded()
   deps.disk.refuse(route)
