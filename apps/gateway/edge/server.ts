@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, overloaded } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
+import { kidOf } from '../../shared/jwt/verifier.ts'
 import type { Priority } from '../../shared/process/priority.ts'
 import { isTrace } from '../../shared/process/trace.ts'
 import { beginSpan } from '../../shared/tracing.ts'
@@ -179,7 +180,7 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   if (route.class !== 'stream') exchange.priority = priority
   const facts = { request_id: exchange.request_id, priority }
   exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), facts)
-  if (deps.pressure.sheds(route.priority)) throw overloaded()
+  if (deps.pressure.sheds(priority)) throw overloaded()
   deps.disk.refuse(route)
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   if (route.permission === 'none') {
@@ -203,7 +204,9 @@ const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undef
 
 /**
  * Runs with a seat at the route's upstream, taken once a small body is here and before Redis is asked: a request with neither a seat nor room to wait
- * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead.
+ * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead. A request
+ * that only waits gives its seat up, and is no more in flight than a stream; a large one is held in the memory of its
+ * app, so it keeps the seat.
  */
 const seated = async (
   deps: GatewayDeps,
@@ -274,7 +277,8 @@ const serve = async (
   const endless = route.class === 'stream'
   const works = route.class === 'work'
   if (works) uncount(deps, exchange)
-  const leave = endless && claims ? deps.streams.enter(claims, () => res.destroy()) : undefined
+  const stream = () => ({ kid: kidOf(req.headers.authorization?.split(' ')[1] ?? ''), cut: () => res.destroy() })
+  const leave = endless && claims ? deps.streams.enter(claims, stream()) : undefined
   try {
     const since = performance.now()
     const left_ms = leftOf(deps, exchange)
