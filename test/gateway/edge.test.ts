@@ -314,6 +314,19 @@ describe('the edge refuses', () => {
     expect(codeOf(await sign('a-third'))).toEqual([429, 'rate_limited'])
   })
 
+  it('no sign-out link for the enrolments, or the wrong guesses, of its neighbors', async () => {
+    const strict = await auth.addGateway({ GATEWAY__LIMITS__ENROL: '1/3600/1' })
+    const post = (path: string, body: object) =>
+      send(`${strict.url}${path}`, { body, headers: { 'idempotency-key': 'k' } })
+    const enrol = { enrolment_token: 'x', new_password: 'y' }
+    await post('/api/v1/users/enrol', enrol)
+    expect(codeOf(await post('/api/v1/users/enrol', enrol))).toEqual([429, 'rate_limited'])
+    for (let i = 0; i < 11; i++) {
+      const guess = await post('/api/v1/sessions/sign-out', { token: `so1.guess${i}` })
+      expect(codeOf(guess)).toEqual([422, 'sign_out_link_invalid'])
+    }
+  })
+
   it('what the page of another site loads, before it is charged to its visitor', async () => {
     const strict = await auth.addGateway({
       GATEWAY__LIMITS__REFRESH_IP: '1/60/2',

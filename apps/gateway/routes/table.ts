@@ -119,7 +119,7 @@ const session = table('session', '', [
   ['GET', '/api/v1/sessions', 'R', 'self'],
   ['POST', '/api/v1/sessions/revoke-others', 'S', 'self'],
   ['DELETE', '/api/v1/sessions/{session_id}', 'S', 'self'],
-  ['POST', '/api/v1/sessions/sign-out', 'S', 'none', 'enrol'],
+  ['POST', '/api/v1/sessions/sign-out', 'S', 'none', 'logout'],
   ['POST', '/api/v1/users/me/password', 'W', 'self'],
   ['GET', '/api/v1/users/me/passkeys', 'R', 'self'],
   ['POST', '/api/v1/users/me/passkeys', 'W', 'self'],
