@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/http/lifecycle.ts'
 import { signToken } from '../../apps/shared/jwt/sign.ts'
@@ -666,7 +666,11 @@ describe('own endpoints', () => {
       'EX',
       PART_TTL_S - PART_SILENT_S - 1,
     )
+    for (const part of ['relay:1', 'worker:1', 'gone:1'])
+      await auth.redis.zadd(`${auth.prefix}ops:part:all`, Date.now(), `${auth.prefix}ops:part:${part}`)
+    const scan = vi.spyOn(gateway.deps.redis, 'scan')
     const health = await api('/api/v1/platform/health')
+    expect(scan, 'a look through the keys of a million people').not.toHaveBeenCalled()
     expect(health.body.parts).toEqual([
       { app: 'relay', instance: '1', status: 'ready', since: 'now', checks: {}, lags: {} },
       { app: 'worker', instance: '1', status: 'silent', since: 'now', checks: {}, lags: {} },

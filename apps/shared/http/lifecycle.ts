@@ -173,6 +173,9 @@ const EVERY_MS = 10_000
 export const PART_TTL_S = 600
 export const PART_SILENT_S = 30
 
+/** The names of all parts by the time of their last report: without it, a reader would look through all keys. */
+export const partsKey = (prefix: string): string => `${prefix}ops:part:all`
+
 /** Writes `ops:part:<app>:<instance>` every 10 s. Best effort: no one waits, and the next write makes up for a miss. */
 const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: Logger) => {
   if (!redis_url) return { stop: async () => {} }
@@ -186,6 +189,7 @@ const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: L
   })
   redis.on('error', () => {}) // each app's own check of Redis reports errors
   const key = `${prefix}ops:part:${app}:${hostname()}-${process.pid}`
+  const all = partsKey(prefix)
   let since = new Date().toISOString()
   let status: string | undefined
 
@@ -193,7 +197,13 @@ const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: L
     const [answer, behind] = await Promise.all([read(), lags?.().catch(() => ({})) ?? {}])
     if (answer.status !== status) since = new Date().toISOString()
     status = answer.status
-    await redis.set(key, JSON.stringify({ ...answer, since, lags: behind }), 'EX', PART_TTL_S)
+    const now = Date.now()
+    await redis
+      .multi()
+      .set(key, JSON.stringify({ ...answer, since, lags: behind }), 'EX', PART_TTL_S)
+      .zadd(all, now, key)
+      .zremrangebyscore(all, '-inf', now - PART_TTL_S * 1000)
+      .exec()
   }
   const tellSoon = () =>
     void tell().catch((error) => log.debug({ err: error }, 'the state of this part cannot be published'))
@@ -203,7 +213,12 @@ const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: L
     /** A part that ends in order disappears at once instead of becoming silent. */
     stop: async () => {
       clearInterval(timer)
-      await redis.del(key).catch(() => {})
+      await redis
+        .multi()
+        .del(key)
+        .zrem(all, key)
+        .exec()
+        .catch(() => {})
       redis.disconnect()
     },
   }
