@@ -22,7 +22,8 @@ const AGAIN_MS = 250
 
 /**
  * Runs one app as a process: starts it, stops it in order on SIGTERM or SIGINT (a second signal exits at once), and
- * exits 1 on an uncaught error. A wrong configuration exits 78, and prints its faults and no stack.
+ * exits 1 on an uncaught error or without its dependencies. A wrong configuration exits 78, and prints its faults and
+ * no stack.
  */
 export const runApp = async (name: string, start: () => Promise<Running>): Promise<void> => {
   let running: Running | undefined
@@ -71,7 +72,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     const words = wordsFor(name, withAllFaults(error))
     if (words) console.error(`${name}: ${words}`)
     else console.error(`${name}: could not start:`, error)
-    if (error instanceof ConfigError) process.exit(CONFIG_WRONG)
+    if (error instanceof ConfigError && !(error instanceof Missed)) process.exit(CONFIG_WRONG)
     process.exit((error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? PORT_TAKEN : 1)
   }
 }
@@ -141,6 +142,9 @@ export const insist = async <T>(act: () => Promise<T>): Promise<T> => {
   }
 }
 
+/** A dependency is away, which a restart may outlast: it is told in one line, too, but is no wrong setting. */
+class Missed extends ConfigError {}
+
 /** Waits for a dependency at start; on timeout throws a ConfigError: its own, or one that names what is missing. */
 export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = START_MS): Promise<void> => {
   const end = performance.now() + timeout_ms
@@ -151,7 +155,7 @@ export const waitFor = async (what: string, probe: () => Promise<unknown>, timeo
     } catch (error) {
       if (performance.now() > end && error instanceof ConfigError) throw error
       if (performance.now() > end)
-        throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
+        throw new Missed(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
       await delay(AGAIN_MS)
     }
   }
