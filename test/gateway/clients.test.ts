@@ -38,6 +38,7 @@ beforeAll(async () => {
   gateway = await auth.addGateway({ GATEWAY__REDIS__URL: redis.url })
   hurried = await auth.addGateway({ GATEWAY__UPSTREAM__REPLY_MS: '4000' })
   await auth.addUser('eva', ['operator', 'engineer'])
+  await auth.addUser('olga', ['operator'])
   token = String((await login()).body.access_token)
   olgas = String((await login('olga')).body.access_token)
 })
