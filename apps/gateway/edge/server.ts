@@ -278,8 +278,7 @@ const serve = async (
   const endless = route.class === 'stream'
   const works = route.class === 'work'
   if (works) uncount(deps, exchange)
-  const stream = () => ({ kid: kidOf(req.headers.authorization?.split(' ')[1] ?? ''), cut: () => res.destroy() })
-  const leave = endless && claims ? deps.streams.enter(claims, stream()) : undefined
+  const leave = endless && claims ? deps.streams.enter(claims, kidOf(tokenOf(req)), () => res.destroy()) : undefined
   try {
     const since = performance.now()
     const left_ms = leftOf(deps, exchange)
@@ -324,6 +323,8 @@ const serve = async (
 /** Milliseconds that the upstream has for its answer, less the time that our checks took. */
 const leftOf = ({ config }: GatewayDeps, { started }: Exchange): number =>
   Math.max(1, Math.floor(config.GATEWAY__UPSTREAM__REPLY_MS - (performance.now() - started)))
+
+const tokenOf = (req: IncomingMessage): string => req.headers.authorization?.split(' ')[1] ?? ''
 
 /** The middle part of the verified token: base64url of the claims, as it was signed. */
 const payloadOf = (req: IncomingMessage): string => req.headers.authorization?.split('.')[1] ?? ''

@@ -20,7 +20,8 @@ export const createStreams = () => {
     /** Takes a place; `cut` ends the stream. Returns a function that gives the place back. */
     enter: (
       { sub, session_id, iat, auth_time, jti, exp }: AccessClaims,
-      { kid, cut }: Pick<Stream, 'kid' | 'cut'>,
+      kid: string,
+      cut: () => void,
     ): (() => void) => {
       const streams = open.get(session_id) ?? new Set()
       if (streams.size >= PER_SESSION) {
