@@ -314,6 +314,13 @@ describe('the edge refuses', () => {
     expect(codeOf(await sign('a-third'))).toEqual([429, 'rate_limited'])
   })
 
+  it('a large list, with the other large requests, while others still pass', async () => {
+    const sheds = vi.spyOn(gateway.deps.pressure, 'sheds').mockImplementation((priority) => priority === 'batch')
+    expect((await api('/api/v1/resources?page_size=100')).status).toBe(200)
+    expect(codeOf(await api('/api/v1/resources?page_size=500'))).toEqual([503, 'overloaded'])
+    sheds.mockRestore()
+  })
+
   it('no sign-out link for the enrolments, or the wrong guesses, of its neighbors', async () => {
     const strict = await auth.addGateway({ GATEWAY__LIMITS__ENROL: '1/3600/1' })
     const post = (path: string, body: object) =>

@@ -16,7 +16,7 @@ describe('the route table and the document of the public API', () => {
     expect(described.sort()).toEqual(rows.sort())
   })
 
-  it('count what its app holds in memory as a whole among the large requests', () => {
+  it('have downloads and exports that read much among the large requests', () => {
     const large = ROUTES.filter(({ method, priority }) => method === 'GET' && priority === 'batch')
     expect(large.map(({ path }) => path.replace('/api/v1/operations/{operation_id}', ''))).toEqual([
       '/evidence',
