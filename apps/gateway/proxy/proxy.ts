@@ -138,6 +138,7 @@ const createPassing = (
   let begun = false
   let unsent = 0
   let unread: NodeJS.Timeout | undefined
+  let look: NodeJS.Immediate | undefined
   let unread_ms = 0
   let slow = false
   const finish = () => {
@@ -175,7 +176,7 @@ const createPassing = (
   }, reply_ms)
   // Its upstream has done its work, so a slow reader keeps no seat. If it reads no more, `gone` reports its end.
   const stall = () => {
-    if (over || !res.writableNeedDrain) return
+    if (over) return
     if (slow) return void res.destroy()
     slow = true
     try {
@@ -217,9 +218,11 @@ const createPassing = (
       given.pause()
       const since = performance.now()
       // What was read while this process was busy is only heard of after its timers.
-      unread = setTimeout(() => setImmediate(stall), slow ? reply_ms : Math.max(1, SLOW_MS - Math.round(unread_ms)))
+      const later = () => (look = setImmediate(stall))
+      unread = setTimeout(later, slow ? reply_ms : Math.max(1, SLOW_MS - Math.round(unread_ms)))
       res.once('drain', () => {
         clearTimeout(unread)
+        clearImmediate(look)
         unread_ms += performance.now() - since
         given.resume()
       })
