@@ -282,9 +282,9 @@ describe('clients that stop reading', () => {
     ['a stream of events', '/api/v1/events'],
   ])('lose their connection and give back their seats: %s', async (_name, path) => {
     upstream.answerWith((_req, res) => res.writeHead(200).end(LARGE))
-    const stalled = await callers(hurried, 10, head(`GET ${path}`), false)
+    const stalled = await callers(hurried, 8, head(`GET ${path}`), false)
     const kept = () => taken(hurried) + hurried.deps.streams.size() + hurried.deps.resting.count()
-    await until(() => kept() === 10, { what: 'ten readers' })
+    await until(() => kept() === 8, { what: 'eight readers' })
     await until(() => kept() === 0, { what: 'all seats', timeout_ms: 25_000 })
     await allFree(hurried)
     // A paused socket learns of its end only when it reads on.
