@@ -47,9 +47,8 @@ export const createDeps = async (
   const allow_change = config.CATALOG__PACKS__ALLOW_CHANGE
   const loaded = await insist(() => storePacks(db, model, { clock, allow_change }))
   if (loaded.length > 0) telemetry.log.info({ packs: loaded }, 'type packs loaded')
-  const registry = await createRegistry(db, (error) =>
-    telemetry.log.warn({ err: error }, 'types could not be reloaded'),
-  )
+  const onError = (error: unknown) => telemetry.log.warn({ err: error }, 'types could not be reloaded')
+  const registry = await insist(() => createRegistry(db, onError))
   const nats = createNats(config.CATALOG__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
   const graph = createGraph({
     db,

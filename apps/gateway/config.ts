@@ -89,7 +89,7 @@ export const schema = Type.Object({
     '1200/60/200',
   ),
   GATEWAY__LIMITS__LOGOUT: rateSetting(
-    'Logout tokens of an address; a provider that ends all its sessions sends one for each, once',
+    'Logout tokens and sign-out links of an address; a provider that ends all its sessions sends one for each, once',
     '12000/60/3000',
   ),
   GATEWAY__LIMITS__FAILED_TOKENS: rateSetting(

@@ -15,6 +15,7 @@ import type { Denylist, DiskWatch } from './guard/limits.ts'
 import type { Feed } from './guard/revocations.ts'
 import type { Bodies } from './proxy/bodies.ts'
 import type { UpstreamProxy } from './proxy/proxy.ts'
+import type { Resting } from './proxy/resting.ts'
 import type { Streams } from './proxy/streams.ts'
 import type { Docs } from './routes/docs.ts'
 import type { Own } from './routes/own.ts'
@@ -30,6 +31,7 @@ export type GatewayDeps = {
   denylist: Denylist
   streams: Streams
   proxy: UpstreamProxy
+  resting: Resting
   pressure: Pressure
   bodies: Bodies
   turns: Turns

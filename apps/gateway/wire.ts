@@ -25,10 +25,11 @@ import { createTurns } from './edge/turns.ts'
 import { createStaticFiles } from './files/static.ts'
 import { createGuard } from './guard/guard.ts'
 import { createDenylist, createDiskWatch, createLocalLimits, createRedisGate } from './guard/limits.ts'
-import { recheckStreams } from './guard/recheck.ts'
+import { cutForeign, recheckStreams } from './guard/recheck.ts'
 import { startFeed } from './guard/revocations.ts'
 import { createBodies } from './proxy/bodies.ts'
 import { createProxy, type Upstreams } from './proxy/proxy.ts'
+import { createResting } from './proxy/resting.ts'
 import { createStreams } from './proxy/streams.ts'
 import { createDocs } from './routes/docs.ts'
 import { createOwn } from './routes/own.ts'
@@ -68,7 +69,7 @@ export const createDeps = (
   }
   watchGauges(telemetry, { denylist, disk, feed, streams })
   const redisGate = redisGateOf(redis, prefix, counts)
-  const stopRechecks = recheckStreams(streams, redisGate, telemetry.log)
+  const stopRechecks = recheckStreams(streams, { redisGate, jwks, log: telemetry.log })
   let draining = false
   const principals = createPrincipals({ identityClient: identityOf(config, telemetry), clock })
   return {
@@ -80,6 +81,7 @@ export const createDeps = (
     denylist,
     streams,
     proxy,
+    resting: createResting(),
     pressure,
     bodies: createBodies(pressure),
     turns: createTurns(),
@@ -147,7 +149,10 @@ const followRevocations = (config: GatewayConfig, telemetry: Telemetry, counts: 
       denylist.add(session_id ?? '', access_valid_until)
       counts.revocation_delay.observe(Math.max(0, (Date.now() - Date.parse(occurred_at)) / 1000))
     },
-    onKey: jwks.drop,
+    onKey: (kid) => {
+      jwks.drop(kid)
+      cutForeign(streams, jwks)
+    },
   })
   const stopReadingKeys = readKeysWhileDeaf(jwks, () => feed.isLive())
   const stop = async () => {

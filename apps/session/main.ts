@@ -16,7 +16,7 @@ await runApp('session', async () => {
   })
   await waitFor('Postgres', () => requireMigrations(deps.db.$client, 'session'))
   await checkRedisSettings(redis, config.production, telemetry.log)
-  await deps.revocations.check()
+  await waitFor('Redis or Postgres', deps.revocations.check)
   await deps.jwks.start()
   const { app, internal, health } = buildApp(deps)
   await listen(app, config.SESSION__LISTEN__HOST, config.SESSION__HTTP__PORT)

@@ -36,6 +36,13 @@ export const schema = Type.Object({
     description:
       'How many NATS servers hold each stream: 3 in a cluster of three. It is raised at start, never lowered.',
   }),
+  SIGNALBOX__NATS__STREAM_BYTES: Type.Optional(
+    Type.Integer({
+      minimum: 1024 ** 3,
+      description:
+        'How many bytes each stream of events may hold: 1 GiB if it is not set. It is raised at start, never lowered.',
+    }),
+  ),
   SIGNALBOX__TEMPORAL__API_KEY_FILE: file(
     'A file with the API key for Temporal, as in Temporal Cloud; a new key counts within 10 s, without a restart.',
   ),
@@ -49,6 +56,8 @@ export type Links = {
   sentinels: { servers: { host: string; port: number }[]; name: string; password: string | undefined } | undefined
   nkey_seed: string | undefined
   nats_replicas: number
+  /** Undefined: what each stream has, or the least. */
+  nats_stream_bytes: number | undefined
   api_key_file: string | undefined
   server_name: string | undefined
 }
@@ -76,6 +85,7 @@ export const loadLinks = (env: NodeJS.ProcessEnv = process.env): Links => {
       : undefined,
     nkey_seed: read('SIGNALBOX__NATS__NKEY_FILE'),
     nats_replicas: config.SIGNALBOX__NATS__REPLICAS,
+    nats_stream_bytes: config.SIGNALBOX__NATS__STREAM_BYTES,
     api_key_file: config.SIGNALBOX__TEMPORAL__API_KEY_FILE,
     server_name: config.SIGNALBOX__TEMPORAL__SERVER_NAME,
   }

@@ -1,3 +1,4 @@
+import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
 import { createTrust } from '../../apps/operations/wire.ts'
@@ -29,6 +30,22 @@ const login = async (url = gateway.url) => {
 }
 const asked = async (token: string) =>
   (await send(`${gateway.url}/api/v1/resources`, { headers: bearer(token) })).status
+/** Opens a stream of events; the returned function says whether it has ended. */
+const openStream = async (token: string, { url } = gateway) => {
+  upstream.answerWith((req, res) => {
+    res.writeHead(200)
+    if (req.url === '/v1/events') res.write('event: hello\n\n')
+    else res.end('{}')
+  })
+  const { statusCode, body } = await request(`${url}/api/v1/events`, { headers: bearer(token) })
+  expect(statusCode).toBe(200)
+  let ended = false
+  body
+    .on('error', () => {})
+    .once('close', () => (ended = true))
+    .resume()
+  return () => ended
+}
 /** Every verifier of this test knows the key. */
 const everywhere = (kid: string) =>
   [gateway.deps.jwks, auth.session.deps.jwks, auth.identity_deps.jwks].every((jwks) => jwks.get(kid) !== undefined)
@@ -37,6 +54,7 @@ beforeAll(async () => {
   upstream = await startUpstream()
   auth = await startAuth({
     GATEWAY__UPSTREAM__CATALOG_URL: upstream.url,
+    GATEWAY__UPSTREAM__OPERATIONS_URL: upstream.url,
     AUTH__JWKS__CACHE_S: '1',
     TOKEN__KEYS__ROTATE_EVERY_S: '60',
     TOKEN__KEYS__PUBLISH_LEAD_S: '0',
@@ -99,9 +117,11 @@ describe('the keys of token', () => {
     const old = await login()
     expect(await asked(old.access_token)).toBe(200)
     const killed = kidOf(old.access_token)
+    const ends = await openStream(old.access_token)
     expect(await killKey(settings, killed)).toBe('killed')
     const started = performance.now()
     await until(async () => (await asked(old.access_token)) === 401, { what: 'the refusal of the killed key' })
+    await until(ends, { what: 'the end of the stream that it opened' })
     expect(performance.now() - started).toBeLessThan(2000)
     await until(() => auth.token_deps.keyring.active()?.kid !== killed)
     const fresh = await until(() => login())
@@ -139,6 +159,8 @@ describe('the keys of token', () => {
     await until(async () => (await verified()).status === 200, { what: 'the keys of operations' })
     const sessions = (url: string) => send(`${url}/v1/sessions`, { headers: bearer(access_token) })
     const me = () => send(`${auth.vars.GATEWAY__UPSTREAM__IDENTITY_URL}/v1/users/me`, { headers: bearer(access_token) })
+    const still = await auth.addGateway({ GATEWAY__NATS__URL: 'nats://127.0.0.1:9' })
+    const ends = await openStream(access_token, still)
     for (const { url } of [deaf, hearing]) expect((await sessions(url)).status).toBe(200)
     expect((await me()).status).toBe(200)
     await killKey(settings, kidOf(access_token))
@@ -158,6 +180,7 @@ describe('the keys of token', () => {
     operations.close()
     // A poll of a second, plus this machine's overhead.
     for (const ms of times) expect(ms).toBeLessThan(2000)
+    await until(ends, { what: 'the end of a stream at a gateway that does not hear' })
   })
 
   it('are known before they are needed, also when several are killed in a row: no valid token is refused for long', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,6 +20,7 @@ let redis: Link
 let gateway: Gateway
 let hurried: Gateway
 let token: string
+let olgas: string
 const open: Socket[] = []
 const LARGE = Buffer.alloc(16_000_000, 'a')
 
@@ -37,7 +38,9 @@ beforeAll(async () => {
   gateway = await auth.addGateway({ GATEWAY__REDIS__URL: redis.url })
   hurried = await auth.addGateway({ GATEWAY__UPSTREAM__REPLY_MS: '4000' })
   await auth.addUser('eva', ['operator', 'engineer'])
+  await auth.addUser('olga', ['operator'])
   token = String((await login()).body.access_token)
+  olgas = String((await login('olga')).body.access_token)
 })
 afterEach(() => {
   redis.mend()
@@ -50,9 +53,10 @@ afterAll(async () => {
   redis?.stop()
 })
 
-const login = () => send(`${gateway.url}/auth/login`, { body: { username: 'eva', password: PASSWORD } })
-const head = (first: string, ...lines: string[]) =>
-  `${[`${first} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`, ...lines].join('\r\n')}\r\n\r\n`
+const login = (username = 'eva') => send(`${gateway.url}/auth/login`, { body: { username, password: PASSWORD } })
+const headOf = (bearer: string, first: string, ...lines: string[]) =>
+  `${[`${first} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${bearer}`, ...lines].join('\r\n')}\r\n\r\n`
+const head = (first: string, ...lines: string[]) => headOf(token, first, ...lines)
 const posting = (path: string, length: number) =>
   head(`POST ${path}`, 'Content-Type: application/json', 'Idempotency-Key: k', `Content-Length: ${length}`)
 const whole = (path: string, body: string) => posting(path, body.length) + body
@@ -137,6 +141,26 @@ describe('clients that send slowly', () => {
     await allFree(gateway)
   })
 
+  it('take few seats by large bodies before they have signed in, from however many addresses', async () => {
+    const proxied = await auth.addGateway({ GATEWAY__HTTP__TRUSTED_PROXIES: '["127.0.0.1/32"]' })
+    const hook = (address: string) =>
+      `${[
+        'POST /api/v1/hooks/x HTTP/1.1',
+        'Host: x',
+        `X-Forwarded-For: ${address}`,
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+      ].join('\r\n')}\r\n\r\n1\r\nx\r\n`
+    const strangers = await Promise.all([1, 2, 3].map((n) => callers(proxied, 16, hook(`192.0.2.${n}`))))
+    const refused = () => strangers.flat().filter(({ read }) => read.startsWith('HTTP/1.1 429')).length
+    await until(() => refused() === 40, { what: 'the end of those above 8' })
+    expect(taken(proxied)).toBe(8)
+    const [read] = await callers(proxied, 1, head('GET /api/v1/operations', 'Connection: close'))
+    await until(() => read?.ended, { what: 'a read beside them' })
+    expect(read?.read).toMatch(/^HTTP\/1\.1 200/)
+    await allFree(proxied)
+  })
+
   it('are refused with a large body, too, before its answer is due; no upstream has failed by that', async () => {
     const failed = () =>
       counted(hurried.deps.telemetry.metrics, 'signalbox_dependency_calls_total', {
@@ -202,19 +226,84 @@ describe('agents', () => {
   })
 })
 
+describe('clients that wait for news', () => {
+  const NEWS = 'GET /api/v1/operations/x/timeline?after_seq=1&wait_ms=5000'
+  const starting = (status: number, made: { read: string }[]) =>
+    made.filter(({ read }) => read.startsWith(`HTTP/1.1 ${status}`)).length
+  const reads = () =>
+    counted(gateway.deps.telemetry.metrics, 'signalbox_gateway_answer_seconds', {
+      class: 'read',
+      result: 'answered',
+      le: '+Inf',
+    })
+
+  it('hold no seat while they wait, are few, and leave places to others', async () => {
+    const held: ServerResponse[] = []
+    upstream.answerWith((req, res) => {
+      if (!req.url?.includes('wait_ms')) return void res.writeHead(200).end('{}')
+      res.writeProcessing()
+      held.push(res)
+    })
+    const waiting = await callers(gateway, 16, head(NEWS, 'Connection: close'))
+    await until(() => held.length === 16, { what: 'all of them at operations' })
+    await until(() => taken(gateway) === 0, { what: 'the seats of those who wait' })
+    expect(await inFlight(gateway)).toBe(0)
+    const before = await reads()
+    const [seventeenth] = await callers(gateway, 1, head(NEWS, 'Connection: close'))
+    await until(() => seventeenth?.ended, { what: 'the refusal of one too many' })
+    expect(seventeenth?.read).toMatch(/^HTTP\/1\.1 503[\s\S]*"code":"overloaded"/)
+    const others = await callers(gateway, 1, headOf(olgas, NEWS, 'Connection: close'))
+    await until(() => held.length === 18 && taken(gateway) === 0, { what: 'the place of another person' })
+    const short = await callers(gateway, 10, head('GET /api/v1/operations', 'Connection: close'))
+    await until(() => short.every(({ ended }) => ended), { what: 'the reads beside them' })
+    expect(starting(200, short)).toBe(10)
+    for (const res of held) res.writeHead(200).end('{"events":[]}')
+    await until(() => [...waiting, ...others].every(({ ended }) => ended), { what: 'their answers' })
+    expect(starting(200, [...waiting, ...others])).toBe(17)
+    // The time of a wait is no slow answer.
+    expect(await reads()).toBe(before + 10)
+    expect(gateway.deps.resting.count()).toBe(0)
+    await allFree(gateway)
+  })
+
+  it('give their places back when they leave', async () => {
+    upstream.answerWith((_req, res) => res.writeProcessing())
+    const waiting = await callers(gateway, 8, head(NEWS))
+    await until(() => gateway.deps.resting.count() === 8, { what: 'all places' })
+    for (const { socket } of waiting) socket.resetAndDestroy()
+    await until(() => gateway.deps.resting.count() === 0, { what: 'their places' })
+    await allFree(gateway)
+  })
+})
+
 describe('clients that stop reading', () => {
   it.each([
     ['an answer', '/api/v1/resources'],
     ['a stream of events', '/api/v1/events'],
   ])('lose their connection and give back their seats: %s', async (_name, path) => {
     upstream.answerWith((_req, res) => res.writeHead(200).end(LARGE))
-    const stalled = await callers(hurried, 10, head(`GET ${path}`), false)
-    await until(() => taken(hurried) + hurried.deps.streams.size() === 10, { what: 'ten readers' })
-    await until(() => taken(hurried) + hurried.deps.streams.size() === 0, { what: 'all seats', timeout_ms: 25_000 })
+    const stalled = await callers(hurried, 8, head(`GET ${path}`), false)
+    const kept = () => taken(hurried) + hurried.deps.streams.size() + hurried.deps.resting.count()
+    await until(() => kept() === 8, { what: 'eight readers' })
+    await until(() => kept() === 0, { what: 'all seats', timeout_ms: 25_000 })
     await allFree(hurried)
     // A paused socket learns of its end only when it reads on.
     for (const { socket } of stalled) socket.resume()
     await until(() => stalled.every(({ ended }) => ended), { what: 'the end of the connections' })
+  })
+
+  it('keep no seat from others: few may, and are no requests in flight; one too many is cut', async () => {
+    const path = '/api/v1/operations/x/artifacts/y/content'
+    upstream.answerWith((req, res) => res.writeHead(200).end(req.url?.endsWith('/content') ? LARGE : '{}'))
+    const stalled = await callers(gateway, 30, head(`GET ${path}`), false)
+    await until(() => gateway.deps.resting.count() === 16 && taken(gateway) === 0, { what: 'the seats of all' })
+    expect(await inFlight(gateway)).toBe(0)
+    const [read] = await callers(gateway, 1, headOf(olgas, 'GET /api/v1/operations', 'Connection: close'))
+    await until(() => read?.ended, { what: 'the read of another person' })
+    expect(read?.read).toMatch(/^HTTP\/1\.1 200/)
+    for (const { socket } of stalled) socket.resetAndDestroy()
+    await until(() => gateway.deps.resting.count() === 0, { what: 'their places' })
+    await allFree(gateway)
   })
 
   it('do not stay in flight with a file of the console', async () => {

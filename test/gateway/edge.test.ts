@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
 import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/http/lifecycle.ts'
 import { signToken } from '../../apps/shared/jwt/sign.ts'
@@ -312,6 +312,26 @@ describe('the edge refuses', () => {
     expect(codeOf(await sign('SomeBody'))).toEqual([429, 'rate_limited'])
     expect((await sign('another')).status).toBe(401)
     expect(codeOf(await sign('a-third'))).toEqual([429, 'rate_limited'])
+  })
+
+  it('a large list, with the other large requests, while others still pass', async () => {
+    const sheds = vi.spyOn(gateway.deps.pressure, 'sheds').mockImplementation((priority) => priority === 'batch')
+    expect((await api('/api/v1/resources?page_size=100')).status).toBe(200)
+    expect(codeOf(await api('/api/v1/resources?page_size=500'))).toEqual([503, 'overloaded'])
+    sheds.mockRestore()
+  })
+
+  it('no sign-out link for the enrolments, or the wrong guesses, of its neighbors', async () => {
+    const strict = await auth.addGateway({ GATEWAY__LIMITS__ENROL: '1/3600/1' })
+    const post = (path: string, body: object) =>
+      send(`${strict.url}${path}`, { body, headers: { 'idempotency-key': 'k' } })
+    const enrol = { enrolment_token: 'x', new_password: 'y' }
+    await post('/api/v1/users/enrol', enrol)
+    expect(codeOf(await post('/api/v1/users/enrol', enrol))).toEqual([429, 'rate_limited'])
+    for (let i = 0; i < 11; i++) {
+      const guess = await post('/api/v1/sessions/sign-out', { token: `so1.guess${i}` })
+      expect(codeOf(guess)).toEqual([422, 'sign_out_link_invalid'])
+    }
   })
 
   it('what the page of another site loads, before it is charged to its visitor', async () => {
@@ -653,7 +673,11 @@ describe('own endpoints', () => {
       'EX',
       PART_TTL_S - PART_SILENT_S - 1,
     )
+    for (const part of ['relay:1', 'worker:1', 'gone:1'])
+      await auth.redis.zadd(`${auth.prefix}ops:part:all`, Date.now(), `${auth.prefix}ops:part:${part}`)
+    const scan = vi.spyOn(gateway.deps.redis, 'scan')
     const health = await api('/api/v1/platform/health')
+    expect(scan, 'a look through the keys of a million people').not.toHaveBeenCalled()
     expect(health.body.parts).toEqual([
       { app: 'relay', instance: '1', status: 'ready', since: 'now', checks: {}, lags: {} },
       { app: 'worker', instance: '1', status: 'silent', since: 'now', checks: {}, lags: {} },

@@ -74,7 +74,7 @@ describe('the seats at an upstream', () => {
   })
 
   it('let few reads run beside a slow decision, one of each other reader, and the rest once it has ended', async () => {
-    const { take, leave, waiting } = seatsOf(4, 8)
+    const { take, leave, waiting } = seatsOf(6, 8)
     for (let i = 0; i < 10; i++) leave('decide', await take('decide'), 'eva', 900)
     const decision = await take('decide')
     const crowd = Array.from({ length: 6 }, () => take('read'))
@@ -93,6 +93,21 @@ describe('the seats at an upstream', () => {
     leave('decide', decision, 'eva', 900)
     await Promise.all(crowd)
     expect(waiting('read')).toBe(0)
+  })
+
+  it('for reading never go to one person alone: half of them stay for others, however long the reads last', async () => {
+    const { take, leave, used, waiting } = seatsOf(4, 8)
+    const crowd = Array.from({ length: 6 }, () => take('read', 'eva'))
+    crowd.push(...Array.from({ length: 4 }, () => take('batch', 'eva')))
+    await settled()
+    expect([used('read'), used('batch'), waiting('read'), waiting('batch')]).toEqual([4, 3, 2, 1])
+    expect(await take('read', 'olga')).toBe(5)
+    leave('read', 4)
+    await settled()
+    expect([used('read'), waiting('read')]).toEqual([4, 1])
+    leave('read', 4)
+    leave('batch', 5)
+    await Promise.all(crowd)
   })
 
   it('are not kept for callers who left, and no caller waits longer than the class may', async () => {

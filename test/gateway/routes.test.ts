@@ -16,6 +16,14 @@ describe('the route table and the document of the public API', () => {
     expect(described.sort()).toEqual(rows.sort())
   })
 
+  it('have downloads and exports that read much among the large requests', () => {
+    const large = ROUTES.filter(({ method, priority }) => method === 'GET' && priority === 'batch')
+    expect(large.map(({ path }) => path.replace('/api/v1/operations/{operation_id}', ''))).toEqual([
+      '/evidence',
+      '/nodes/{node_id}/logs/raw',
+    ])
+  })
+
   it("describes the gateway's own answers on every operation", () => {
     for (const { operation, path, method } of operationsOf(document)) {
       const needed = ['400', '414', '431', '503']

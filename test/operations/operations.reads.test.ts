@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { request } from 'node:http'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperationsConfig } from '../../apps/operations/config.ts'
@@ -6,6 +7,7 @@ import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verif
 import { expireArtifacts } from '../../db/operations/agents/artifacts.ts'
 import { brokenLink, hashOf } from '../../db/operations/facts/state.ts'
 import { archiveLogs, expireLogs } from '../../db/operations/history/archive.ts'
+import { type LogRef, wholeLog } from '../../db/operations/history/logs.ts'
 import { until } from '../support/until.ts'
 import { gated, must, type Platform, person, startPlatform } from './support/platform.ts'
 
@@ -469,10 +471,31 @@ describe('one operation', () => {
     await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
     expect((await waiting).body.events).toMatchObject([{ type: 'operation.pausing' }])
   })
+
+  it('tells the gateway by a 102 that a reader only waits from here on, and no one else', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const path = `/v1/operations/${operation_id}/timeline`
+    const { last_seq } = (await p.as('vic').get(path)).body
+    const asked = (query: string): Promise<string[]> =>
+      new Promise((resolve, reject) => {
+        const heard: string[] = []
+        const headers = { authorization: `Bearer ${p.tokenOf(p.people.vic)}` }
+        request(`${p.running[0]?.url}${path}?${query}`, { headers }, (res) => {
+          heard.push(String(res.statusCode))
+          res.resume().once('end', () => resolve(heard))
+        })
+          .on('information', ({ statusCode }) => heard.push(String(statusCode)))
+          .on('error', reject)
+          .end()
+      })
+    expect(await asked(`after_seq=${last_seq}&types=operation.pausing&wait_ms=700`)).toEqual(['102', '200'])
+    expect(await asked(`after_seq=${last_seq}`)).toEqual(['200'])
+    expect(await asked('after_seq=0&wait_ms=700')).toEqual(['200'])
+  })
 })
 
 describe('nodes and logs', () => {
-  const withLog = async () => {
+  const withLog = async (chunks = 10) => {
     const { operation_id } = await p.startOperation(gated())
     await p.query(
       `update operations.nodes set state = 'failed', attempt = 1, error = '{"class":"refused","message":"no","retryable":false}' where operation_id = $1 and node_id = 'behind'`,
@@ -483,7 +506,7 @@ describe('nodes and logs', () => {
        values ($1, 'behind', 1, 1, 5, '{5}', 'failed', 'noop', 'k', true)`,
       [operation_id],
     )
-    for (let chunk = 0; chunk < 10; chunk++) {
+    for (let chunk = 0; chunk < chunks; chunk++) {
       const lines = Array.from({ length: 100 }, (_, n) => ({
         seq: chunk * 100 + n + 1,
         time: '2026-01-01T00:00:00.000000Z',
@@ -653,6 +676,24 @@ describe('nodes and logs', () => {
     ])
     expect((await p.as('vic').get(path, { headers: { range: 'bytes=99999999-' } })).status).toBe(416)
     expect((await p.as('vic').get(path, { headers: { range: 'bytes=5-2' } })).status).toBe(200)
+  })
+
+  it('are never in memory as a whole, also for a search: large ones would end the app', async () => {
+    const nodes = await withLog(40)
+    const ref: LogRef = { operation_id: String(nodes.split('/')[3]), node_id: 'behind', role: 'run', attempt: 1 }
+    const parts: number[] = []
+    for await (const lines of wholeLog(p.deps.db, ref)) parts.push(lines.length)
+    expect(parts).toEqual([1600, 1600, 800])
+    const { text } = must(await p.as('vic').get(`${nodes}/behind/logs/raw`), 200)
+    expect(text.split('\n')).toHaveLength(4001)
+    for (const [from, to] of [
+      [0, 30_000],
+      [18_000, 18_100],
+      [text.length - 5, text.length - 1],
+    ] as const) {
+      const part = await p.as('vic').get(`${nodes}/behind/logs/raw`, { headers: { range: `bytes=${from}-${to}` } })
+      expect([part.status, part.text]).toEqual([206, text.slice(from, to + 1)])
+    }
   })
 
   it('keep artifacts that a browser never runs', async () => {

@@ -160,6 +160,17 @@ describe('a wrong environment stops an app with one line and exit code 78', () =
   })
 })
 
+it('a dependency that is away stops an app with one line, too, but not as a wrong setting', async () => {
+  const act = `
+    import { runApp, waitFor } from '${ROOT}/apps/shared/http/lifecycle.ts'
+    const away = async () => { throw new Error('connect ECONNREFUSED') }
+    await runApp('token', () => waitFor('Postgres', away, 100))`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', act], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const app = running(child)
+  const ended = { code: await app.ended, text: app.text().trim() }
+  expect(oneLine(ended, 'token', 1)).toBe('token: Postgres did not answer within 0.1 s: connect ECONNREFUSED')
+})
+
 describe('the settings of every app', () => {
   const LOADERS: Record<string, (env: NodeJS.ProcessEnv) => unknown> = {
     credential: loadCredentialConfig,

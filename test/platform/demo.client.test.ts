@@ -59,6 +59,24 @@ it('does not repeat permanent failures', async () => {
   expect(asked).toHaveLength(1)
 })
 
+it('treats an answer that breaks off as temporary', async () => {
+  let tries = 0
+  const breaking = createServer((_req, res) => {
+    tries += 1
+    res.writeHead(200, { 'content-type': 'application/json', 'content-length': '20' })
+    if (tries > 1) return void res.end('{"access_token":"t"}')
+    res.write('{"access')
+    setTimeout(() => res.destroy(), 50)
+  })
+  await new Promise<void>((resolve) => breaking.listen(0, '127.0.0.1', resolve))
+  try {
+    await signIn(`http://127.0.0.1:${(breaking.address() as AddressInfo).port}`, eva, { tries: 8, ms: 60_000 })
+    expect(tries).toBe(2)
+  } finally {
+    breaking.close()
+  }
+})
+
 it('treats a broken connection as temporary', async () => {
   let tries = 0
   const answer = await soon(async () => {

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { measureRoom } from '../../apps/relay/room.ts'
 import { connectNats, ensureStreams } from '../../apps/shared/events/events.ts'
+import { linksOfProcess } from '../../apps/shared/links.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { serverUrl, testDatabase } from '../support/database.ts'
 
@@ -60,6 +61,27 @@ it('reports 0 for an archive and a replica that do not exist', async () => {
   const value = await read()
   expect(value('signalbox_wal_unarchived_seconds')).toBe(0)
   expect(value('signalbox_replica_lag_seconds')).toBe(0)
+})
+
+it('a stream has the bytes of the setting from the next start on, and never fewer than it had', async () => {
+  const links = linksOfProcess()
+  const bytesAfter = async (setting: number | undefined) => {
+    links.nats_stream_bytes = setting
+    const jsm = await ensureStreams(nc, prefix, ['OPERATIONS'])
+    return (await jsm.streams.info(`${prefix}OPERATIONS`)).config.max_bytes
+  }
+  const GIB = 1024 ** 3
+  try {
+    expect(await bytesAfter(undefined)).toBe(GIB)
+    expect(await bytesAfter(2 * GIB)).toBe(2 * GIB)
+    expect(await bytesAfter(undefined)).toBe(2 * GIB)
+    await (await nc.jetstreamManager()).streams.delete(`${prefix}OPERATIONS`)
+    // As after a restore, which makes the stream again.
+    expect(await bytesAfter(2 * GIB)).toBe(2 * GIB)
+  } finally {
+    links.nats_stream_bytes = undefined
+    await (await nc.jetstreamManager()).streams.delete(`${prefix}OPERATIONS`)
+  }
 })
 
 it("reports the use of a stream's bytes, and nothing of streams while NATS is down", async () => {

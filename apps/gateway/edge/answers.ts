@@ -26,6 +26,8 @@ export type Exchange = {
   upstream_ms: number
   /** Whether it counts as in flight; a stream of events does not, once it has begun. */
   counted: boolean
+  /** Gives its seat to others, because its upstream only waits; undefined without a seat. Throws if too many do. */
+  rest: (() => void) | undefined
   /** Undefined if no spans are recorded. */
   span: OpenSpan | undefined
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, overloaded } from '../../shared/errors.ts'
 import { requestId } from '../../shared/ids.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
+import { kidOf } from '../../shared/jwt/verifier.ts'
 import type { Priority } from '../../shared/process/priority.ts'
 import { isTrace } from '../../shared/process/trace.ts'
 import { beginSpan } from '../../shared/tracing.ts'
@@ -89,6 +90,7 @@ export const createGateway = (deps: GatewayDeps) => {
       priority: undefined,
       upstream_ms: 0,
       counted: true,
+      rest: undefined,
       span: undefined,
     }
     pressure.enter()
@@ -175,15 +177,17 @@ const serveRoute = async (deps: GatewayDeps, exchange: Exchange, target: Target,
   const { req } = exchange
   const { route } = match
   exchange.endpoint = route.path
-  if (route.class !== 'stream') exchange.priority = priorityFor(route, target)
-  const facts = { request_id: exchange.request_id, priority: route.priority }
+  const priority = priorityFor(route, target)
+  if (route.class !== 'stream') exchange.priority = priority
+  const facts = { request_id: exchange.request_id, priority }
   exchange.span = beginSpan(`${req.method} ${route.path}`, parentOf(req), facts)
-  if (deps.pressure.sheds(route.priority)) throw overloaded()
+  if (deps.pressure.sheds(priority)) throw overloaded()
   deps.disk.refuse(route)
   const client = deps.addressOf(req.socket.remoteAddress, req.headers['x-forwarded-for'])
   if (route.permission === 'none') {
     const read = await chargeOpenRoute(deps, exchange, route, client)
-    const body = read ?? (await deps.bodies.receive(req, limitOf(route), client.key))
+    const open = route.class !== 'work'
+    const body = read ?? (await deps.bodies.receive(req, limitOf(route), client.key, open))
     return seated(deps, exchange, route, client.key, () => serve(deps, exchange, target, match, { client, body }))
   }
   if (exchange.priority === 'read' || exchange.priority === 'batch') await deps.turns()
@@ -201,24 +205,39 @@ const parentOf = ({ headers: { traceparent } }: IncomingMessage): string | undef
 
 /**
  * Runs with a seat at the route's upstream, taken once a small body is here and before Redis is asked: a request with neither a seat nor room to wait
- * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead.
+ * costs no more than the check of a token. A stream lasts for minutes, so it has its own connections instead. A request
+ * that only waits gives its seat up, and is no more in flight than a stream; a large one is held in the memory of its
+ * app, so it keeps the seat.
  */
 const seated = async (
-  { proxy }: GatewayDeps,
-  { priority, res }: Exchange,
+  deps: GatewayDeps,
+  exchange: Exchange,
   { upstream }: Route,
   flow: string,
   run: () => Promise<void>,
 ): Promise<void> => {
+  const { proxy, resting } = deps
+  const { priority, res } = exchange
   if (upstream === 'gateway' || priority === undefined || priority === 'exempt') return run()
   const seats = proxy.seats[upstream]
   const taken = seats.take(priority, flow, res)
   const seat = typeof taken === 'number' ? taken : await taken
   const since = performance.now()
+  const leave = () => seats.leave(priority, flow, seat, performance.now() - since)
+  let rests = false
+  exchange.rest = () => {
+    if (rests || priority === 'batch') return
+    resting.enter(flow)
+    rests = true
+    leave()
+    uncount(deps, exchange)
+    exchange.priority = undefined
+  }
   try {
     await run()
   } finally {
-    seats.leave(priority, flow, seat, performance.now() - since)
+    if (rests) resting.leave(flow)
+    else leave()
   }
 }
 
@@ -259,7 +278,7 @@ const serve = async (
   const endless = route.class === 'stream'
   const works = route.class === 'work'
   if (works) uncount(deps, exchange)
-  const leave = endless && claims ? deps.streams.enter(claims, () => res.destroy()) : undefined
+  const leave = endless && claims ? deps.streams.enter(claims, kidOf(tokenOf(req)), () => res.destroy()) : undefined
   try {
     const since = performance.now()
     const left_ms = leftOf(deps, exchange)
@@ -293,6 +312,7 @@ const serve = async (
         const passed = answerHeaders(headers, upstream, exchange.base)
         res.writeHead(status, commonHeaders(deps, exchange, passed, apiPolicy(headers['content-security-policy'])))
       },
+      rests: () => exchange.rest?.(),
     })
     if (body === undefined) discardRest(req, limitOf(route))
   } finally {
@@ -303,6 +323,8 @@ const serve = async (
 /** Milliseconds that the upstream has for its answer, less the time that our checks took. */
 const leftOf = ({ config }: GatewayDeps, { started }: Exchange): number =>
   Math.max(1, Math.floor(config.GATEWAY__UPSTREAM__REPLY_MS - (performance.now() - started)))
+
+const tokenOf = (req: IncomingMessage): string => req.headers.authorization?.split(' ')[1] ?? ''
 
 /** The middle part of the verified token: base64url of the claims, as it was signed. */
 const payloadOf = (req: IncomingMessage): string => req.headers.authorization?.split('.')[1] ?? ''

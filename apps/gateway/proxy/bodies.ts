@@ -11,6 +11,10 @@ const ARRIVAL_MS = 5000
 const MOST_SMALL = 64
 /** How many large ones: each holds a seat until it is here. */
 const MOST_LARGE = 16
+/** How many large ones of all senders who have not signed in: a few addresses would take every seat. */
+const MOST_OPEN = 8
+/** No address is spelled like this. */
+const OPEN = 'open'
 
 const tooLarge = () =>
   new AppError('validation_error', 'body_too_large', 'The body is too large.', { headers: { connection: 'close' } })
@@ -37,6 +41,8 @@ const hasBody = ({ headers: { 'content-length': length, 'transfer-encoding': enc
   encoding !== undefined || (length !== undefined && length !== '0')
 
 type Waiting = Map<string, Set<(error: Error) => void>>
+
+const sizeOf = (waiting: Waiting, sender: string): number => waiting.get(sender)?.size ?? 0
 
 /** Notes what refuses a body, until the request has ended. */
 const note = (waiting: Waiting, req: IncomingMessage, sender: string, refuse: (error: Error) => void) => {
@@ -79,14 +85,20 @@ export const createBodies = ({ enter, leave }: Pressure) => {
   return {
     read,
     /** Returns null if there is no body, reads a small one whole, and leaves a large one to `streamOf`. */
-    receive: async (req: IncomingMessage, limit: number, sender: string): Promise<Buffer | null | undefined> => {
+    receive: async (
+      req: IncomingMessage,
+      limit: number,
+      sender: string,
+      open = false,
+    ): Promise<Buffer | null | undefined> => {
       if (!hasBody(req)) return null
       refuseLong(req, limit)
       if (Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= SMALL_BYTES)
         return read(req, limit, sender)
       if (req.destroyed) throw gone()
-      if ((large.get(sender)?.size ?? 0) >= MOST_LARGE) throw tooMany()
+      if (sizeOf(large, sender) >= MOST_LARGE || (open && sizeOf(large, OPEN) >= MOST_OPEN)) throw tooMany()
       note(large, req, sender, () => {})
+      if (open) note(large, req, OPEN, () => {})
       return undefined
     },
   }

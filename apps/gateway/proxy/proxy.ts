@@ -5,6 +5,7 @@ import { AppError, unavailable } from '../../shared/errors.ts'
 import { type WatchedDependency, watchDependency } from '../../shared/process/dependency.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import { clientTls, mtlsOfProcess } from '../../shared/tls/mtls.ts'
+import { MOST_RESTING } from './resting.ts'
 import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts'
 
 const KEEP_ALIVE_MS = 60_000
@@ -12,6 +13,8 @@ const KEEP_ALIVE_MS = 60_000
 const SPARE_CONNECTIONS = 8
 /** A HEAD leaves out the body. One of this length is still read to its end, because a new connection costs more. */
 const SHORT_BYTES = 65_536
+/** A client that has kept an answer waiting for this long, in all, is a slow one. */
+const SLOW_MS = 250
 
 export type Upstreams = Record<'session' | 'identity' | 'token' | 'catalog' | 'operations', string>
 export type ProxySettings = {
@@ -36,8 +39,14 @@ export type UpstreamRequest = {
   /** A stopping act: it is tried even while the breaker of its upstream is open. */
   insist: boolean
 }
-/** Where the answer goes. `begin` writes its head; if it throws, the whole answer is refused. */
-export type Sink = { res: ServerResponse; begin: (status: number, headers: UpstreamHeaders) => void }
+/**
+ * Where the answer goes. `begin` writes its head; `rests` hears, perhaps twice, that the upstream only waits from here
+ * on: for news, or for a slow client. If one of them throws, the answer ends.
+ */
+export type Sink = { res: ServerResponse; begin: (status: number, headers: UpstreamHeaders) => void; rests: () => void }
+
+/** What an upstream says, once, when it has looked and begins to wait for news (RFC 2518, 10.1). */
+const WAITS = 102
 
 /**
  * The connections to the upstreams. A request is sent once: neither this file nor undici repeats it, because only the
@@ -49,7 +58,7 @@ export const createProxy = (
   telemetry: Telemetry,
 ) => {
   const mtls = mtlsOfProcess()
-  const connections = SPARE_CONNECTIONS + Object.values(seats).reduce((sum, count) => sum + count, 0)
+  const connections = SPARE_CONNECTIONS + MOST_RESTING + Object.values(seats).reduce((sum, count) => sum + count, 0)
   const watched = Object.fromEntries(
     Object.keys(urls).map((name) => [name, watchDependency(telemetry, name)]),
   ) as Record<keyof Upstreams, WatchedDependency>
@@ -121,7 +130,7 @@ type Passing = {
 /** One answer on its way from the upstream's socket to the client's. */
 const createPassing = (
   { upstream, endless, reply_ms, dependency, resolve, reject }: Passing,
-  { res, begin }: Sink,
+  { res, begin, rests }: Sink,
 ): Dispatcher.DispatchHandler => {
   const started = performance.now()
   let controller: Dispatcher.DispatchController | undefined
@@ -129,6 +138,9 @@ const createPassing = (
   let begun = false
   let unsent = 0
   let unread: NodeJS.Timeout | undefined
+  let look: NodeJS.Immediate | undefined
+  let unread_ms = 0
+  let slow = false
   const finish = () => {
     over = true
     clearTimeout(timer)
@@ -162,6 +174,18 @@ const createPassing = (
     fail(error, true)
     controller?.abort(error)
   }, reply_ms)
+  // Its upstream has done its work, so a slow reader keeps no seat. If it reads no more, `gone` reports its end.
+  const stall = () => {
+    if (over) return
+    if (slow) return void res.destroy()
+    slow = true
+    try {
+      rests()
+      unread = setTimeout(stall, reply_ms)
+    } catch {
+      res.destroy()
+    }
+  }
   res.on('close', gone)
   return {
     onRequestStart: (given) => {
@@ -169,11 +193,12 @@ const createPassing = (
       if (over) given.abort(new Error('the caller no longer waits for this'))
     },
     onResponseStart: (given, status, headers) => {
-      if (over || status < 200) return
-      clearTimeout(timer)
-      begun = true
-      dependency.called('http', 'ok', started)
+      if (over || (status < 200 && status !== WAITS)) return
       try {
+        if (status === WAITS) return rests()
+        clearTimeout(timer)
+        begun = true
+        dependency.called('http', 'ok', started)
         begin(status, headers)
         if (endless) res.flushHeaders()
       } catch (error) {
@@ -191,10 +216,14 @@ const createPassing = (
       }
       if (res.write(chunk)) return
       given.pause()
-      // A client that reads no more must not keep its seat. Its end is reported by `gone`.
-      unread = setTimeout(() => res.destroy(), reply_ms)
+      const since = performance.now()
+      // What was read while this process was busy is only heard of after its timers.
+      const later = () => (look = setImmediate(stall))
+      unread = setTimeout(later, slow ? reply_ms : Math.max(1, SLOW_MS - Math.round(unread_ms)))
       res.once('drain', () => {
         clearTimeout(unread)
+        clearImmediate(look)
+        unread_ms += performance.now() - since
         given.resume()
       })
     },

@@ -35,8 +35,8 @@ type Line = { flows: Map<string, Waiter[]>; length: number; most: number; seats:
 /** The weight of the latest request in the average. */
 const LATEST = 0.1
 
-/** By index in `SEATED`: seats, those taken, requests seated (anywhere), the queue. `readers`: seated reads by flow. */
-type Room = { seats: number[]; used: number[]; sitting: number[]; lines: Line[]; readers: Map<string, number> } & Pick<
+/** By index in `SEATED`: seats, those taken, requests seated (anywhere), by flow, the queue. */
+type Room = { seats: number[]; used: number[]; sitting: number[]; flows: Map<string, number>[]; lines: Line[] } & Pick<
   SeatOptions,
   'onRefused' | 'onWaited'
 >
@@ -46,6 +46,9 @@ const SLOW_MS = 250
 const READS_BESIDE_SLOW = 3
 const WRITE = SEATED.indexOf('write')
 const READ = SEATED.indexOf('read')
+const BATCH = SEATED.indexOf('batch')
+/** What one person may always read at once; else it is half of the seats for reading, however long the reads wait. */
+const READS_OF_ONE = 3
 
 /**
  * The seats at one upstream. A class takes a free seat of its own or of a lower class, never of a higher one: each row
@@ -62,7 +65,8 @@ export const createSeats = ({ seats: own_seats, queues, onRefused, onWaited }: S
     const most = queues?.[priority] ?? QUEUES[priority]
     return { flows: new Map(), length: 0, most, seats: sumFrom(place), average_ms: 0 }
   })
-  const room: Room = { seats, used, sitting: SEATED.map(() => 0), lines, readers: new Map(), onRefused, onWaited }
+  const sitting = SEATED.map(() => 0)
+  const room: Room = { seats, used, sitting, flows: SEATED.map(() => new Map()), lines, onRefused, onWaited }
   return {
     /** Takes a seat, at once if one is free; throws or rejects with 503 `overloaded`. */
     take: (priority: Seated, flow: string, res: ServerResponse): number | Promise<number> => {
@@ -94,27 +98,34 @@ const sit = (room: Room, place: number, flow: string, seat: number): number => {
   return seat
 }
 
-const count = ({ sitting, readers }: Room, place: number, flow: string, by: 1 | -1): void => {
+const count = ({ sitting, flows }: Room, place: number, flow: string, by: 1 | -1): void => {
   sitting[place] = (sitting[place] as number) + by
   if (place < READ) return
-  const reads = (readers.get(flow) ?? 0) + by
-  if (reads > 0) readers.set(flow, reads)
-  else readers.delete(flow)
+  const own = flows[place] as Map<string, number>
+  const reads = readsOf(own, flow) + by
+  if (reads > 0) own.set(flow, reads)
+  else own.delete(flow)
 }
+
+const readsOf = (flows: Map<string, number> | undefined, flow: string): number => flows?.get(flow) ?? 0
 
 const hasSlow = ({ sitting, lines }: Room): boolean =>
   lines.some(({ average_ms }, place) => place < WRITE && (sitting[place] as number) > 0 && average_ms > SLOW_MS)
 
 /** Whether a request must leave the processors to a slow stop or decision. */
 const givesRoom = (room: Room, place: number, flow: string): boolean => {
-  if (place < READ || !room.readers.has(flow)) return false
+  if (place < READ || !(room.flows[READ]?.has(flow) || room.flows[BATCH]?.has(flow))) return false
   const reads = room.sitting.slice(READ).reduce((sum, one) => sum + one, 0)
   return reads >= READS_BESIDE_SLOW && hasSlow(room)
 }
 
+/** Whether a reader leaves the other half of the seats to others. */
+const hasHalf = ({ flows, lines }: Room, place: number, flow: string): boolean =>
+  place >= READ && readsOf(flows[place], flow) >= Math.max(READS_OF_ONE, (lines[place] as Line).seats / 2)
+
 /** Returns a free seat for a request of a class and flow; -1 if there is none. */
 const freeFor = (room: Room, place: number, flow: string): number => {
-  if (givesRoom(room, place, flow)) return -1
+  if (hasHalf(room, place, flow) || givesRoom(room, place, flow)) return -1
   const { seats, used } = room
   for (let seat = place; seat < seats.length; seat++) if ((used[seat] as number) < (seats[seat] as number)) return seat
   return -1

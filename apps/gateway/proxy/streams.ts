@@ -6,7 +6,8 @@ const PER_SESSION = 10
 const GRACE_MS = 1000
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-type Stream = Pick<AccessClaims, 'sub' | 'session_id' | 'iat' | 'auth_time' | 'jti'> & { cut: () => void }
+/** `kid` is the key that signed its token. */
+type Stream = Pick<AccessClaims, 'sub' | 'session_id' | 'iat' | 'auth_time' | 'jti'> & { kid: string; cut: () => void }
 
 /** The open event streams by session: at most ten each, cut a second after the token or the session ends. */
 export const createStreams = () => {
@@ -17,7 +18,11 @@ export const createStreams = () => {
   }
   return {
     /** Takes a place; `cut` ends the stream. Returns a function that gives the place back. */
-    enter: ({ sub, session_id, iat, auth_time, jti, exp }: AccessClaims, cut: () => void): (() => void) => {
+    enter: (
+      { sub, session_id, iat, auth_time, jti, exp }: AccessClaims,
+      kid: string,
+      cut: () => void,
+    ): (() => void) => {
       const streams = open.get(session_id) ?? new Set()
       if (streams.size >= PER_SESSION) {
         throw new AppError('rate_limited', 'rate_limited', `A session has at most ${PER_SESSION} event streams.`, {
@@ -26,7 +31,7 @@ export const createStreams = () => {
           hint: 'Close a tab, or share one stream between them.',
         })
       }
-      const stream = { sub, session_id, iat, auth_time, jti, cut }
+      const stream = { sub, session_id, iat, auth_time, jti, kid, cut }
       open.set(session_id, streams.add(stream))
       count += 1
       const left = exp * 1000 - Date.now() + GRACE_MS

@@ -3,7 +3,7 @@ import { permissionMissing } from '../../shared/auth/http.ts'
 import type { Principals } from '../../shared/auth/principals.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { type Checks, createReadiness, type Readiness } from '../../shared/http/health.ts'
-import { PART_SILENT_S, PART_TTL_S } from '../../shared/http/lifecycle.ts'
+import { PART_SILENT_S, PART_TTL_S, partsKey } from '../../shared/http/lifecycle.ts'
 import type { AccessClaims } from '../../shared/jwt/claims.ts'
 
 export type OwnAnswer = { status: number; body: unknown }
@@ -30,7 +30,7 @@ export const createOwn = ({ checks, isDraining, redis, prefix, principals }: Own
     const principal = claims && (await principals.get(claims.sub))
     if (principal?.user.status !== 'ACTIVE' || principal.recovering || !principal.permissions.has('platform:read'))
       throw permissionMissing(['platform:read'])
-    const parts = await readParts(redis, `${prefix}ops:part:`).catch((error: unknown) => {
+    const parts = await readParts(redis, prefix).catch((error: unknown) => {
       throw unavailable('The health of the platform parts cannot be read.', error, 'unavailable')
     })
     return { status: 200, body: { parts, as_of: new Date().toISOString() } }
@@ -45,15 +45,9 @@ export const createOwn = ({ checks, isDraining, redis, prefix, principals }: Own
 }
 export type Own = ReturnType<typeof createOwn>
 
-const readParts = async (redis: Redis, start: string): Promise<unknown[]> => {
-  const keys = new Set<string>()
-  let cursor = '0'
-  do {
-    const [next, found] = await redis.scan(cursor, 'MATCH', `${start}*`, 'COUNT', 500)
-    for (const key of found) keys.add(key)
-    cursor = next
-  } while (cursor !== '0' && keys.size < MAX_PARTS)
-  const sorted = [...keys].sort()
+const readParts = async (redis: Redis, prefix: string): Promise<unknown[]> => {
+  const start = `${prefix}ops:part:`
+  const sorted = (await redis.zrevrange(partsKey(prefix), 0, MAX_PARTS - 1)).sort()
   const read = redis.pipeline()
   for (const key of sorted) read.get(key).ttl(key)
   const values = (await read.exec()) ?? []

@@ -84,6 +84,7 @@ const BATCH = new Set([
   'POST /api/v1/resources:bulk',
   'POST /api/v1/imports',
   'GET /api/v1/operations/{operation_id}/evidence',
+  'GET /api/v1/operations/{operation_id}/nodes/{node_id}/logs/raw',
 ])
 
 const priorityOfRow = (name: string, kind: Kind, limit: LimitClass): Priority => {
@@ -118,7 +119,7 @@ const session = table('session', '', [
   ['GET', '/api/v1/sessions', 'R', 'self'],
   ['POST', '/api/v1/sessions/revoke-others', 'S', 'self'],
   ['DELETE', '/api/v1/sessions/{session_id}', 'S', 'self'],
-  ['POST', '/api/v1/sessions/sign-out', 'S', 'none', 'enrol'],
+  ['POST', '/api/v1/sessions/sign-out', 'S', 'none', 'logout'],
   ['POST', '/api/v1/users/me/password', 'W', 'self'],
   ['GET', '/api/v1/users/me/passkeys', 'R', 'self'],
   ['POST', '/api/v1/users/me/passkeys', 'W', 'self'],

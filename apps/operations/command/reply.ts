@@ -15,18 +15,25 @@ export const unlessKnown = <B>(
   return isKnown(req, etag) ? sendUnchanged(reply) : body
 }
 
-const LONG_POLL_MS = 100
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 500
 
-/** Looks until there is something or the time is over; returns the last result. */
+/**
+ * Looks until there is something or the time is over; returns the last result. Before it waits, it says so by a 102:
+ * the gateway then gives the request's seat to others.
+ */
 export const lookUntil = async <T>(
+  { raw }: FastifyReply,
   look: () => Promise<T>,
   isThere: (found: T) => boolean,
   wait_ms: number,
 ): Promise<T> => {
   const end = performance.now() + wait_ms
-  for (;;) {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const found = await look()
-    if (isThere(found) || performance.now() + LONG_POLL_MS > end) return found
-    await delay(LONG_POLL_MS)
+    const left = end - performance.now()
+    if (isThere(found) || left <= 0) return found
+    if (pause === FIRST_PAUSE_MS) raw.writeProcessing()
+    await delay(Math.min(pause, left))
   }
 }

@@ -46,17 +46,24 @@ const getTimelineRoute = (app: Router, deps: Uses<'db'>) =>
     querystring: TimelineQuery,
     response: { 200: Timeline },
     preHandler: read,
-    handler: async (req) => {
+    config: { waits: true },
+    handler: async (req, reply) => {
       const { operation_id } = req.params
       const { after_seq = 0, limit = 200, wait_ms = 0, ...filter } = req.query
       await requireVisible(deps, req.caller, operation_id)
-      const look = () => listTimeline(deps.db, operation_id, { after_seq, limit, ...filter })
-      const events = await lookUntil(look, (found) => found.length > 0, wait_ms)
-      const heads = await getHeads(deps.db, operation_id)
+      let last_seq = after_seq
+      // Reads events only if there are new ones: a filter that matches none would examine all others at each look.
+      const look = async () => {
+        const seen = last_seq
+        const { timeline_seq = 0 } = (await getHeads(deps.db, operation_id)) ?? {}
+        last_seq = timeline_seq
+        return timeline_seq > seen ? listTimeline(deps.db, operation_id, { after_seq: seen, limit, ...filter }) : []
+      }
+      const events = await lookUntil(reply, look, (found) => found.length > 0, wait_ms)
       const shown = await withoutHidden(deps.db, req.caller, pluck(events, 'data'))
       return {
         events: events.map((event, at) => ({ ...event, data: shown[at] ?? {} })),
-        last_seq: heads?.timeline_seq ?? 0,
+        last_seq: Math.max(last_seq, events.at(-1)?.seq ?? 0),
       }
     },
   })

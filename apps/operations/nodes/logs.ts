@@ -6,26 +6,33 @@ import {
   latestAttempt,
   listArchivedLines,
   listLines,
-  listWholeLog,
   nearestLine,
   searchArchivedLines,
   searchLines,
+  wholeLog,
 } from '../../../db/operations/history/logs.ts'
 import { getNode } from '../../../db/operations/nodes/rows.ts'
 import type { LogPage, LogQuery } from '../../shared/contracts/operations/nodes.ts'
 import { AppError, notFound } from '../../shared/errors.ts'
+import { withinDeadline } from '../../shared/process/deadline.ts'
 import { lookUntil } from '../command/reply.ts'
 import type { Uses } from '../deps.ts'
 
 type Place = { operation_id: string; node_id: string }
 
 /** Returns a part of an attempt's log. A node that never began has an empty log; an unknown attempt is not_found. */
-export const readLog = async (deps: Uses<'db'>, place: Place, query: LogQuery): Promise<LogPage> => {
+export const readLog = async (
+  deps: Uses<'db'>,
+  reply: FastifyReply,
+  place: Place,
+  query: LogQuery,
+): Promise<LogPage> => {
   const ref = await refOf(deps, place, query)
   if (!ref) return EMPTY
   const { after_seq, wait_ms = 0, stream, level, limit = 500, q, match_before_seq } = query
   const seen = after_seq ?? 0
   const head = await lookUntil(
+    reply,
     () => getLogHead(deps.db, ref),
     (found) => found === undefined || found.complete || found.total_lines > seen,
     after_seq === undefined ? 0 : wait_ms,
@@ -106,8 +113,7 @@ export const sendRawLog = async (
   const head = ref && (await getLogHead(deps.db, ref))
   if (ref && !head) throw notFound('attempt', String(ref.attempt))
   if (head?.storage === 'gone') throw logGone()
-  const lines = ref ? await listWholeLog(deps.db, ref) : []
-  const text = Buffer.from(lines.map((line) => `${line.text}\n`).join(''))
+  const text = () => Readable.from(ref ? textOf(deps, req, ref) : [], { highWaterMark: 1 })
   reply.headers({
     'content-type': 'text/plain; charset=utf-8',
     'content-disposition': `attachment; filename="${place.node_id}.${ref?.attempt ?? 0}.log"`,
@@ -115,13 +121,33 @@ export const sendRawLog = async (
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-store',
   })
-  const range = byteRange(req.headers.range, text.length)
-  if (!range) return reply.send(Readable.from([text]))
-  const [from, to] = range
+  let size = 0
+  if (req.headers.range !== undefined) for await (const part of text()) size += part.length
+  const range = byteRange(req.headers.range, size)
+  if (!range) return reply.send(text())
   return reply
     .code(206)
-    .header('content-range', `bytes ${from}-${to}/${text.length}`)
-    .send(Readable.from([text.subarray(from, to + 1)]))
+    .header('content-range', `bytes ${range[0]}-${range[1]}/${size}`)
+    .send(Readable.from(cut(text(), range), { highWaterMark: 1 }))
+}
+
+/** The text of a log, part by part, in the time of its request and on connections of its class. */
+async function* textOf({ db }: Uses<'db'>, { deadline }: FastifyRequest, ref: LogRef): AsyncGenerator<Buffer> {
+  const parts = wholeLog(db, ref)
+  for (;;) {
+    const { value: lines } = await withinDeadline(deadline, () => parts.next())
+    if (!lines) return
+    yield Buffer.from(lines.map(({ text }) => `${text}\n`).join(''))
+  }
+}
+
+async function* cut(parts: AsyncIterable<Buffer>, [from, to]: [number, number]): AsyncGenerator<Buffer> {
+  let at = 0
+  for await (const part of parts) {
+    if (at + part.length > from) yield part.subarray(Math.max(0, from - at), to + 1 - at)
+    at += part.length
+    if (at > to) return
+  }
 }
 
 /** Returns one range of RFC 9110; `undefined` if the header requests the whole or several ranges, or is not valid. */

@@ -89,9 +89,10 @@ const logRoutes = (app: Router, deps: Deps) => {
     'x-errors': [410],
     response: { 200: LogPage },
     preHandler: allow('log:read', { kind: 'R' }),
-    handler: async (req) => {
+    config: { waits: true },
+    handler: async (req, reply) => {
       await requireLogs(deps, req.caller, req.params.operation_id)
-      return readLog(deps, req.params, req.query)
+      return readLog(deps, reply, req.params, req.query)
     },
   })
 

@@ -48,7 +48,7 @@ const PAUSE_MS = 1000
 const isPassing = (error: unknown): boolean => {
   if (error instanceof ApiError) return error.body.retryable === true || error.status === 429
   const { name, message } = error as Error
-  return name === 'TimeoutError' || (name === 'TypeError' && message === 'fetch failed')
+  return name === 'TimeoutError' || (name === 'TypeError' && /^(fetch failed|terminated)$/.test(message))
 }
 
 /** The delay that the refusal asks for, plus jitter, so that clients refused together do not return together. */

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { loadAppEnv } from '../run/app-env.ts'
 import { APP_NAMES, entryOf } from '../run/apps.ts'
 
-/** The command of an app's container: `node apps/platform/deploy/run.ts <app>`, with the environment that setup.ts wrote. */
+/** The command of an app's container: `node apps/platform/deploy/run.ts <app>`, with the environment that the setup wrote. */
 const [app = ''] = process.argv.slice(2)
 if (!APP_NAMES.includes(app)) {
   console.error(`usage: node apps/platform/deploy/run.ts <app>   apps: ${APP_NAMES.join(', ')}`)

@@ -96,7 +96,7 @@ export const prefixed = (prefix: string, subject: string): string => (prefix ? `
 
 /**
  * Creates missing streams. Existing ones keep their settings, but the relay, which alone may make and change them on a
- * server with accounts, gives them more replicas if configured.
+ * server with accounts, gives them more replicas and bytes if configured.
  */
 export const ensureStreams = async (
   nc: NatsConnection,
@@ -104,11 +104,11 @@ export const ensureStreams = async (
   names: readonly StreamName[],
   { raise = true } = {},
 ): Promise<JetStreamManager> => {
-  const num_replicas = linksOfProcess().nats_replicas
+  const { nats_replicas: num_replicas, nats_stream_bytes: max_bytes } = linksOfProcess()
   const jsm = await nc.jetstreamManager()
   for (const name of names) {
     try {
-      await raiseReplicas(jsm, streamName(prefix, name), raise ? num_replicas : 0)
+      await raiseStream(jsm, streamName(prefix, name), raise ? { num_replicas, max_bytes } : {})
     } catch (error) {
       if ((error as { api_error?: { err_code?: number } }).api_error?.err_code !== 10_059) throw error
       await jsm.streams
@@ -120,7 +120,7 @@ export const ensureStreams = async (
           discard: DiscardPolicy.New,
           max_age: nanos((name === 'AUDIT' ? 400 : KEPT_DAYS) * DAY),
           duplicate_window: nanos(10 * MINUTE),
-          max_bytes: 1024 ** 3,
+          max_bytes: max_bytes ?? 1024 ** 3,
           num_replicas,
         })
         .catch((refusal: Error & { code?: string }) => {
@@ -132,9 +132,16 @@ export const ensureStreams = async (
   return jsm
 }
 
-export const raiseReplicas = async (jsm: JetStreamManager, stream: string, num_replicas: number): Promise<void> => {
+type Room = { num_replicas?: number; max_bytes?: number | undefined }
+
+/** Gives a stream at least this many replicas and bytes. */
+export const raiseStream = async (jsm: JetStreamManager, stream: string, least: Room): Promise<void> => {
   const { config } = await jsm.streams.info(stream)
-  if (config.num_replicas < num_replicas) await jsm.streams.update(stream, { ...config, num_replicas })
+  const num_replicas = Math.max(config.num_replicas, least.num_replicas ?? 0)
+  // Without a bound it is -1.
+  const max_bytes = config.max_bytes > 0 ? Math.max(config.max_bytes, least.max_bytes ?? 0) : config.max_bytes
+  if (num_replicas > config.num_replicas || max_bytes > config.max_bytes)
+    await jsm.streams.update(stream, { ...config, num_replicas, max_bytes })
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   StorageType,
 } from 'nats'
 import { linksOfProcess } from '../links.ts'
-import { prefixed, raiseReplicas } from './events.ts'
+import { prefixed, raiseStream } from './events.ts'
 
 /**
  * The work queue for external agents (operations.md 7.4). One message is one handover, on `execution.<pool>`, and goes
@@ -48,7 +48,9 @@ export const ensureExecution = async (nc: NatsConnection, prefix: string, pool: 
 
 /** Raises the copies of a stream that was made before there were as many servers. Work goes out all the same. */
 export const raiseExecution = async (nc: NatsConnection, prefix: string): Promise<void> =>
-  raiseReplicas(await nc.jetstreamManager(), `${prefix}${EXECUTION_STREAM}`, linksOfProcess().nats_replicas)
+  raiseStream(await nc.jetstreamManager(), `${prefix}${EXECUTION_STREAM}`, {
+    num_replicas: linksOfProcess().nats_replicas,
+  })
 
 const ensureConsumer = async (jsm: JetStreamManager, stream: string, pool: string, filter_subject: string) => {
   if (await exists(jsm.consumers.info(stream, pool))) return

@@ -22,7 +22,8 @@ const AGAIN_MS = 250
 
 /**
  * Runs one app as a process: starts it, stops it in order on SIGTERM or SIGINT (a second signal exits at once), and
- * exits 1 on an uncaught error. A wrong configuration exits 78, and prints its faults and no stack.
+ * exits 1 on an uncaught error or without its dependencies. A wrong configuration exits 78, and prints its faults and
+ * no stack.
  */
 export const runApp = async (name: string, start: () => Promise<Running>): Promise<void> => {
   let running: Running | undefined
@@ -71,7 +72,7 @@ export const runApp = async (name: string, start: () => Promise<Running>): Promi
     const words = wordsFor(name, withAllFaults(error))
     if (words) console.error(`${name}: ${words}`)
     else console.error(`${name}: could not start:`, error)
-    if (error instanceof ConfigError) process.exit(CONFIG_WRONG)
+    if (error instanceof ConfigError && !(error instanceof Missed)) process.exit(CONFIG_WRONG)
     process.exit((error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? PORT_TAKEN : 1)
   }
 }
@@ -141,6 +142,9 @@ export const insist = async <T>(act: () => Promise<T>): Promise<T> => {
   }
 }
 
+/** A dependency is away, which a restart may outlast: it is told in one line, too, but is no wrong setting. */
+class Missed extends ConfigError {}
+
 /** Waits for a dependency at start; on timeout throws a ConfigError: its own, or one that names what is missing. */
 export const waitFor = async (what: string, probe: () => Promise<unknown>, timeout_ms = START_MS): Promise<void> => {
   const end = performance.now() + timeout_ms
@@ -151,7 +155,7 @@ export const waitFor = async (what: string, probe: () => Promise<unknown>, timeo
     } catch (error) {
       if (performance.now() > end && error instanceof ConfigError) throw error
       if (performance.now() > end)
-        throw new ConfigError(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
+        throw new Missed(`${what} did not answer within ${timeout_ms / 1000} s: ${(error as Error).message}`)
       await delay(AGAIN_MS)
     }
   }
@@ -173,6 +177,9 @@ const EVERY_MS = 10_000
 export const PART_TTL_S = 600
 export const PART_SILENT_S = 30
 
+/** The names of all parts by the time of their last report: without it, a reader would look through all keys. */
+export const partsKey = (prefix: string): string => `${prefix}ops:part:all`
+
 /** Writes `ops:part:<app>:<instance>` every 10 s. Best effort: no one waits, and the next write makes up for a miss. */
 const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: Logger) => {
   if (!redis_url) return { stop: async () => {} }
@@ -186,6 +193,7 @@ const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: L
   })
   redis.on('error', () => {}) // each app's own check of Redis reports errors
   const key = `${prefix}ops:part:${app}:${hostname()}-${process.pid}`
+  const all = partsKey(prefix)
   let since = new Date().toISOString()
   let status: string | undefined
 
@@ -193,7 +201,13 @@ const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: L
     const [answer, behind] = await Promise.all([read(), lags?.().catch(() => ({})) ?? {}])
     if (answer.status !== status) since = new Date().toISOString()
     status = answer.status
-    await redis.set(key, JSON.stringify({ ...answer, since, lags: behind }), 'EX', PART_TTL_S)
+    const now = Date.now()
+    await redis
+      .multi()
+      .set(key, JSON.stringify({ ...answer, since, lags: behind }), 'EX', PART_TTL_S)
+      .zadd(all, now, key)
+      .zremrangebyscore(all, '-inf', now - PART_TTL_S * 1000)
+      .exec()
   }
   const tellSoon = () =>
     void tell().catch((error) => log.debug({ err: error }, 'the state of this part cannot be published'))
@@ -203,7 +217,12 @@ const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: L
     /** A part that ends in order disappears at once instead of becoming silent. */
     stop: async () => {
       clearInterval(timer)
-      await redis.del(key).catch(() => {})
+      await redis
+        .multi()
+        .del(key)
+        .zrem(all, key)
+        .exec()
+        .catch(() => {})
       redis.disconnect()
     },
   }

@@ -1,4 +1,4 @@
-import { and, asc, desc, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, gt, gte, lte, type SQL, sql } from 'drizzle-orm'
 import type { LogLineView } from '../../../apps/shared/contracts/operations/nodes.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable } from '../../client.ts'
@@ -89,20 +89,20 @@ export const listLines = async (db: Queryable, ref: LogRef, range: LogRange): Pr
 /** Like `listLines`, for an archived log, whose chunks are unpacked here. */
 export const listArchivedLines = async (db: Queryable, ref: LogRef, range: LogRange): Promise<LogLineView[]> => {
   const { from_seq, to_seq, stream, level, limit, backwards } = range
-  const rows = await db
-    .select({ lines: log_chunks.lines, packed: log_chunks.packed })
-    .from(i)
-    .innerJoin(log_chunks, sameChunk)
-    .where(and(ofLog(ref), sql`${i.last_seq} >= ${from_seq} and ${i.first_seq} <= ${to_seq}`))
-    .orderBy(asc(i.chunk))
-  const found = (await opened(rows)).filter(
-    (line) =>
-      line.seq >= from_seq &&
-      line.seq <= to_seq &&
-      (stream === undefined || line.stream === stream) &&
-      (level === undefined || line.level === level),
-  )
-  return backwards ? found.slice(-limit) : found.slice(0, limit)
+  const found: LogLineView[] = []
+  for await (const lines of wholeLog(db, ref, range)) {
+    const fit = lines.filter(
+      (line) =>
+        line.seq >= from_seq &&
+        line.seq <= to_seq &&
+        (stream === undefined || line.stream === stream) &&
+        (level === undefined || line.level === level),
+    )
+    found.push(...fit)
+    if (backwards) found.splice(0, found.length - limit)
+    else if (found.length >= limit) break
+  }
+  return found.slice(0, limit)
 }
 
 const opened = async (rows: readonly { lines: LogLineView[]; packed: Buffer | null }[]): Promise<LogLineView[]> =>
@@ -140,10 +140,11 @@ export const searchLines = async (db: Queryable, ref: LogRef, { q, match_before_
 /** Like `searchLines`, for an archived log. */
 export const searchArchivedLines = async (db: Queryable, ref: LogRef, { q, match_before_seq }: Sought) => {
   const wanted = q.toLowerCase()
-  const found = (await listWholeLog(db, ref)).filter(({ text }) => text.toLowerCase().includes(wanted))
-  const seqs = found.map(({ seq }) => seq)
+  const seqs: number[] = []
+  for await (const lines of wholeLog(db, ref))
+    for (const { seq, text } of lines) if (text.toLowerCase().includes(wanted)) seqs.push(seq)
   const newest = seqs.filter((seq) => match_before_seq !== undefined && seq < match_before_seq).slice(-NEWEST_SHOWN)
-  return { count: found.length, seqs: match_before_seq === undefined ? seqs.slice(0, MATCHES_SHOWN) : newest.reverse() }
+  return { count: seqs.length, seqs: match_before_seq === undefined ? seqs.slice(0, MATCHES_SHOWN) : newest.reverse() }
 }
 
 /** Positions of several logs at once, for tailing by the live stream. */
@@ -157,15 +158,31 @@ export const listLogHeads = async (db: Queryable, refs: readonly LogRef[]) => {
   return rows
 }
 
-/** A whole log in order, for a raw download. */
-export const listWholeLog = async (
+const CHUNKS_AT_ONCE = 16
+
+/** A log in order, or the part of it around a range of lines, 1 MiB at a time: all of it may be 50 MiB. */
+export async function* wholeLog(
   db: Queryable,
-  { operation_id, node_id, role, attempt }: LogRef,
-): Promise<LogLineView[]> => {
-  const rows = await db
-    .select({ lines: log_chunks.lines, packed: log_chunks.packed })
-    .from(log_chunks)
-    .where(equals(log_chunks, { operation_id, node_id, role, attempt }))
-    .orderBy(asc(log_chunks.chunk))
-  return opened(rows as { lines: LogLineView[]; packed: Buffer | null }[])
+  ref: LogRef,
+  { from_seq, to_seq }: Partial<LogRange> = {},
+): AsyncGenerator<LogLineView[], void> {
+  for (let after = -1, more = true; more; ) {
+    const rows = await db
+      .select({ chunk: i.chunk, lines: log_chunks.lines, packed: log_chunks.packed })
+      .from(i)
+      .innerJoin(log_chunks, sameChunk)
+      .where(
+        and(
+          ofLog(ref),
+          gt(i.chunk, after),
+          from_seq === undefined ? undefined : gte(i.last_seq, from_seq),
+          to_seq === undefined ? undefined : lte(i.first_seq, to_seq),
+        ),
+      )
+      .orderBy(asc(i.chunk))
+      .limit(CHUNKS_AT_ONCE)
+    yield await opened(rows)
+    after = rows.at(-1)?.chunk ?? after
+    more = rows.length === CHUNKS_AT_ONCE
+  }
 }
