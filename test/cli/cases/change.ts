@@ -114,7 +114,9 @@ describe('a change from intent to end', () => {
       code: 2,
       err: expect.stringContaining('evidence.jsonl is not JSON, so it holds no keys.'),
     })
-    const people = await signalbox('olga', ['evidence', 'keys', '--people'])
+    expect(await signalbox('olga', ['evidence', 'keys', '--people'])).toMatchObject({ code: 7 })
+    await login('ada')
+    const people = await signalbox('ada', ['evidence', 'keys', '--people'])
     expect(JSON.parse(people.out)).toEqual({ people: [] })
     writeFileSync(join(home, 'people.json'), people.out)
     expect(await verify('evidence.jsonl', '--people', 'people.json')).toMatchObject({
