@@ -240,7 +240,7 @@ describe('an API key', () => {
       ])
   })
 
-  it('is announced 14 and 2 days before its end, once each, to owners and administrators', async () => {
+  it('is announced 14 and 3 days before its end, once each, to owners and administrators', async () => {
     const { id, name } = await machine('auditor')
     const now = Date.now()
     const { id: credential_id } = await keyOf(id, { expires_in_days: 30 })
@@ -258,10 +258,11 @@ describe('an API key', () => {
     expect(await told()).toEqual([])
     await Promise.all([noteEnding(at(17)), noteEnding(at(17))])
     expect(await told()).toEqual(both)
-    await noteEnding(at(20))
+    await noteEnding(at(26.5))
     expect(await told()).toEqual(both)
+    await noteEnding(at(27.5))
+    expect(await told()).toHaveLength(4)
     await noteEnding(at(28.5))
-    await noteEnding(at(29))
     expect(await told()).toEqual([...both, ...both].sort())
     const fact = await post(`/api/v1/admin/machines/${id}/credentials/${credential_id}/rotate`, { overlap_s: 604_800 })
     expect(fact.status).toBe(201)

@@ -182,6 +182,9 @@ it('a trust pins the claims that survive a rename, at every server of GitHub or 
     [{ ...pinned, sub: `repo:corp/net:${main}` }],
     [{ ...project, ref_protected: 'true' }],
     [account],
+    // Their names begin like those of GitHub and GitLab, and these survive a rename.
+    [{ repositoryUuid: '{5f0f4b6e}', workspaceUuid: '{7a1c2d3e}' }],
+    [{ organization_id: '8a7b', pipeline_id: '9c8d', pipeline_slug: 'net' }],
   ] as [object, string?][])
     expect([claims, (await ada.post(path, body(claims, issuer))).status]).toEqual([claims, 202])
 })

@@ -139,7 +139,7 @@ const refuseJwk = (jwk: NonNullable<CredentialRequest['jwk']>) => {
 const KINDS = [
   {
     issuer: 'https://token.actions.githubusercontent.com',
-    names: /^(repository|job_workflow|workflow|environment$|ref$|enterprise)/,
+    names: /^(repository(_\w+)?$|job_workflow|workflow|environment$|ref$|enterprise)/,
     subject: /^(repo|repository\w*|job_workflow_ref|environment|ref|context|enterprise\w*):/,
     pinned: [
       ['repository_id', 'repository_owner_id', 'environment'],
@@ -148,7 +148,7 @@ const KINDS = [
   },
   {
     issuer: 'https://gitlab.com',
-    names: /^(project|namespace|root_namespace|ref_|ci_config|pipeline|environment$|ref$)/,
+    names: /^(project_|namespace_|root_namespace|ref_|ci_config|pipeline_source$|environment$|ref$)/,
     subject: /^(project|namespace)_\w+:/,
     pinned: [['project_id', 'namespace_id', 'ref_protected']],
   },
