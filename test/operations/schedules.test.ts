@@ -8,6 +8,7 @@ import { watchConditions } from '../../apps/operations/schedules/watch.ts'
 import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules/when.ts'
 import { endRun, leaseRun, pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { readDocument } from '../contract/documents.ts'
+import { siteFolder } from '../support/site.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { types } from './support/planner.ts'
 import { must, type Platform, person, problem, startPlatform } from './support/platform.ts'
@@ -170,6 +171,17 @@ describe('the next time', () => {
   })
 })
 
+/** A look at each host, and a change of each that takes its time. */
+const LOOKS = `
+format: signalbox/pack@1
+pack: looks
+version: 1.0.0
+title: Looks
+owners: [netops]
+procedures:
+  - { key: look, kind: runbook, title: Look at each host, match: { when: 'true' }, lease: { mode: shared, ancestors: shared }, steps: [{ id: look, executor: noop }] }
+  - { key: change, kind: runbook, title: Change each host, match: { when: 'true' }, lease: { mode: exclusive, ancestors: shared }, steps: [{ id: change, executor: noop }] }
+`
 let catalog: CatalogLog
 let p: Platform
 beforeAll(async () => {
@@ -180,7 +192,11 @@ beforeAll(async () => {
     relay: false,
     instances: 2,
     catalog: createCatalogClient(catalog.url, () => 'token'),
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
+    env: {
+      OPERATIONS__COMMANDS__WAIT_MS: '0',
+      OPERATIONS__PROJECTION__MAX_LAG_MS: '0',
+      OPERATIONS__PACKS__DIR: siteFolder({ 'looks.yaml': LOOKS }),
+    },
   })
 })
 afterAll(async () => {
@@ -447,6 +463,42 @@ describe('a schedule', () => {
     expect(problem(await act(schedule_id, 'pause', 'pia'))).toBe('403 policy_denied/permission_missing')
     expect(must(await act(schedule_id, 'pause', 'both'), 200).body.status).toBe('paused')
     expect(problem(await act(schedule_id, 'pause', 'far'))).toBe('404 not_found/schedule')
+  })
+
+  it('that only looks leaves out what is being changed, so that it holds up no other change', async () => {
+    await p.deps.projection.catchUp()
+    const [one, two] = hosts as [string, string]
+    const stated = (procedure: string, ids: string[]) => ({
+      ...{ kind: 'runbook', title: `${procedure} ${number}`, reason: 'each hour' },
+      ...{ runbook: { pack: 'looks', procedure }, targets: ids.map((resource_id) => ({ resource_id })) },
+    })
+    const change = async (ids: string[]) => {
+      const { intent_id } = must(await p.as('olga').post('/v1/intents', stated('change', ids)), 201).body
+      const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+      const start = { reviewed_plan_hash: plan.plan_hash }
+      return must(await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, start), 202).body
+    }
+    expect((await change([one])).blocked_on).toEqual([])
+    const { schedule_id } = await made({ proceed: 'start', intent: stated('look', hosts) })
+    await due(schedule_id)
+    await fire()
+    const [run] = await runsOf(schedule_id)
+    expect(run).toMatchObject({ state: 'started', detail: 'Left out, as others hold them: 1 of 2 resources.' })
+    const looks = must(await p.as('olga').get(`/v1/operations/${run.operation_id}`), 200).body
+    expect(looks).toMatchObject({ blocked_on: [], plan_id: run.plan_id })
+    const { catalog_pins } = must(await p.as('olga').get(`/v1/plans/${run.plan_id}`), 200).body
+    expect(catalog_pins).toMatchObject([{ resource_id: two }])
+    await p.query('delete from operations.leases where operation_id = $1', [run.operation_id])
+    await p.query('update operations.operations set ended_at = clock_timestamp() where operation_id = $1', [
+      run.operation_id,
+    ])
+    // It waits for the first host, so the second one is taken as well.
+    expect((await change(hosts)).blocked_on).toMatchObject([{ kind: 'lease', id: one }])
+    await due(schedule_id)
+    await fire()
+    expect((await runsOf(schedule_id))[0]).toMatchObject({
+      ...{ state: 'skipped', detail: 'Left out, as others hold them: 2 of 2 resources.', operation_id: null },
+    })
   })
 
   it('that is not valid is refused with the place of the fault, and leaves nothing behind', async () => {
