@@ -456,6 +456,32 @@ describe('a schedule', () => {
     expect(listed.items.map((row: { schedule_id: string }) => row.schedule_id)).toContain(schedule_id)
   })
 
+  it('that is active already keeps the time that is due when it is resumed', async () => {
+    const { schedule_id } = await made()
+    await due(schedule_id)
+    must(await act(schedule_id, 'resume', 'olga', { reason: 'go' }), 200)
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'planned' }])
+    must(await act(schedule_id, 'pause', 'olga', { reason: 'hold it' }), 200)
+    const again = must(await act(schedule_id, 'pause', 'olga', { reason: 'another' }), 200).body
+    expect(again).toMatchObject({ status: 'paused', status_reason: 'hold it' })
+  })
+
+  it("that has ended stays so if its owner's account is closed", async () => {
+    const { schedule_id } = await made({ when: { at: new Date(Date.now() + 3_600_000).toISOString() } })
+    await due(schedule_id)
+    const { olga } = p.people
+    olga.disabled = true
+    for (const { deps } of p.running) deps.trust.principals.drop('all')
+    try {
+      await fire()
+    } finally {
+      olga.disabled = false
+      for (const { deps } of p.running) deps.trust.principals.drop('all')
+    }
+    expect(await read(schedule_id)).toMatchObject({ status: 'ended', runs: [{ state: 'refused' }] })
+  })
+
   it('can be paused by others, but not resumed', async () => {
     const { schedule_id } = await made()
     expect(problem(await act(schedule_id, 'run', 'eva'))).toBe('403 policy_denied/permission_missing')
@@ -845,6 +871,20 @@ describe('a schedule', () => {
     put(`${own}-b`, `yes${number}`)
     expect(await look(roles)).toEqual(['active', null, [[`${own}-b`], first]])
     await act(schedule_id, 'end')
+  })
+
+  it('stays active while too many resources meet its condition, and runs when fewer do', async () => {
+    const { schedule_id, look, labels } = await watching('many')
+    for (const id of hosts) labels(id, true)
+    await p.deps.projection.catchUp()
+    await watchConditions({ ...p.deps, config: { ...p.deps.config, OPERATIONS__LIMITS__TARGETS: 1 } })
+    const reason = expect.stringMatching(/^Too many .* tried again each minute/)
+    expect(await read(schedule_id)).toMatchObject({ status: 'active', status_reason: reason, runs: [] })
+    await p.query(`update operations.schedules set updated_at = now() - interval '2 min' where schedule_id = $1`, [
+      schedule_id,
+    ])
+    expect(await look()).toEqual([[[...hosts].sort(), 'planned']])
+    expect((await read(schedule_id)).status_reason).toBeNull()
   })
 
   it('says once per pass that the rights of owners cannot be read, and is judged afterwards', async () => {

@@ -101,7 +101,7 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
     if (!refused) deps.telemetry.log.warn({ err: error, ...run }, 'a run of a schedule failed')
     await deps.db.transaction(async (tx) => {
       await endRun(tx, run, refused || late ? 'refused' : 'begun', { ...made, detail })
-      if (refused && error.code === 'account_disabled')
+      if (refused && error.code === 'account_disabled' && schedule.status !== 'ended')
         await moveSchedule(tx, run.schedule_id, { status: 'paused', status_reason: detail, next_at: null })
     })
     return refused || late
