@@ -137,7 +137,8 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
   const whole = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
   made.plan_id = whole.plan_id
   if (schedule.proceed === 'plan') return 'planned' as const
-  const plan = isLook(whole) ? await freeOf(deps, whole, step('plan of the free'), made) : whole
+  const looks = isLook(whole) && !isTriggered(schedule.when)
+  const plan = looks ? await freeOf(deps, whole, step('plan of the free'), made) : whole
   if (!plan) return 'skipped' as const
   made.plan_id = plan.plan_id
   const operation_id = uuidv5(run.schedule_id, run.due_at)
@@ -158,7 +159,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
   }
   const steps = startSteps(deps, command, plan.plan_id, {
     reviewed_plan_hash: plan.plan_hash,
-    ...(isLook(whole) && { on_conflict: 'reject' as const }),
+    ...(looks && { on_conflict: 'reject' as const }),
   })
   await acceptCommand(deps, command, {
     ...steps,
