@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { SNAPSHOT } from '../../../db/client.ts'
 import { getCommand } from '../../../db/operations/commands/rows.ts'
 import { getHeads, listEvidence, listTimeline } from '../../../db/operations/history/timeline.ts'
 import { getArtifact, listArtifacts } from '../../../db/operations/nodes/rows.ts'
@@ -50,9 +51,12 @@ const getTimelineRoute = (app: Router, deps: Uses<'db'>) =>
       const { operation_id } = req.params
       const { after_seq = 0, limit = 200, wait_ms = 0, ...filter } = req.query
       await requireVisible(deps, req.caller, operation_id)
-      const look = () => listTimeline(deps.db, operation_id, { after_seq, limit, ...filter })
-      const events = await lookUntil(look, (found) => found.length > 0, wait_ms)
-      const heads = await getHeads(deps.db, operation_id)
+      // The head first: it must not pass an event that the page does not have.
+      const look = async () => {
+        const heads = await getHeads(deps.db, operation_id)
+        return { heads, events: await listTimeline(deps.db, operation_id, { after_seq, limit, ...filter }) }
+      }
+      const { heads, events } = await lookUntil(look, (found) => found.events.length > 0, wait_ms)
       const shown = await withoutHidden(deps.db, req.caller, pluck(events, 'data'))
       return {
         events: events.map((event, at) => ({ ...event, data: shown[at] ?? {} })),
@@ -90,9 +94,11 @@ const getEvidenceRoute = (app: Router, deps: Uses<'clock' | 'db' | 'keys' | 'tru
           })
           .send(file as never)
       }
-      const records = await listEvidence(deps.db, operation_id, after_seq, limit)
-      const heads = await getHeads(deps.db, operation_id)
-      return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
+      return deps.db.transaction(async (tx) => {
+        const records = await listEvidence(tx, operation_id, after_seq, limit)
+        const heads = await getHeads(tx, operation_id)
+        return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
+      }, SNAPSHOT)
     },
   })
 
