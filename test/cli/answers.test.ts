@@ -200,6 +200,37 @@ it('Ctrl-C ends op watch at once, although a request waits for news', async () =
   })
 })
 
+it('op watch shows the events that came between its two looks at an operation that has ended', async () => {
+  const operation = {
+    operation_id: ID,
+    status: 'succeeded',
+    title: 'move',
+    open_gates: [],
+    blocked_on: [],
+    ended_at: 'now',
+  }
+  const event = (seq: number, type: string) => ({
+    seq,
+    type,
+    at: '2026-01-01T00:00:00Z',
+    actor: { kind: 'engine', name: 'engine' },
+    data: {},
+  })
+  const all = [event(1, 'operation.started'), event(2, 'operation.ended')]
+  let looks = 0
+  const answer = ({ path }: Asked) => {
+    if (!path.includes('/timeline')) return path.includes('/nodes') ? { items: [] } : operation
+    looks += 1
+    const after = Number(/after_seq=(\d+)/.exec(path)?.[1])
+    const known = all.slice(0, looks)
+    return { events: known.slice(after), last_seq: known.length }
+  }
+  await serving(answer, async (env) => {
+    const { out } = await signalbox(['op', 'watch', ID, '--jsonl'], env)
+    expect(out).toContain('operation.ended')
+  })
+})
+
 describe('a value that no request can carry', () => {
   it.each<[what: string, args: string[]]>([
     ['a password in the address', ['inbox', '--url', 'https://eva:geheim@a.example']],

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { carryOut, createReporter, listenForWork, type Work } from '../support/agent/agent.ts'
+import { freePort } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 import { type Platform, type Reply, startPlatform } from './support/platform.ts'
 import { startWorker } from './support/worker.ts'
@@ -139,6 +140,24 @@ describe('a cancel against the first message of an agent', () => {
     await cancelsBeforeBegin(operation_id)
     expect(await createReporter(given)('started')).toMatchObject({ status: 409, code: 'attempt_closed' })
   }, 120_000)
+
+  it('ends such work at once also if the engine itself cancels, after a failure', async () => {
+    handed.length = 0
+    const request = { method: 'POST', url: `http://127.0.0.1:${await freePort()}/`, body: {} }
+    const { operation_id } = await p.startOperation({
+      nodes: [
+        job('job'),
+        { node_id: 'wait', kind: 'wait', with: { duration_s: 5 } },
+        { node_id: 'bad', executor: 'http', with: { request }, on_failure: 'fail', depends_on: ['wait'] },
+      ],
+    })
+    await until(() => handed.shift(), { what: 'work at the agent' })
+    await reaches(operation_id, 'failed', 120_000)
+    const told = `select payload ->> 'status' as status from operations.operation_commands where operation_id = $1 and kind = 'node_result'`
+    expect(await p.query(told, [operation_id])).toEqual([{ status: 'again' }])
+    const { body: node } = await p.as('olga').get(`/v1/operations/${operation_id}/nodes/job`)
+    expect(node).toMatchObject({ state: 'failed', error_class: 'cancelled' })
+  }, 180_000)
 
   it('has one winner: work starts before the cancel and runs to its end, or never', async () => {
     for (const round of [...ROUNDS, 'after'] as const) {

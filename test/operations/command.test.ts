@@ -615,6 +615,16 @@ describe('interventions beside the end of a node', () => {
     expect((await more({ of: 'gate', id: 'go', add_s: 60 })).status).toBe(202)
     const after = (await p.as('eva').get(`${path}/gates/go`)).body.deadline_at
     expect(Date.parse(after) - Date.parse(before)).toBe(60_000)
+    // The time of an operation that is being canceled has no effect, unlike that of an attempt.
+    await p.query(
+      `update operations.operations set deadline_at = clock_timestamp() + interval '1 h' where operation_id = $1`,
+      [operation_id],
+    )
+    must(await p.as('olga').post(`${path}/cancel`, { reason }), 200, 202)
+    for (const dry_run of [true, false])
+      expect(
+        await intervene(path, { type: 'extend_deadline', payload: { of: 'operation', add_s: 60 }, dry_run }),
+      ).toMatchObject(notApplicable)
   })
 
   it('override a freeze that holds the operation, by its approvers, and no other freeze', async () => {

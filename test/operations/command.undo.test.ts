@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sweep } from '../../apps/operations/upkeep/sweeper.ts'
 import { recordChanges } from '../../db/operations/operations/record.ts'
-import { must, type Platform, startPlatform } from './support/platform.ts'
+import { must, type Platform, problem, startPlatform } from './support/platform.ts'
 
 /** Decisions of a command that are taken back after people decided other things in between. No relay runs. */
 let p: Platform
@@ -227,13 +227,20 @@ describe('a command that is withdrawn', () => {
   })
 
   it('as a patch takes values with it that someone gave its node: none runs on the approval from before the patch', async () => {
-    const { path, gate, approve, does, patched, withdrawn, lapses } = await waiting()
+    const { path, gate, approve, patched, withdrawn, lapses } = await waiting()
     await approve('eva')
     const approved = await approve('ada')
     await patched({ op: 'update_node', node_id: 'b', set: { with: { delay_ms: 7 } } })
-    await does('/interventions', { ...SET_INPUT, payload: { input_overrides: { delay_ms: 99 } } })
+    const other = { ...SET_INPUT, payload: { input_overrides: { delay_ms: 99 } } }
+    const change = () => p.as('olga').post(`${path}/interventions`, other, { key: 'other values' })
+    must(await change(), 202)
     expect(await gate()).toMatchObject({ status: 'waiting' })
     await lapses('patch_applied')
+    // As if the process had died before it answered.
+    await p.query(
+      `update operations.idempotency set status = null, headers = null, body = null where key = 'other values'`,
+    )
+    expect(problem(await change())).toBe('409 invalid_state_transition/command_withdrawn')
     expect(await gate()).toMatchObject({ status: 'approved', digest: approved.digest })
     expect((await p.as('vic').get(`${path}/nodes/b`)).body.inputs).toMatchObject({ effective: { delay_ms: 1 } })
     expect(await withdrawn()).toEqual(['intervene', 'patch_applied'])
@@ -281,6 +288,38 @@ describe('a command that is withdrawn', () => {
 })
 
 describe('an operation that the engine has not looked at since', () => {
+  it('keeps the time that was added for it when the engine reports an earlier extension', async () => {
+    const { operation_id } = await p.startOperation(graph, { more: { constraints: { deadline_s: 3600 } } })
+    await p.query(`update operations.operation_commands set status = 'delivered' where operation_id = $1`, [
+      operation_id,
+    ])
+    const path = `/v1/operations/${operation_id}`
+    const more = async (add_s: number) => {
+      const body = { type: 'extend_deadline', payload: { of: 'operation', add_s }, reason }
+      return must(await p.as('olga').post(`${path}/interventions`, body), 202).body.command.command_id
+    }
+    const [first] = [await more(600), await more(1200)]
+    const stored = async () =>
+      Date.parse(
+        (await p.query('select deadline_at from operations.operations where operation_id = $1', [operation_id]))[0]
+          ?.deadline_at,
+      )
+    const both = await stored()
+    const counts = { total: 1, done: 0, running: 0, failed: 0, waiting: 0, open_gates: 0 }
+    const report = { ...counts, engine_status: 'running' as const, blocked_on: [] }
+    const changes = [
+      { t: 'command' as const, command_id: first, status: 'applied' as const },
+      { t: 'deadline' as const, deadline_at: both - 1_200_000 },
+    ]
+    await recordChanges(
+      p.deps.db,
+      operation_id,
+      { record_seq: 1, changes, report },
+      { namespace: 'default', workflow_id: operation_id, run_id: '' },
+    )
+    expect(await stored()).toBe(both)
+  })
+
   it('is blocked only on what the rows still know, and shows its deadline while its time runs', async () => {
     const { operation_id } = await p.startOperation(graph, { more: { constraints: { deadline_s: 3600 } } })
     await p.openGate(operation_id, 'go')

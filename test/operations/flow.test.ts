@@ -720,7 +720,14 @@ describe('work of an external agent', () => {
     expect(await say({ ...given, fence: given.fence - 1 }, done)).toMatchObject(refusal('stale_fence'))
     const line = (text: string) => ({ seq: 1, time: new Date().toISOString(), stream: 'log', level: 'info', text })
     const progress = { phase: 'progress', sequence: 4, progress: { percent: 50 }, lines: [line('one')] }
+    const etag = (await p.as('vic').get(`${path}/nodes/job`)).headers.get('etag') ?? ''
     expect((await say(given, progress)).status).toBe(200)
+    const known = { headers: { 'if-none-match': etag } }
+    expect(await p.as('vic').get(`${path}/nodes/job`, known)).toMatchObject({
+      status: 200,
+      body: { progress: { percent: 50 } },
+    })
+    for (const whole of [path, `${path}/graph`]) expect((await p.as('vic').get(whole, known)).status).toBe(200)
     // An earlier sequence number no longer has an effect.
     expect((await say(given, { phase: 'progress', sequence: 3, progress: { percent: 10 } })).status).toBe(200)
     expect((await p.as('vic').get(`${path}/nodes/job`)).body.progress).toEqual({ percent: 50 })

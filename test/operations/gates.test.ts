@@ -68,6 +68,26 @@ describe('a gate', () => {
     expect((await p.as('eva').get(path)).body).toMatchObject({ status: 'armed', round: 2 })
   })
 
+  it('that was rejected in a pause, which ends the operation, is not opened again', async () => {
+    const { operation_id, path, seen } = await waitingGate({ on_reject: 'cancel_operation' })
+    const whole = `/v1/operations/${operation_id}`
+    await p.query(
+      `update operations.nodes set state = case node_id when 'before' then 'succeeded' else 'gated' end where operation_id = $1`,
+      [operation_id],
+    )
+    must(await p.as('olga').post(`${whole}/pause`, { reason: 'wait' }), 200, 202)
+    must(await p.as('eva').post(`${path}/reject`, { round: seen.round, comment: 'no' }), 200, 202)
+    for (const node_id of ['behind', 'before'])
+      for (const dry_run of [true, false])
+        expect(await p.as('olga').post(`${whole}/nodes/${node_id}/retry`, { reason: 'again', dry_run })).toMatchObject({
+          status: 409,
+          body: { code: 'node_not_retryable', detail: expect.stringContaining('"go"') },
+        })
+    const { body } = await p.as('olga').get(`${whole}/nodes/behind`)
+    expect(body.allowed_actions.find(({ action }: { action: string }) => action === 'retry').allowed).toBe(false)
+    expect((await p.as('eva').get(path)).body).toMatchObject({ status: 'rejected', round: 1 })
+  })
+
   it('is approved by a member of its group on the current digest', async () => {
     const { path, seen, operation_id } = await waitingGate()
     const { status, body } = await p.as('eva').post(`${path}/approve`, { ...seen, comment: 'fine' })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ENGINE, stateFacts } from '../../db/operations/facts/state.ts'
 import { recordChanges } from '../../db/operations/operations/record.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
@@ -89,6 +90,35 @@ describe('the timeline', () => {
     expect(await read('&node_id=behind&types=gate.voted')).toEqual([])
     const last = events.at(-1)?.seq ?? 0
     expect((await read(`&after_seq=${last - 2}`)).map(({ seq }) => seq)).toEqual([last - 1, last])
+  })
+
+  it('and the evidence have no head beyond what a reader has been told, while others write', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const path = `/v1/operations/${operation_id}`
+    const evidence = {
+      kind: 'command' as const,
+      statement: 'x',
+      subject: { type: 'operation', id: operation_id },
+      subject_digest: 'sha256:0',
+    }
+    const fact = { type: 'operation.signalled', actor: ENGINE, data: {}, evidence }
+    let writes = true
+    const writing = (async () => {
+      for (let n = 0; n < 400; n++)
+        await p.deps.db.transaction((tx) => stateFacts(tx, operation_id, { events: [fact] }))
+      writes = false
+    })()
+    for (let seen = 0; writes; ) {
+      const { events, last_seq } = must(
+        await p.as('vic').get(`${path}/timeline?after_seq=${seen}&limit=1000`),
+        200,
+      ).body
+      if (events.length === 0) expect(last_seq).toBe(seen)
+      seen = events.at(-1)?.seq ?? seen
+      const { records, head } = must(await p.as('vic').get(`${path}/evidence?limit=1000`), 200).body
+      expect(head.seq).toBe(records.at(-1).seq)
+    }
+    await writing
   })
 
   it('stores no reason without content', async () => {

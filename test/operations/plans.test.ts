@@ -491,6 +491,8 @@ describe('a preview', () => {
     const opening = /opens at (.*)\.$/.exec(plan.conflicts[1].message)?.[1]
     expect(begun).toMatchObject({ status: 'queued', constraints: { not_before: opening } })
     expect(new Date(opening ?? '').toISOString()).toMatch(/T10:00:00\.000Z$/)
+    // Until then another change of the targets may go first.
+    expect(begun.leases).toEqual([])
     // And later no node of that target starts outside the window or during the freeze.
     const [control] = await p.query('select calendar from operations.operation_control where operation_id = $1', [
       begun.operation_id,
@@ -1291,6 +1293,8 @@ describe('a start', () => {
     expect((await p.as('far').get(`/v1/plans/${plan.plan_id}`)).status).toBe(200)
     const refused = await p.as('far').post(`/v1/plans/${plan.plan_id}/start`, { reviewed_plan_hash: plan.plan_hash })
     expect(problem(refused)).toBe('403 policy_denied/out_of_scope')
+    const { items } = must(await p.as('aud').get(`/v1/audit?object=plan:${plan.plan_id}&action=start`), 200).body
+    expect(items).toMatchObject([{ outcome: 'denied', reason: 'out_of_scope' }])
   })
 })
 

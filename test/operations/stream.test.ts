@@ -96,6 +96,11 @@ describe('the live stream', () => {
     const fact = { type: 'node.cancelled', actor: ENGINE, node_id: 'behind', data: {} }
     await p.deps.db.transaction((tx) => stateFacts(tx, operation_id, { events: [fact] }))
     expect((await stream.next('node')).data).toMatchObject({ operation_id, node_id: 'behind' })
+    // The row of a node that was sent says so once it is claimed.
+    const sent = { ...fact, type: 'node.dispatched', node_id: 'before' }
+    await p.deps.db.transaction((tx) => stateFacts(tx, operation_id, { events: [sent] }))
+    const frame = await stream.next('node', ({ data }) => data.node_id === 'before')
+    expect(frame.data).toMatchObject({ state: 'dispatched' })
     expect((await stream.next('inbox')).data).toMatchObject({ operation_id, patch_id: body.patch_id })
     await stream.stop()
   })

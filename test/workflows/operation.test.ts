@@ -388,10 +388,27 @@ describe('leases', () => {
     expect(types.lastIndexOf('lease.granted')).toBeLessThan(types.lastIndexOf('node.succeeded'))
   })
 
+  it('are taken just before the first node if the operation begins later', async () => {
+    const not_before = new Date(Date.now() + 3000).toISOString()
+    const spec = { nodes: [call('a'), call('b')], leases: leases('late'), lease_state: 'released' as const }
+    const operation_id = await engine.start({ ...spec, constraints: { not_before } })
+    await engine.statusIs(operation_id, 'queued')
+    expect(await heldBy('late')).toEqual([])
+    expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    const events = await engine.read.timeline(operation_id)
+    const at = (type: string) => events.findIndex((event) => event.type === type)
+    expect(at('lease.granted')).toBeGreaterThan(-1)
+    expect(at('lease.granted')).toBeLessThan(at('node.succeeded'))
+    expect(target.paths().sort()).toEqual(['/a', '/b'])
+    expect((await engine.read.attempts(operation_id)).map(({ attempt }) => attempt)).toEqual([1, 1])
+  })
+
   it('that someone else has taken meanwhile are waited for; the blocking reason says so', async () => {
     const operation_id = await engine.start(stepped('two'))
     await until(async () => (await heldBy('two')).length === 0)
-    const other = await engine.start({ nodes: [call('c')], gates: [gate('go', ['c'])], leases: leases('two') })
+    const later = call('d', { depends_on: ['c'] })
+    const other = await engine.start({ nodes: [call('c'), later], gates: [gate('go', ['d'])], leases: leases('two') })
+    await stateIs(other, 'c', 'succeeded')
     await approve(operation_id, 'go')
     await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'lease')
     expect(await grantLeases(engine.db, { deadline_s: 300 })).toBe(0)
@@ -400,7 +417,35 @@ describe('leases', () => {
     expect(await grantLeases(engine.db, { deadline_s: 300 })).toBe(1)
     expect(await engine.sendPending(operation_id)).toEqual(['lease_granted'])
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
-    expect(target.paths()).toEqual(['/a', '/b'])
+    expect(target.paths()).toEqual(['/a', '/c', '/b'])
+  })
+
+  it('are free while gates hold back everything, and kept at the same gate once something has begun', async () => {
+    target.answer('/a', () => ({ status: 422 }))
+    const nodes = [call('a'), call('b')]
+    const spec = { nodes, gates: [gate('go', ['a', 'b'])], leases: leases('entry') }
+    const operation_id = await engine.start(spec)
+    await until(async () => (await heldBy('entry')).length === 0)
+    const types = async () => (await engine.read.timeline(operation_id)).map(({ type }) => type)
+    await approve(operation_id, 'go')
+    await until(async () => {
+      const seen = await types()
+      return seen.includes('node.succeeded') && seen.includes('node.failed')
+    })
+    expect((await types()).indexOf('lease.granted')).toBeLessThan((await types()).indexOf('node.succeeded'))
+    const again = { node_id: 'a', scope: 'node', generations: { a: 2 }, gates: { go: { status: 'armed', round: 2 } } }
+    await engine.command(operation_id, 'retry_node', again as never, async (tx) => {
+      await tx.execute(sql`update operations.nodes set state = 'pending', generation = 2
+        where operation_id = ${operation_id} and node_id = 'a'`)
+      await tx.execute(sql`update operations.gates set status = 'armed', round = 2, approved_digest = null
+        where operation_id = ${operation_id}`)
+    })
+    await until(async () => (await engine.read.gate(operation_id, 'go')).status === 'waiting')
+    await engine.statusIs(operation_id, 'blocked')
+    expect(await heldBy('entry')).toEqual([operation_id])
+    await cancel(operation_id, 'graceful')
+    await engine.ends(operation_id)
+    expect((await types()).filter((type) => type === 'lease.released')).toHaveLength(1)
   })
 
   it('are taken again only if the targets are unchanged: a change meanwhile pauses', async () => {

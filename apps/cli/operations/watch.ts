@@ -68,9 +68,10 @@ const follow = async (
   let view: View | undefined
   let after = 0
   let failures = 0
+  let over = false
   while (!stopped.aborted) {
     try {
-      const query = { after_seq: String(after), limit: '500', wait_ms: String(view ? NEWS_MS : 0) }
+      const query = { after_seq: String(after), limit: '500', wait_ms: String(view && !over ? NEWS_MS : 0) }
       const { events, last_seq } = await api.get<Timeline>(withQuery(`${path}/timeline`, query))
       const [operation, { items: nodes }] = await Promise.all([
         api.get<Operation>(path),
@@ -81,7 +82,9 @@ const follow = async (
       after = events.at(-1)?.seq ?? after
       view = { operation, nodes, events: [...(view?.events ?? []), ...events].slice(-NODES) }
       shows.show(view, events)
-      if (isOver(operation) && after >= last_seq) return operation
+      // Its last events may have come after this page was read.
+      if (over && after >= last_seq) return operation
+      over = isOver(operation)
     } catch (error) {
       // A first request that fails is an error; later the connection may be lost and come back.
       if (!view || !(error instanceof CliError) || !error.passing) throw error

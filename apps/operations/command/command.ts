@@ -20,6 +20,8 @@ export type Command = {
   kind: CommandKind
   class: 'stop' | 'start' | 'edit'
   operation_id: string
+  /** What a refusal is audited as, if not as one of its operation. */
+  object?: string
   actor: Actor
   /** Undefined for a control plane, whose scope the route has checked. */
   caller: Caller | undefined
@@ -84,13 +86,16 @@ export const ownCommand = (
 export const commandOf = (
   deps: Uses<'keys'>,
   req: FastifyRequest,
-  given: Pick<Command, 'kind' | 'class' | 'operation_id'> & { reason?: string | null; dry_run?: boolean | undefined },
+  given: Pick<Command, 'kind' | 'class' | 'operation_id' | 'object'> & {
+    reason?: string | null
+    dry_run?: boolean | undefined
+  },
 ): Command => {
   const { caller, headers, params, query, body } = req
   const if_match = headers['if-match']
   const trace = headers.traceparent
   return {
-    ...pick(given, 'kind', 'class', 'operation_id'),
+    ...pick(given, 'kind', 'class', 'operation_id', 'object'),
     reason: given.reason ?? null,
     dry_run: given.dry_run ?? false,
     actor: actorOfCaller(caller),

@@ -3,16 +3,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isKnown, sendUnchanged } from '../../shared/http/routes.ts'
 import { etagOf } from './command.ts'
 
-/** Returns the body with its ETag, or 304 if the reader has exactly this state. */
+/**
+ * Returns the body with its ETag, or 304 if the reader has exactly this state. `moves`: what claims and agents report
+ * changes it now, which no ETag counts.
+ */
 export const unlessKnown = <B>(
   req: FastifyRequest,
   reply: FastifyReply,
   head: { revision: number; change_seq: number } | string,
   body: B,
+  moves = false,
 ): B | FastifyReply => {
   const etag = typeof head === 'string' ? head : etagOf(head)
   reply.headers({ etag, 'cache-control': 'no-store' })
-  return isKnown(req, etag) ? sendUnchanged(reply) : body
+  return !moves && isKnown(req, etag) ? sendUnchanged(reply) : body
 }
 
 const FIRST_PAUSE_MS = 100

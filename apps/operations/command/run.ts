@@ -67,13 +67,15 @@ const renderAnswer = <S>(
   settled: boolean,
 ): StoredAnswer => {
   if (view === undefined) {
-    const { category = 'invalid_state_transition', code, detail } = row.outcome ?? {}
-    const error = new AppError(
-      category as Category,
-      (code as Code | undefined) ?? 'already_cancelling',
-      detail ?? 'The operation was canceled first.',
-      { extra: { command: row.command } },
-    )
+    const unsent =
+      row.command.code === 'superseded'
+        ? { code: 'already_cancelling', detail: 'The operation was canceled first.' }
+        : {
+            code: 'command_withdrawn',
+            detail: 'The command came too late, or was based on a decision that never took effect.',
+          }
+    const { category = 'invalid_state_transition', code = unsent.code, detail = unsent.detail } = row.outcome ?? {}
+    const error = new AppError(category as Category, code as Code, detail, { extra: { command: row.command } })
     const problem = problemOf(error, command.request_id, command.instance)
     return jsonAnswer(error.status, problem, { 'content-type': 'application/problem+json; charset=utf-8' })
   }
@@ -146,9 +148,9 @@ const kernelOf = (deps: Uses<'db' | 'keys'>, command: Command): Kernel => ({
   db: deps.db,
   keys: keysIn(idempotency),
   denied: (error) => {
-    const { actor, kind, operation_id, request_id } = command
+    const { actor, kind, operation_id, request_id, object = `operation:${operation_id}` } = command
     const by = { actor: actorText(actor), roles: actor.roles ?? [] }
-    return auditDenial(deps, { ...by, action: kind, object: `operation:${operation_id}`, request_id }, error)
+    return auditDenial(deps, { ...by, action: kind, object, request_id }, error)
   },
 })
 

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { SNAPSHOT } from '../../../db/client.ts'
 import { getCommand } from '../../../db/operations/commands/rows.ts'
 import { getHeads, listEvidence, listTimeline } from '../../../db/operations/history/timeline.ts'
 import { getArtifact, listArtifacts } from '../../../db/operations/nodes/rows.ts'
@@ -97,9 +98,11 @@ const getEvidenceRoute = (app: Router, deps: Uses<'clock' | 'db' | 'keys' | 'tru
           })
           .send(file as never)
       }
-      const records = await listEvidence(deps.db, operation_id, after_seq, limit)
-      const heads = await getHeads(deps.db, operation_id)
+      return deps.db.transaction(async (tx) => {
+        const records = await listEvidence(tx, operation_id, after_seq, limit)
+        const heads = await getHeads(tx, operation_id)
       return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
+      }, SNAPSHOT)
     },
   })
 

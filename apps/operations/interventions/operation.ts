@@ -152,7 +152,9 @@ const unknown = (pointer: string, words: string) =>
 
 const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
   operation: async (_deps, tx, { subject }, { add_s = 0 }) => {
-    const { operation_id } = subject
+    const { operation_id, facts } = subject
+    if (facts.status === 'cancelling')
+      throw notApplicable('The operation is being canceled: only the time of an attempt can be extended.')
     const [moved] = await tx
       .update(operations)
       .set({ deadline_at: sql`${operations.deadline_at} + make_interval(secs => ${add_s})` })

@@ -9,7 +9,7 @@ import { listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
-import { refuseRetry, refuseRetryPast, resetCone } from '../../../workflows/operation/rules/nodes.ts'
+import { refusedForGood, refuseRetry, refuseRetryPast, resetCone } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { type GateStatus, partiesOf } from '../../shared/contracts/operations/graph.ts'
 import type { RetryBody } from '../../shared/contracts/operations/nodes.ts'
@@ -199,7 +199,8 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
   const guarding = await listGuardingGates(tx, operation_id, node_ids)
   const rearmed: Rearmed[] = []
   for (const gate of guarding) {
-    const { guards: _, bound, guards_reset, guards_wait, ...undo } = gate
+    const { guards: _, bound, final, guards_reset, guards_wait, ...undo } = gate
+    if (final && guards_reset) throwIfRefused(refusedForGood(gate))
     const again = { status: 'armed' as const, round: gate.round + 1, ...ASKED_AGAIN }
     const passed = gate.status === 'approved' || gate.status === 'bypassed'
     const used = passed && gate.consumed_at !== null

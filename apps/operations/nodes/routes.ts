@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { listNodes } from '../../../db/operations/nodes/rows.ts'
 import { readAsOf } from '../../../db/operations/operations/read.ts'
+import { isInFlight } from '../../../workflows/operation/rules/nodes.ts'
 import { allow } from '../../shared/auth/http.ts'
 import { DryRunReply, NodeParams, OperationParams } from '../../shared/contracts/operations/common.ts'
 import {
@@ -74,7 +75,7 @@ const readRoutes = (app: Router, deps: Deps) => {
       const { operation_id, node_id } = req.params
       const head = await requireVisible(deps, req.caller, operation_id)
       const node = await readNode(deps, req.caller, operation_id, node_id, req.query.attempt)
-      return unlessKnown(req, reply, head, node)
+      return unlessKnown(req, reply, head, node, isInFlight(node.state))
     },
   })
 }

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { type Tx, together } from '../../../db/client.ts'
-import { listUnbegun } from '../../../db/operations/agents/executions.ts'
-import { countUnknown, isStartHeld, startHeld, tellEngine } from '../../../db/operations/commands/rows.ts'
+import { endWaits } from '../../../db/operations/agents/executions.ts'
+import { countUnknown, isStartHeld, startHeld } from '../../../db/operations/commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listAskedAgain } from '../../../db/operations/gates/ask.ts'
 import { cancelGates, waitingGates } from '../../../db/operations/gates/rows.ts'
@@ -183,12 +183,6 @@ export const cancelSteps = (
       return { payload: neverStarted ? null : { mode }, events, set: { open_gates: 0 }, effect }
     },
   )
-
-/** No agent may begin now: the engine looks at such work at once, not at the end of the time to begin. */
-const endWaits = async (tx: Tx, operation_id: string): Promise<void> => {
-  for (const work of await listUnbegun(tx, operation_id))
-    await tellEngine(tx, operation_id, 'node_result', { ...work, role: 'run', status: 'again' })
-}
 
 /**
  * Resources have changed. If nodes that have not begun would differ from the plan, the operation is paused until a

@@ -4,6 +4,7 @@ import { getGraph } from '../../../db/operations/history/timeline.ts'
 import { getOperation, getOwned, listLeases, listWaitingGates } from '../../../db/operations/operations/read.ts'
 import { listOpenPatches } from '../../../db/operations/patches/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
+import { isInFlight } from '../../../workflows/operation/rules/nodes.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Operation, OperationGraph } from '../../shared/contracts/operations/operations.ts'
 import { pick } from '../../shared/data/pick.ts'
@@ -97,13 +98,14 @@ export const requireVisible = async (deps: Uses<'db'>, caller: Caller, operation
 
 /**
  * Returns the drawing with live states, nodes in rank order; collapsed groups keep counts and omit their nodes. All of
- * it is of one moment: a reader takes `change_seq` as applied, and asks for no change before it again.
+ * it is of one moment: a reader takes `change_seq` as applied, and asks for no change before it again. `moves`: a node
+ * is in flight.
  */
 export const readGraph = async (
   deps: Uses<'db'>,
   operation_id: string,
   { collapse, revision }: { collapse?: 'auto' | 'none' | 'groups'; revision?: number },
-): Promise<OperationGraph> => {
+): Promise<OperationGraph & { moves: boolean }> => {
   const found = await deps.db.transaction((tx) => getGraph(tx, operation_id, revision), SNAPSHOT)
   if (!found) throw notFound('plan revision', String(revision ?? 1), 'plan')
   const { drawing, states, gateStates, change_seq, as_of } = found
@@ -112,5 +114,6 @@ export const readGraph = async (
     ...viewGraph(drawing.graph, collapse, { nodes: states, gates: gateStates }),
     change_seq,
     as_of,
+    moves: states.some(({ state }) => isInFlight(state)),
   }
 }

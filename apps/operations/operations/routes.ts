@@ -97,7 +97,9 @@ const readRoutes = (app: Router, deps: Deps) => {
     preHandler: read,
     handler: async (req, reply) => {
       const operation = await readOperation(deps, req.caller, req.params.operation_id)
-      return unlessKnown(req, reply, operation, operation)
+      const { progress, blocked_on } = operation
+      const moves = progress.running > 0 || blocked_on.some(({ kind }) => kind === 'engine' || kind === 'executor')
+      return unlessKnown(req, reply, operation, operation, moves)
     },
   })
 
@@ -113,7 +115,8 @@ const readRoutes = (app: Router, deps: Deps) => {
     preHandler: read,
     handler: async (req, reply) => {
       const head = await requireVisible(deps, req.caller, req.params.operation_id)
-      return unlessKnown(req, reply, head, await readGraph(deps, req.params.operation_id, req.query))
+      const { moves, ...graph } = await readGraph(deps, req.params.operation_id, req.query)
+      return unlessKnown(req, reply, head, graph, moves)
     },
   })
 
@@ -152,6 +155,7 @@ const startRoute = (app: Router, deps: Deps) => {
         kind: 'start',
         class: 'start',
         operation_id: uuidv7(),
+        object: `plan:${plan_id}`,
         reason: comment ?? null,
         dry_run,
       })

@@ -23,7 +23,7 @@ import { planObject, refuseStart } from '../plans/rules.ts'
 import { isVisible, placesFor, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { calendarOf, libraryNow } from '../targets/calendar.ts'
 import { readOperation } from './read.ts'
-import { type StartSubject, writeOperation } from './write.ts'
+import { constraintsOf, type StartSubject, writeOperation } from './write.ts'
 
 /**
  * Starts exactly the plan that was reviewed. One transaction (operations.md 1.2, 2.2) locks the plan, takes the leases
@@ -52,11 +52,13 @@ export const startSteps = (
       const pins = await currentPins(deps, tx, subject)
       await refuseLost(tx, plan.document.nodes, deps.clock.now().toISOString())
       const risk = await bindAgain(tx, deps, intent, plan)
-      const queue = body.on_conflict !== 'reject'
-      const blockers = await takeLeases(tx, command.operation_id, plan.document.leases, { queue })
-      if (!queue) await refuseLeaseHeld(tx, caller, blockers)
       const now = deps.clock.now()
-      const opens_at = openingFor(deps, plan, body, now.getTime())
+      const constraints = constraintsOf(plan.document.constraints, body, openingFor(deps, plan, body, now.getTime()))
+      const queue = body.on_conflict !== 'reject'
+      // The clock of a deadline begins once the first leases are held, so such an operation takes them now.
+      const later = constraints.deadline_s === undefined && Date.parse(String(constraints.not_before)) > now.getTime()
+      const blockers = await takeLeases(tx, command.operation_id, plan.document.leases, { queue, later })
+      if (!queue) await refuseLeaseHeld(tx, caller, blockers)
       const resource_ids = pins.map(({ resource_id }) => resource_id)
       const window_id = body.window_id ?? plan.document.constraints.window_id
       await lockCalendar(tx, 'to read')
@@ -70,7 +72,8 @@ export const startSteps = (
         blockers,
         conflicts: await holdersFor(tx, caller, blockers),
         now: now.toISOString(),
-        opens_at,
+        constraints,
+        later,
         calendar,
         page: new URL(`/operations/${command.operation_id}`, deps.config.GATEWAY__HTTP__PUBLIC_ORIGIN).href,
       })

@@ -32,8 +32,9 @@ export type Starting = {
   /** The blockers as the starter may see them. */
   conflicts: PlanView['conflicts']
   now: string
-  /** When its windows let it begin, if later than now. */
-  opens_at: string | undefined
+  constraints: ReturnType<typeof constraintsOf>
+  /** Whether it begins at a later time, and takes its leases then. */
+  later: boolean
   calendar: OperationCalendar | null
   /** Its page in the console. */
   page: string
@@ -50,10 +51,9 @@ export const writeOperation = async (
   const { operation_id, actor } = command
   const { document } = plan
   const { blockers } = starting
-  const constraints = constraintsOf(document.constraints, starting.body, starting.opens_at)
   const origin = { actor, request_id: command.request_id, data: { operation_id } }
   const [, locked, executing] = await together(
-    insertOperation(tx, rowsOf(command, subject, starting, constraints)),
+    insertOperation(tx, rowsOf(command, subject, starting)),
     movePlan(tx, plan.plan_id, ['ready'], { status: 'locked', operation_id }, origin),
     moveIntent(tx, intent.intent_id, ['previewed'], { status: 'executing', operation_id }, origin),
   )
@@ -72,7 +72,7 @@ export const writeOperation = async (
       first_nodes: document.nodes.slice(0, 5).map(({ node_id, name }) => ({ node_id, name })),
       first_gate: document.gates[0]?.gate_id ?? null,
     },
-    events: eventsOf(command, subject, starting, constraints),
+    events: eventsOf(command, subject, starting),
     ...(blockers.length > 0 && { set: { blocked_on: blockedOnLeases(blockers, starting.now) } }),
   }
 }
@@ -81,8 +81,7 @@ export const writeOperation = async (
 const rowsOf = (
   { operation_id, actor }: Command,
   { plan, intent, graph }: StartSubject,
-  { pins, risk_level, calendar }: Starting,
-  constraints: ReturnType<typeof constraintsOf>,
+  { pins, risk_level, calendar, constraints, later }: Starting,
 ): Parameters<typeof insertOperation>[1] => {
   const { document } = plan
   const report = plan.report as unknown as PlanReport
@@ -106,6 +105,7 @@ const rowsOf = (
       ...gateSubject(operation_id, gate, document.nodes, report.diff, { asked: askedOf(intent, plan) }),
     })),
     calendar,
+    lease_state: later && document.leases.length > 0 ? 'released' : 'held',
     resources: resourcesOf(plan, report, pins),
   }
 }
@@ -114,8 +114,7 @@ const rowsOf = (
 const eventsOf = (
   { operation_id, actor }: Command,
   { plan, intent }: StartSubject,
-  { body, pins, command_id, blockers, calendar }: Starting,
-  constraints: ReturnType<typeof constraintsOf>,
+  { body, pins, command_id, blockers, calendar, constraints }: Starting,
 ): TimelineEvent[] => {
   const { document } = plan
   const report = plan.report as unknown as PlanReport
@@ -195,8 +194,8 @@ const rehearsedEvent = (plan_id: string, rehearsal: Rehearsal) => ({
   },
 })
 
-/** The bounds of the intent, narrowed by the starter. */
-const constraintsOf = (
+/** The bounds of the intent, narrowed by the starter; `opens_at`: when its windows let it begin, if later than now. */
+export const constraintsOf = (
   given: Record<string, unknown>,
   { not_before, window_id, max_parallel, deadline_s }: StartBody,
   opens_at: string | undefined,

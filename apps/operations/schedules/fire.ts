@@ -147,6 +147,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     kind: 'start',
     class: 'start',
     operation_id,
+    object: `plan:${plan.plan_id}`,
     actor,
     caller,
     reason: `Started by the schedule "${schedule.intent.title}".`,

@@ -74,9 +74,12 @@ type Rows = {
   patches: Map<string, LivePatch>
 }
 
+const UNSENT: ReadonlySet<string> = new Set(['pending', 'ready'])
+
 /** Returns one frame per object that a change touched, all with its change_seq; the operation itself comes last. */
 const framesOf = ({ operation_id, change_seq, events }: LoggedChange, rows: Rows): Frame[] => {
   const frames: Frame[] = []
+  const last = new Map(events.flatMap(({ node_id, type }) => (node_id ? [[node_id, type] as const] : [])))
   const seen = new Set<string>()
   for (const event of events) {
     if (commandOf(event).length > 0) frames.push(commandFrame(operation_id, event))
@@ -89,7 +92,10 @@ const framesOf = ({ operation_id, change_seq, events }: LoggedChange, rows: Rows
       if (!id || seen.has(`${kind} ${id}`)) continue
       seen.add(`${kind} ${id}`)
       const row = known.get(keyOf(operation_id, id))
-      if (row) frames.push({ event: kind, data: { ...row, change_seq } } as Frame)
+      // The row of a node that was sent learns of it from the claim.
+      const sent = last.get(id) === 'node.dispatched' && row && 'state' in row && UNSENT.has(row.state)
+      const data = { ...row, ...(sent && { state: 'dispatched' }), change_seq }
+      if (row) frames.push({ event: kind, data } as Frame)
     }
   }
   const summary = rows.summaries.get(operation_id)

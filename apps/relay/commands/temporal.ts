@@ -144,7 +144,7 @@ const startOf = (input: OperationInput, taskQueue: string): WorkflowStartOptions
   workflowIdReusePolicy: 'REJECT_DUPLICATE',
   workflowIdConflictPolicy: 'USE_EXISTING',
   memo: { operation_id: input.operation_id, title: input.title, plan_hash: input.plan_hash },
-  staticSummary: inMarkdown(input.title).slice(0, 200),
+  staticSummary: inMarkdown(input.title).slice(0, 100),
   staticDetails: detailsOf(input),
   ...(input.search_attributes && { typedSearchAttributes: initialAttributes(input) }),
 })

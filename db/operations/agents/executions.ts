@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { NodeError } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Tx } from '../../client.ts'
+import { tellEngine } from '../commands/rows.ts'
 import { type AttemptRef, BEGIN_BEFORE, withdrawnBefore } from '../nodes/attempts.ts'
 
 /** How often an attempt that may be repeated is handed over at most. */
@@ -165,15 +166,15 @@ export const giveUpAttempts = async (tx: Tx, operation_id: string, error: NodeEr
     where operation_id = ${operation_id} and phase in ('dispatched', 'running')`)
 }
 
-/** Work that an agent may still have to begin, under the control row. */
-export const listUnbegun = async (
-  tx: Tx,
-  operation_id: string,
-): Promise<{ node_id: string; attempt: number; fence: number }[]> => {
+/**
+ * No agent may begin now: the engine looks at such work at once, not at the end of the time to begin. The caller holds
+ * the control row.
+ */
+export const endWaits = async (tx: Tx, operation_id: string): Promise<void> => {
   const { rows } = await tx.execute<{ node_id: string; attempt: number; fence: number }>(sql`
     select node_id, attempt, fence::float8 as fence from operations.executions
     where operation_id = ${operation_id} and role = 'run' and started_at is null and closed_at is null`)
-  return rows
+  for (const work of rows) await tellEngine(tx, operation_id, 'node_result', { ...work, role: 'run', status: 'again' })
 }
 
 /** Closes an open handover, unless the agent was heard from meanwhile. Returns false if it was. */

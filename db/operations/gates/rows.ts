@@ -203,6 +203,9 @@ export const cancelGates = async (tx: Tx, operation_id: string) => {
     .returning({ gate_id: gates.gate_id, round: gates.round })
 }
 
+/** Whether a refusal is the end of the operation, whatever happens before it takes effect. */
+const IS_FINAL = sql<boolean>`(${gates.policy} ->> 'on_reject' = 'cancel_operation' and ${gates.status} in ('rejected', 'expired'))`
+
 /** Gates of an operation that guard any of these nodes. */
 export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readonly string[]) => {
   const ids = textArray(node_ids)
@@ -216,6 +219,7 @@ export const listGuardingGates = (tx: Tx, operation_id: string, node_ids: readon
       ...pick(gates, 'decided_by', 'decided_at', 'decided_command_id'),
       /** Whether it asked about outputs of these nodes. */
       bound,
+      final: IS_FINAL,
       guards_reset: sql<boolean>`${gates.guards} && ${ids}`,
       guards_wait: sql<boolean>`exists (select from unnest(${gates.guards}) guarded(id) cross join lateral
         (select state from operations.nodes x where x.operation_id = ${operation_id} and x.node_id = guarded.id offset 0) n where n.state in ('pending', 'gated', 'ready'))`,
@@ -246,16 +250,14 @@ export const readRunningGates = (tx: Queryable, operation_id: string) =>
     .orderBy(asc(gates.ordinal), asc(gates.gate_id))
 export type RunningGate = Awaited<ReturnType<typeof readRunningGates>>[number]
 
+type UnpassedGate = { gate_id: string; status: GateStatus; guards: string[]; ended: boolean; final: boolean }
+
 /**
  * Gates before a node, or before its prerequisites, that have not passed, by the claim's rules; a node skipped by its
  * condition needed none. `ended`: no node from that gate on is still to run, so that only a retry lets this one begin.
  */
-export const listUnpassed = async (
-  db: Queryable,
-  operation_id: string,
-  node_id: string,
-): Promise<{ gate_id: string; status: GateStatus; guards: string[]; ended: boolean }[]> => {
-  const { rows } = await db.execute<{ gate_id: string; status: GateStatus; guards: string[]; ended: boolean }>(sql`
+export const listUnpassed = async (db: Queryable, operation_id: string, node_id: string): Promise<UnpassedGate[]> => {
+  const { rows } = await db.execute<UnpassedGate>(sql`
     with recursive before (node_id, ended, counts) as (
       select ${node_id}::text, true, true
       union
@@ -265,7 +267,7 @@ export const listUnpassed = async (
         cross join lateral (select unnest(depends_on) as node_id from operations.nodes where operation_id = ${operation_id} and node_id = b.node_id offset 0) d
         cross join lateral (select * from operations.nodes where operation_id = ${operation_id} and node_id = d.node_id offset 0) n
       where not n.removed and n.state <> 'succeeded')
-    select gate_id, status, guards, guards && array(select node_id from before where ended and counts) ended from ${gates}
+    select gate_id, status, guards, ${IS_FINAL} as final, guards && array(select node_id from before where ended and counts) ended from ${gates}
     where operation_id = ${operation_id} and guards && array(select node_id from before where counts) and status <> 'cancelled'
       and (status = 'bypassed' or (status = 'approved' and digest = approved_digest)) is not true
     order by gate_id`)

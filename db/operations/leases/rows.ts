@@ -19,9 +19,10 @@ import { pauseOnDrift } from './drift.ts'
 
 /**
  * Who may change which resources (operations.md 3.5). An operation holds its leases from start to end. They are free
- * while a gate that releases them waits, or after a person returned them during a pause. An operation that finds them
- * taken waits in `lease_waits` until they are granted, the oldest first; its start, or its next claim, is held back.
- * One that is paused keeps its place in the line, but is passed over until it is resumed.
+ * before its time to begin, while a gate that releases them or holds back everything waits, or after a person returned
+ * them during a pause. An operation that finds them taken waits in `lease_waits` until they are granted, the oldest
+ * first; its start, or its next claim, is held back. One that is paused keeps its place in the line, but is passed over
+ * until it is resumed.
  */
 export type Lease = { resource_id: string; mode: 'exclusive' | 'shared' }
 export type Blocker = { resource_id: string; operation_id: string; title: string; mode: string }
@@ -105,20 +106,21 @@ export const listTaken = async (db: Queryable, wanted: readonly Lease[]): Promis
 
 /**
  * Takes all leases or none. Returns the blockers; with `queue`, the operation waits for the leases from now on, which
- * holds its start command back (commands.ts).
+ * holds its start command back (commands.ts). `later`: it takes them when its time to begin has come.
  */
 export const takeLeases = async (
   tx: Tx,
   operation_id: string,
   wanted: readonly Lease[],
-  { queue }: { queue: boolean },
+  { queue, later = false }: { queue: boolean; later?: boolean },
 ): Promise<Blocker[]> => {
-  if (wanted.length === 0) return []
+  if (wanted.length === 0 || (queue && later)) return []
   await lockLeases(tx)
   const blockers = [...(await listBlockers(tx, wanted, operation_id)), ...(await listWaiting(tx, wanted))].slice(
     0,
     SHOWN,
   )
+  if (later) return blockers
   if (blockers.length === 0) await insertLeases(tx, operation_id, wanted)
   else if (queue) await tx.insert(lease_waits).values({ operation_id, wanted: [...wanted] })
   return blockers
@@ -236,7 +238,7 @@ export const moveLeases = async (
   const none = { state: 'none' as const, blocked_on: [], events: [] }
   if (!row || row.needed.length === 0) return none
   if (to === 'release') {
-    if (row.control === 'cancel') return none
+    if (row.control === 'cancel' || !(await mayRelease(tx, operation_id))) return none
     const resources = row.state === 'held' ? await releaseLeases(tx, operation_id) : []
     if (row.state === 'held') await setLeaseState(tx, operation_id, 'released')
     const events = resources.length > 0 ? [{ type: 'lease.released', actor: ENGINE, data: { resources } }] : []
@@ -254,6 +256,14 @@ export const moveLeases = async (
     return { state: 'waiting', blocked_on: blockedOnLeases(blockers), events }
   }
   return { state: 'held', blocked_on: [], events: await leasesTaken(tx, operation_id, wanted, ENGINE) }
+}
+
+/** A gate at the entry releases leases only before anything has begun, unless a policy says more. */
+const mayRelease = async (tx: Tx, operation_id: string): Promise<boolean> => {
+  const { rows } = await tx.execute<{ may: boolean }>(sql`
+    select not exists (select from operations.node_attempts where operation_id = ${operation_id})
+      or exists (select from operations.gates where operation_id = ${operation_id} and policy ->> 'lease_policy' = 'release') as may`)
+  return rows[0]?.may ?? false
 }
 
 /** The leases are held again: claims are granted, unless a target has moved meanwhile. */

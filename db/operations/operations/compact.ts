@@ -48,6 +48,8 @@ export const compactHead = (
     gate_id: string
     status: string
     round: number
+    /** Whether no node can begin before it passes. */
+    entry?: boolean
     policy: Pick<GatePolicy, 'on_reject' | 'lease_policy' | 'binds'>
   }[],
   ids: readonly string[],
@@ -62,12 +64,12 @@ export const compactHead = (
   }>
   return {
     gates: gates.map(
-      ({ gate_id, status, round, policy }): GateSpec => ({
+      ({ gate_id, status, round, entry, policy }): GateSpec => ({
         gate_id,
         on_reject: policy.on_reject,
         status: status as GateStatus,
         round,
-        ...(policy.lease_policy === 'release' && { release: true as const }),
+        ...((entry || policy.lease_policy === 'release') && { release: true as const }),
         ...(policy.binds.length > 0 && { binds: boundIn(policy.binds, ids) }),
       }),
     ),

@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, ne } from 'drizzle-orm'
+import { and, asc, eq, gte, ne, sql } from 'drizzle-orm'
 import { pick, pluck } from '../../../apps/shared/data/pick.ts'
 import type { GraphPage } from '../../../workflows/operation/state/events.ts'
 import type { Db, Queryable } from '../../client.ts'
@@ -78,9 +78,11 @@ const headOf = async (
     .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
     .where(eq(operations.operation_id, operation_id))
   if (!row) throw new Error(`no operation ${operation_id}`)
+  const entries = await listEntryGates(db, operation_id)
+  const known = guarding.map((gate) => ({ ...gate, entry: entries.has(gate.gate_id) }))
   return {
     plan_revision: row.plan_revision,
-    head: compactHead(guarding, ids, row.constraints, {
+    head: compactHead(known, ids, row.constraints, {
       max_parallel: Math.min(row.max_parallel, limits.max_parallel),
       most_parallel: limits.max_parallel,
       command_seq: row.command_seq,
@@ -88,4 +90,13 @@ const headOf = async (
       force_grace_s: limits.force_grace_s,
     }),
   }
+}
+
+/** Gates that guard every first node: before they pass, the operation has nothing to protect by leases. */
+const listEntryGates = async (db: Queryable, operation_id: string): Promise<Set<string>> => {
+  const { rows } = await db.execute<{ gate_id: string }>(sql`
+    select gate_id from ${gates} g where operation_id = ${operation_id} and not exists (
+      select from ${nodes} n where n.operation_id = ${operation_id} and n.depends_on = '{}' and not n.removed
+        and g.gate_id <> all(n.gate_ids))`)
+  return new Set(pluck(rows, 'gate_id'))
 }

@@ -11,6 +11,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Tx, together } from '../../client.ts'
 import {
   gates,
+  type LeaseState,
   nodes,
   operation_control,
   operation_graph_view,
@@ -22,6 +23,7 @@ import {
 export type NewOperation = {
   /** Windows and freezes that bind its nodes. */
   calendar?: OperationCalendar | null
+  lease_state?: LeaseState
   operation_id: string
   intent_id: string
   plan_id: string
@@ -58,7 +60,8 @@ export const insertOperation = async (tx: Tx, operation: NewOperation): Promise<
   const { operation_id, plan_hash, requester, starter_id, pins, deadline_s } = operation
   // Its time begins when its window lets it begin.
   const begins = sql`greatest(clock_timestamp(), ${operation.constraints.not_before ?? null}::timestamptz)`
-  const control = tx.insert(operation_control).values({ operation_id, calendar: operation.calendar ?? null })
+  const { calendar = null, lease_state } = operation
+  const control = tx.insert(operation_control).values({ operation_id, calendar, ...(lease_state && { lease_state }) })
   const own = tx
     .insert(operations)
     .values({

@@ -8,6 +8,7 @@ import { DEADLINE } from '../../../workflows/operation/state/nodes.ts'
 import { type Db, first, type Last, type Tx, together, transact, updateRows } from '../../client.ts'
 import { readFence } from '../../restore.ts'
 import { builtOnce, NOW, updateRow } from '../../rows.ts'
+import { endWaits } from '../agents/executions.ts'
 import { revisionNow } from '../commands/rows.ts'
 import { ENGINE, HEAD, stateFacts, type TimelineEvent } from '../facts/state.ts'
 import { moveGates } from '../gates/record.ts'
@@ -151,7 +152,9 @@ const apply = async (tx: Tx, operation_id: string, { changes }: RecordBatch, res
     at: new Date(at).toISOString(),
   }))
   const set = {
-    ...(deadline && { deadline_at: new Date(deadline.deadline_at).toISOString() }),
+    ...(deadline && {
+      deadline_at: sql`${new Date(deadline.deadline_at).toISOString()}::timestamptz + make_interval(secs => ${addedTime(operation_id)})`,
+    }),
     ...(exceptions.length > 0 && { exceptions: sql`${operations.exceptions} || ${JSON.stringify(exceptions)}::jsonb` }),
   }
   return { commands, facts: [...facts, ...moved.events, ...lent, ...swaps], set }
@@ -268,10 +271,9 @@ const gateNow = async (tx: Tx, operation_id: string, payload: Record<string, unk
   return rows
 }
 
-/** Whether more time for the operation is accepted, and on its way to the engine. */
-const EXTENDING = (
-  operation_id: string,
-) => sql`exists (select from ${operation_commands} k where k.operation_id = ${operation_id}
+/** Seconds for the operation that are accepted, and on their way to the engine. */
+const addedTime = (operation_id: string) => sql`(
+  select coalesce(sum((k.payload #>> '{payload,add_s}')::float8), 0) from ${operation_commands} k where k.operation_id = ${operation_id}
   and k.kind = 'intervene' and k.payload ->> 'type' = 'extend_deadline' and k.payload ? 'payload' and k.status in ('pending', 'sending', 'delivered'))`
 
 type ControlChange = Extract<Change, { t: 'control' }>
@@ -297,7 +299,7 @@ const swapControl = async (
       and(
         eq(operation_control.operation_id, operation_id),
         inArray(operation_control.control, from as 'run'[]),
-        ...(reason === DEADLINE ? [sql`not ${EXTENDING(operation_id)}`] : []),
+        ...(reason === DEADLINE ? [sql`${addedTime(operation_id)} = 0`] : []),
       ),
     )
     .returning({ seq: operation_control.command_seq })
@@ -308,6 +310,7 @@ const swapControl = async (
   if (to === 'pause') return [{ type: 'operation.pausing', actor, reason, data }]
   const { undone } = await supersede(tx, operation_id, actor)
   if (undone.length > 0) await passNumber(tx, operation_id)
+  await endWaits(tx, operation_id)
   const gates = await cancelGates(tx, operation_id)
   const patches = await closePatches(tx, operation_id, 'operation_cancelled')
   return [

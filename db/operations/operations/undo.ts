@@ -248,8 +248,6 @@ type RowsBefore = {
   added_s?: number
   /** Seconds that were added to a gate's time, in this round. */
   gate_time?: { gate_id: string; round: number; added_s: number }
-  /** Of an override_freeze from before it was complete with its commit. */
-  freezes?: Record<string, unknown>
 }
 
 /** The state that the command itself wrote to its node; any other state came from the engine later, and holds. */
@@ -260,12 +258,7 @@ const writtenBy = ({ kind, payload }: Undoable): string | null =>
 const undoRows: Undo = async (tx, command) => {
   const { command_id, operation_id, undo } = command
   const rows = (undo ?? {}) as RowsBefore
-  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, gate_time, freezes } = rows
-  if (freezes)
-    await updateRows(tx, { operation_id }, operation_control, {
-      calendar:
-        sql`jsonb_set(${operation_control.calendar}, '{freezes}', ${operation_control.calendar} -> 'freezes' || ${JSON.stringify(freezes)}::jsonb)` as never,
-    })
+  const { nodes: before = [], gates: gatesBefore = [], max_parallel, added_s = 0, gate_time } = rows
   if (gate_time)
     await updateRows(tx, { operation_id, gate_id: gate_time.gate_id, round: gate_time.round }, gates, {
       deadline_at: sql`${gates.deadline_at} - make_interval(secs => ${gate_time.added_s})`,

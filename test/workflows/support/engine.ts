@@ -107,8 +107,9 @@ export type Spec = {
   pins?: { resource_id: string; version: number }[]
   roll_events?: number
   calendar?: OperationCalendar
-  /** Held from the start. */
+  /** Held from the start, or taken once it may begin. */
   leases?: Lease[]
+  lease_state?: 'released'
   risk_level?: 'low' | 'medium' | 'high' | 'critical'
 }
 
@@ -282,11 +283,12 @@ export const createEngine = async (
         pins: spec.pins ?? [],
         graph: NO_GRAPH,
         calendar: spec.calendar ?? null,
+        ...(spec.lease_state && { lease_state: spec.lease_state }),
         nodes: spec.nodes.map((n) => ({ ...n, spec_digest: digest(n) })),
         gates: (spec.gates ?? []).map((g) => ({ ...g, subject: {} as never, digest: digest(g) })),
         resources: [],
       })
-      await takeLeases(tx, operation_id, spec.leases ?? [], { queue: false })
+      await takeLeases(tx, operation_id, spec.leases ?? [], { queue: false, later: spec.lease_state !== undefined })
       await appendCommand(tx, {
         command_id,
         operation_id,

@@ -93,13 +93,20 @@ export const coneOf = <N extends Pick<NodeFacts, 'node_id' | 'depends_on'>>(
 }
 
 type Unpassed = { gate_id: string; status: GateStatus; guards: readonly string[]; ended: boolean }
-type Unopened = Pick<Unpassed, 'status' | 'guards'>
+type Unopened = Pick<Unpassed, 'status' | 'guards'> & { gate_id?: string; final?: boolean }
 export type RetryCommand = { cone: readonly NodeFacts[]; reconciliation: boolean; unpassed: readonly Unopened[] }
 
 /** Whether the node waits at a gate that no longer asks: only a retry opens it again (`on_reject: hold`). */
 const isHeldBack = ({ node_id, state }: NodeFacts, unpassed: readonly Unopened[]): boolean =>
   state === 'gated' &&
   unpassed.some(({ guards, status }) => guards.includes(node_id) && (status === 'rejected' || status === 'expired'))
+
+/** A refusal that ends the operation is not asked again, although a paused operation still waits for it. */
+export const refusedForGood = ({ gate_id = '' }: { gate_id?: string }): RefusalCode =>
+  wrongState(
+    'node_not_retryable',
+    `Gate "${gate_id}" was not approved, which cancels the operation as soon as it is not paused.`,
+  )
 
 export const refuseRetry = (
   facts: OperationFacts,
@@ -110,6 +117,8 @@ export const refuseRetry = (
   if (facts.status === 'cancelling') return cancelling(facts.cancel_mode)
   const lost = refuseLost(facts)
   if (lost) return lost
+  const end = unpassed.find(({ final, guards }) => final && guards.includes(node.node_id))
+  if (end) return refusedForGood(end)
   if (!RETRYABLE.has(node.state) && !isHeldBack(node, unpassed))
     return wrongState(
       'node_not_retryable',

@@ -103,6 +103,7 @@ const CODES: Codes = {
   already_paused: ['Der Vorgang ist bereits angehalten.', 'Fortsetzen, sobald er weitergehen soll.'],
   not_paused: ['Der Vorgang ist nicht angehalten.', STATE],
   already_cancelling: ['Der Vorgang wurde zuvor abgebrochen.', STATE],
+  command_withdrawn: ['Der Befehl hatte keine Wirkung.', 'Den Vorgang neu ansehen, dann erneut senden.'],
   mode_not_allowed: ['So lässt sich jetzt nicht abbrechen.', 'Eine andere Art wählen.'],
   force_needs_cancel_first: ['Erzwingen geht nur nach einem Abbruch.', 'Zuerst abbrechen.'],
   cooloff_not_elapsed: ['Zum Erzwingen ist es zu früh.', 'Die angegebene Zeit abwarten.'],

@@ -77,6 +77,7 @@ export const STATE = {
     already_paused: ['The operation is already paused.', 'Resume it when it should continue.'],
     not_paused: ['The operation is not paused.', 'Read its status.'],
     already_cancelling: ['The operation was canceled first.', 'Read its status.'],
+    command_withdrawn: ['The command had no effect.', 'Read the operation, then send it again under a new key.'],
     mode_not_allowed: ['This cancel mode is not possible now.', 'Choose another mode.'],
     force_needs_cancel_first: ['Only a canceled operation can be forced.', 'Cancel it first.'],
     cooloff_not_elapsed: ['It is too early to force it.', 'Wait until available_at.'],

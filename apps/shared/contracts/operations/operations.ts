@@ -240,7 +240,12 @@ export const TimelineEventView = Type.Object({
   data: Json,
   evidence_seq: Nullable(Type.Integer()),
 })
-export const Timeline = Type.Object({ events: Type.Array(TimelineEventView), last_seq: Type.Integer() })
+export const Timeline = Type.Object({
+  events: Type.Array(TimelineEventView),
+  last_seq: Type.Integer({
+    description: 'The newest event of the operation. Continue after the seq of the last event of the page.',
+  }),
+})
 export type Timeline = Static<typeof Timeline>
 
 export const EvidenceQuery = Closed({
