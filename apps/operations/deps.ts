@@ -19,7 +19,7 @@ import type { NatsHolder } from './nats.ts'
 import type { Channels } from './notifications/channels/channels.ts'
 import type { NotifyKeys } from './notifications/keys.ts'
 import type { loadExecutorRules } from './packs/executors.ts'
-import type { Approvers, createAdministrators, createHasMembers } from './policies/approvers.ts'
+import type { Approvers, createAdministrators, createHasMembers } from './people.ts'
 import type { Policies } from './policies/cedar.ts'
 import type { PlanPolicies } from './policies/plans.ts'
 

@@ -26,7 +26,7 @@ import { createNatsHolder } from './nats.ts'
 import { createChannels } from './notifications/channels/channels.ts'
 import { createNotifyKeys } from './notifications/keys.ts'
 import { loadExecutorRules } from './packs/executors.ts'
-import { createAdministrators, createApprovers, createHasMembers } from './policies/approvers.ts'
+import { createAdministrators, createApprovers, createHasMembers } from './people.ts'
 import { loadPolicies } from './policies/cedar.ts'
 import { loadPlanPolicies } from './policies/plans.ts'
 

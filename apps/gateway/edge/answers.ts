@@ -10,9 +10,7 @@ import type { Priority } from '../../shared/process/priority.ts'
 import type { OpenSpan } from '../../shared/tracing.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { StaticFile } from '../files/static.ts'
-import type { UpstreamHeaders } from '../proxy/proxy.ts'
-import type { Upstream } from '../routes/table.ts'
-import { answerHeaders, apiPolicy, type HeaderList } from './headers.ts'
+import { API_POLICY, commonHeaders, type HeaderList } from './headers.ts'
 
 /** One request on its way through the checks. `endpoint` is the route template once it is known. */
 export type Exchange = {
@@ -32,40 +30,12 @@ export type Exchange = {
   span: OpenSpan | undefined
 }
 
-type Sent = { deps: GatewayDeps; exchange: Exchange }
-
-/** The headers of every answer of the gateway: request id, security headers, CORS, the content policy. */
-const withCommon = ({ deps, exchange }: Sent, own: HeaderList, policy: HeaderList, cors?: HeaderList): HeaderList =>
-  own.concat(
-    ['x-request-id', exchange.request_id],
-    deps.securityHeaders,
-    policy,
-    cors ?? deps.cors.answer(exchange.req.headers.origin),
-  )
-
-const API_POLICY = apiPolicy(undefined)
-
-/** Writes the head of an upstream's answer with our headers. Redirects pass only on routes that allow them. */
-export const beginAnswer = (
-  sent: Sent,
-  upstream: Upstream,
-  redirects: boolean,
-  { status, headers }: { status: number; headers: UpstreamHeaders },
-): void => {
-  if (status >= 300 && status < 400 && status !== 304 && !(redirects && status === 303)) {
-    throw new AppError('unavailable', 'upstream_failed', `The ${upstream} service sent a redirect.`)
-  }
-  const added = headers['content-security-policy']
-  const policy = added === undefined ? API_POLICY : apiPolicy(added)
-  sent.exchange.res.writeHead(status, withCommon(sent, answerHeaders(headers, upstream, sent.exchange.base), policy))
-}
-
 /** Answers a browser's preflight request. */
 export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => {
   const { req, res } = exchange
   exchange.endpoint = 'preflight'
   const cors = deps.cors.preflight(req.headers.origin)
-  res.writeHead(204, withCommon({ deps, exchange }, ['content-length', '0'], API_POLICY, cors)).end()
+  res.writeHead(204, commonHeaders(deps, exchange, ['content-length', '0'], API_POLICY, cors)).end()
 }
 
 /** Accept-Encoding that takes gzip: not by `gzip;q=0`. */
@@ -76,7 +46,7 @@ export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFi
   const { vary, ...own } = file.headers
   const cors = deps.cors.answer(req.headers.origin).map((value) => (value === 'Origin' ? (vary ?? value) : value))
   const policy = ['content-security-policy', file.policy ?? API_POLICY[1] ?? '']
-  const headers = withCommon({ deps, exchange }, Object.entries(own).flat(), policy, cors)
+  const headers = commonHeaders(deps, exchange, Object.entries(own).flat(), policy, cors)
   if (isKnown(req, file.headers.etag ?? '')) return void res.writeHead(304, headers).end()
   const zipped = file.gzip && GZIP.test(String(req.headers['accept-encoding'] ?? '')) ? file.gzip : undefined
   const bytes = zipped ?? file.bytes
@@ -89,10 +59,7 @@ export const answerFile = (deps: GatewayDeps, exchange: Exchange, file: StaticFi
 /** Sends an answer that the gateway makes itself. */
 export const answerJson = (deps: GatewayDeps, exchange: Exchange, status: number, value: unknown): void => {
   const body = JSON.stringify(value)
-  exchange.res.writeHead(
-    status,
-    withCommon({ deps, exchange }, headOf('application/json; charset=utf-8', body), API_POLICY),
-  )
+  exchange.res.writeHead(status, commonHeaders(deps, exchange, headOf('application/json; charset=utf-8', body)))
   exchange.res.end(body)
 }
 
@@ -126,7 +93,7 @@ export const answerError = (deps: GatewayDeps, exchange: Exchange, thrown: unkno
     if (name !== 'connection') own.push(name, value)
   }
   if (!req.complete || headers?.connection) own.push('connection', 'close')
-  res.writeHead(error.status, withCommon({ deps, exchange }, own, API_POLICY))
+  res.writeHead(error.status, commonHeaders(deps, exchange, own))
   res.end(req.method === 'HEAD' ? undefined : body)
 }
 

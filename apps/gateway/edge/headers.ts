@@ -168,8 +168,6 @@ const BELOW: Record<string, (value: string, base: string) => string> = {
   'set-cookie': (value, base) => (value.startsWith('__Host-') ? value : value.replace('; Path=/', `; Path=${base}/`)),
 }
 
-const API_POLICY = "default-src 'none'; frame-ancestors 'none'"
-
 /** The security headers of every answer, except the content policy. HSTS has meaning only over https. */
 export const createSecurityHeaders = (public_origin: string): HeaderList => [
   'x-content-type-options',
@@ -183,11 +181,24 @@ export const createSecurityHeaders = (public_origin: string): HeaderList => [
   ...(public_origin.startsWith('https:') ? ['strict-transport-security', 'max-age=31536000; includeSubDomains'] : []),
 ]
 
+export const API_POLICY: HeaderList = ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"]
+
 /** The content policy of an API answer. An upstream may add a stricter one: browsers then apply both. */
 export const apiPolicy = (added: string | string[] | undefined): HeaderList =>
-  ['content-security-policy', API_POLICY].concat(
-    added === undefined ? [] : [added].flat().flatMap((policy) => ['content-security-policy', policy]),
-  )
+  added === undefined
+    ? API_POLICY
+    : API_POLICY.concat([added].flat().flatMap((policy) => ['content-security-policy', policy]))
+
+type Answered = { req: IncomingMessage; request_id: string }
+
+/** The headers of every answer of the gateway: its own, request id, security headers, the content policy, CORS. */
+export const commonHeaders = (
+  { securityHeaders, cors }: { securityHeaders: HeaderList; cors: Cors },
+  { req, request_id }: Answered,
+  own: HeaderList,
+  policy: HeaderList = API_POLICY,
+  allowed: HeaderList = cors.answer(req.headers.origin),
+): HeaderList => own.concat(['x-request-id', request_id], securityHeaders, policy, allowed)
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'
 const REQUEST_HEADERS =

@@ -10,16 +10,17 @@ import type { GatewayDeps } from '../deps.ts'
 import { discardRest, streamOf } from '../proxy/bodies.ts'
 import { type Match, parseTarget, splitBase, type Target } from '../routes/router.ts'
 import type { Route } from '../routes/table.ts'
+import { answerError, answerFile, answerJson, answerPreflight, type Exchange, refuseMalformed } from './answers.ts'
 import {
-  answerError,
-  answerFile,
-  answerJson,
-  answerPreflight,
-  beginAnswer,
-  type Exchange,
-  refuseMalformed,
-} from './answers.ts'
-import { type ClientAddress, checkHeaders, isPreflightPath, traceOf, upstreamHeaders } from './headers.ts'
+  answerHeaders,
+  apiPolicy,
+  type ClientAddress,
+  checkHeaders,
+  commonHeaders,
+  isPreflightPath,
+  traceOf,
+  upstreamHeaders,
+} from './headers.ts'
 import { AUTH_BODY, chargeOpenRoute } from './open-routes.ts'
 import { createListener } from './tls.ts'
 
@@ -287,7 +288,10 @@ const serve = async (
       begin: (status, headers) => {
         exchange.upstream_ms = performance.now() - since
         if (endless) uncount(deps, exchange)
-        beginAnswer({ deps, exchange }, upstream, route.redirects, { status, headers })
+        if (status >= 300 && status < 400 && status !== 304 && !(route.redirects && status === 303))
+          throw new AppError('unavailable', 'upstream_failed', `The ${upstream} service sent a redirect.`)
+        const passed = answerHeaders(headers, upstream, exchange.base)
+        res.writeHead(status, commonHeaders(deps, exchange, passed, apiPolicy(headers['content-security-policy'])))
       },
     })
     if (body === undefined) discardRest(req, limitOf(route))

@@ -1,6 +1,6 @@
-import { type Principal, type PrincipalSource, principalOf } from '../../shared/auth/principals.ts'
-import type { Principal as PrincipalMessage } from '../../shared/contracts/gen/auth_pb.ts'
-import { throwFromRpc } from '../../shared/rpc/client.ts'
+import { type Principal, type PrincipalSource, principalOf } from '../shared/auth/principals.ts'
+import type { Principal as PrincipalMessage } from '../shared/contracts/gen/auth_pb.ts'
+import { throwFromRpc } from '../shared/rpc/client.ts'
 
 /** The calls of identity's client (rpc.ts) needed to say who could decide. */
 export type ApproverSource = PrincipalSource & {
