@@ -96,6 +96,15 @@ export const whole = (given: string, name: string): number => {
   return Number(given)
 }
 
+export const numberOf = (values: Values, name: string): number | undefined => {
+  const given = text(values, name)
+  return given === undefined ? undefined : whole(given, name)
+}
+
+/** Names the operation of a node, a gate or a patch. */
+export const opOption = (of: string) =>
+  ({ op: { type: 'string', value: 'OPERATION', about: `the operation of the ${of}` } }) as const
+
 /** Reads a YAML or JSON document from a file, or from stdin as `-`. */
 export const readDocument = (file: string): unknown => {
   const source = readText(file)

@@ -80,6 +80,7 @@ export const withRepeats =
 /** Resolves after this time; ends early with the signal. */
 export const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
     const end = () => {
       clearTimeout(timer)
       reject(signal?.reason)

@@ -41,6 +41,7 @@ export const auth_events = sessionSchema.table(
   (t) => [
     unique().on(t.seal_seq),
     index().on(t.id).where(sql`seal_seq is null`),
+    index().on(t.actor, t.id),
     index().on(t.object, t.id),
     index('auth_events_refusals').on(t.object, t.id).where(IS_REFUSAL),
     index().on(t.at),

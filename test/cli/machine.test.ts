@@ -57,6 +57,14 @@ it('makes a machine, which signs in by its key, rotates it and is locked out', a
   const read = ['api', 'GET', '/v1/users/me']
   expect((await signalbox('none', read, asKey)).out).toContain('machine:ci')
 
+  // What SIGNALBOX_TOKEN holds is not the sign-in in the file, which may be another person's.
+  await signIn('olga')
+  expect(await signalbox('olga', ['logout'], asKey)).toMatchObject({
+    code: 2,
+    out: expect.stringContaining('SIGNALBOX_TOKEN'),
+  })
+  expect((await signalbox('olga', ['whoami'])).code).toBe(0)
+
   const file = join(home, 'key.txt')
   writeFileSync(file, `${key}\n`)
   const signed = await signalbox('bot', ['login', '--machine', file])

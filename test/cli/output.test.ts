@@ -55,6 +55,15 @@ describe('a selection', () => {
   })
 })
 
+it('has an empty line for the id of a reply without one, as of a dry run', () => {
+  const shown: string[] = []
+  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation((text) => shown.push(String(text)) > 0)
+  const reply: { dry_run: true; operation_id?: string } = { dry_run: true }
+  createOutput({ format: 'id', jsonl: false, select: undefined }).one(reply, 'operation_id', () => [])
+  stdout.mockRestore()
+  expect(shown.join('')).toBe('\n')
+})
+
 describe('fields of a change', () => {
   const after = 1
   it('that are folded, or not listed, are counted; a change without fields is a line', () => {

@@ -133,6 +133,9 @@ describe('options before the command', () => {
 
 describe('a line that is wrong', () => {
   it.each<[what: string, args: string[], said: string]>([
+    ['a kind of intervention that is none', ['op', 'intervene', 'a', '--type', 'jump'], 'Allowed choices are skip,'],
+    ['an overlap that is no number', ['schedule', 'secret', 'a', '--overlap', ''], '--overlap takes a whole number'],
+    ['an overlap that is no number', ['notify', 'secret', 'a', '--next', '--overlap', 'abc'], 'whole number, not abc.'],
     ['an unknown noun', ['gat', 'list'], "Unknown command 'gat'. Did you mean gate?"],
     ['an unknown verb', ['op', 'lst'], "Unknown command 'lst'. Did you mean list?"],
     ['an unknown option', ['op', 'list', '--statuss', 'x'], "Unknown option '--statuss'. Did you mean --status?"],

@@ -2,10 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSignalbox, events, ProblemError, read, type SignalboxOptions } from '../../apps/client/index.ts'
+import { pause } from '../../apps/client/send.ts'
 import { until } from '../support/until.ts'
 import { ROLES, startOperation, startWorld, type World } from './world.ts'
 
 /** The client generated from the document, against the started platform. */
+it('waits not at all after a signal that has ended already', async () => {
+  await expect(pause(60_000, AbortSignal.abort('over'))).rejects.toBe('over')
+})
+
 describe('the client', () => {
   let world: World
   beforeAll(async () => {

@@ -29,7 +29,8 @@ describe('the route table and the document of the public API', () => {
       const needed = ['400', '414', '431', '503']
       if ((operation.security ?? []).length > 0) needed.push('401', '403', '429', '502', '504')
       // The Origin rule, also where no one needs to be signed in.
-      if (!/^(get|head)$/i.test(method)) needed.push('403')
+      if (!path.startsWith('/health/')) needed.push('403')
+      if (!/^(get|head)$/i.test(method)) needed.push('408')
       if (operation.requestBody) needed.push('413', '415')
       const own = path === '/api/v1/platform/health' ? ['502', '504'] : []
       const missing = needed.filter((status) => !own.includes(status) && !operation.responses[status])

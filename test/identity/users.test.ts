@@ -480,6 +480,10 @@ describe('the audit log', () => {
       { action: 'grant.deleted', object: `grant:${id}`, details: subject },
       { action: 'grant.created', object: `grant:${id}`, details: subject },
     ])
+    const by = (await ada.get(`/v1/admin/user-events?user_id=${viewer.user_id}&actor=user:${viewer.user_id}`)).body
+    expect(by.items).toEqual([])
+    const acts = (await ada.get(`/v1/admin/user-events?actor=user:${ada.user_id}&object=grant:${id}`)).body
+    expect(acts.items).toMatchObject([{ action: 'grant.deleted' }, { action: 'grant.created' }])
     const reversed = '/v1/admin/user-events?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z'
     const violations = [{ pointer: '/querystring/from' }]
     expect(await ada.get(reversed)).toMatchObject({ status: 400, body: { violations } })

@@ -27,7 +27,7 @@ const freeze = (freeze_id: string, more: Record<string, unknown> = {}) => ({
   ...more,
 })
 const end = (freeze_id: string) => `/v1/freezes/${freeze_id}/end`
-const known = async (freeze_id: string, who: 'vic' | 'eva' = 'vic') =>
+const known = async (freeze_id: string, who: 'vic' | 'eva' | 'far' = 'vic') =>
   must(await p.as(who).get('/v1/calendar'), 200).body.freezes.find(
     (one: { freeze_id: string }) => one.freeze_id === freeze_id,
   )
@@ -254,7 +254,7 @@ describe('a freeze that a person makes', () => {
         body: { code: 'unknown_reference', violations: [{ pointer: '/approvers/1', code: 'unknown_reference' }] },
       })
     const dry = must(await p.as('olga').post('/v1/freezes', { ...freeze('told'), dry_run: true }), 200).body
-    expect(dry.effect.may_end).toEqual(['ada', 'both', 'eva', 'far'])
+    expect(dry.effect.may_end).toEqual(['ada', 'both', 'eva'])
     // A freeze that exists already: an administrator makes the group and adds someone.
     await p.query(
       `insert into operations.calendar_entries (freeze_id, entry, put_by) values ('stuck', $1, 'user:olga')`,
@@ -308,6 +308,28 @@ describe('a freeze that a person makes', () => {
     expect(await known('theirs')).toMatchObject({ put_by: 'demo-control-plane' })
     must(await plane.delete('/internal/v1/freezes/theirs'), 200)
     must(await p.as('eva').post(end('ours'), {}), 200)
+  })
+
+  it('is ended only by approvers who may decide wherever it holds', async () => {
+    must(await p.as('olga').post('/v1/freezes', freeze('everywhere', { applies: 'true' })), 201)
+    expect(await p.as('far').post(end('everywhere'), {})).toMatchObject({
+      ...{ status: 403, body: { category: 'policy_denied', code: 'out_of_scope' } },
+    })
+    expect((await known('everywhere', 'far')).allowed_actions).toMatchObject([
+      { action: 'end', allowed: false, reason_code: 'out_of_scope' },
+    ])
+    must(await p.as('far').post('/v1/freezes', freeze('there')), 201)
+    // A narrower place, and one beyond the region of this approver.
+    const within = (scopes: object[]) =>
+      p.query(
+        `update operations.calendar_entries set entry = entry || jsonb_build_object('within', $1::jsonb) where freeze_id = 'there'`,
+        [JSON.stringify(scopes)],
+      )
+    await within([{ region_id: 'us1', type_key: 'fleet.*' }, { region_id: 'eu1' }])
+    expect((await known('there', 'far')).allowed_actions).toMatchObject([{ action: 'end', allowed: false }])
+    await within([{ region_id: 'us1', type_key: 'fleet.*' }])
+    must(await p.as('far').post(end('there'), {}), 200)
+    must(await p.as('eva').post(end('everywhere'), {}), 200)
   })
 
   it('is shortened by its approvers: its end is earlier, and who has overridden it stays free', async () => {

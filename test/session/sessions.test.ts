@@ -374,6 +374,9 @@ describe('administration', () => {
     const next = await call('GET', `${path}&page_token=${first.body.next_page_token}`, admin.access_token)
     expect((next.body.items as { reason: string }[]).map(({ reason }) => reason)).toEqual(['cause-0'])
     expect(next.body.next_page_token).toBeNull()
+    // What happened to a person, and what that person did.
+    const own = await call('GET', `${path}&actor=user:${eva.id}`, admin.access_token)
+    for (const { actor } of own.body.items as { actor: string }[]) expect(actor).toBe(`user:${eva.id}`)
     const reversed = `${path}&from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z`
     expect(await call('GET', reversed, admin.access_token)).toMatchObject({
       status: 400,

@@ -1,9 +1,9 @@
 import type { Static } from 'typebox'
 import type { AuditView } from '../../shared/contracts/audit.ts'
-import { type Command, type Context, text, type Values } from '../command.ts'
-import { usageError } from '../errors.ts'
+import { type Command, type Context, isWholeId, text, type Values } from '../command.ts'
 import { withQuery } from '../session/api.ts'
 import { type Column, second, word, zoned } from '../terminal/output.ts'
+import { find } from './user.ts'
 
 /** The endpoint of each audit log. The logs of sign-ins and users have fewer columns. */
 const SOURCES: Record<string, string> = {
@@ -19,9 +19,9 @@ type Row = Pick<
 
 const FILTERS = {
   source: { type: 'string', choices: Object.keys(SOURCES), about: 'the log to read' },
-  actor: { type: 'string', about: 'who acted, as the log names them' },
+  actor: { type: 'string', about: 'who acted, such as user:eva or svc:worker' },
   action: { type: 'string', about: 'what was done' },
-  object: { type: 'string', about: 'what it was done to' },
+  object: { type: 'string', about: 'what it was done to, such as user:eva or resource:eu1-web-01' },
   from: { type: 'string', value: 'TIME', about: 'the earliest time' },
   to: { type: 'string', value: 'TIME', about: 'the time before which to stop' },
 } as const
@@ -33,8 +33,9 @@ export const auditCommands: Command[] = [
     about: 'Lists acts, the newest first, of one --source. --all follows to the end.',
     examples: ['audit list --actor user:eva', 'audit list --source sign-ins --from 2026-11-01T00:00:00Z'],
     options: FILTERS,
-    run: async ({ api, out, all }, _, values) => {
-      const { source, path, query } = sourceOf(values)
+    run: async (context, _, values) => {
+      const { api, out, all } = context
+      const { source, path, query } = await sourceOf(context, values)
       out.list(await api.list<Row>(path, query, all), ({ request_id }) => request_id ?? '', [
         [zoned('when'), ({ at }) => second(at)],
         ['who', ({ actor }) => actor],
@@ -62,8 +63,9 @@ const detailsOf = ({ details }: Row): string =>
     .join(' ')
 
 /** Writes rows as they arrive, so a log of any length takes the memory of one page. */
-async function exportRows({ api, out }: Context, _: string[], values: Values): Promise<void> {
-  const { path, query } = sourceOf(values)
+async function exportRows(context: Context, _: string[], values: Values): Promise<void> {
+  const { api, out } = context
+  const { path, query } = await sourceOf(context, values)
   let rows = 0
   for (let page_token: string | null | undefined; page_token !== null; ) {
     const page = await api.get<{ items: Row[]; next_page_token: string | null }>(
@@ -76,16 +78,21 @@ async function exportRows({ api, out }: Context, _: string[], values: Values): P
   out.note(`${rows} rows`)
 }
 
-/** The list to read and its filters: lists under `/admin/` filter by `user_id`, the others by `actor`. */
-const sourceOf = (values: Values) => {
+/** The list to read and its filters: lists under `/admin/` call the action `type`, and find all that concerns a user. */
+const sourceOf = async (context: Context, values: Values) => {
   const source = text(values, 'source') ?? 'operations'
   const path = SOURCES[source] ?? ''
-  const [actor, action, object, from, to] = ['actor', 'action', 'object', 'from', 'to'].map((name) =>
-    text(values, name),
-  )
-  if (path.includes('/admin/')) {
-    if (object !== undefined) throw usageError(`${source} cannot be filtered by --object.`)
-    return { source, path, query: { user_id: actor?.replace(/^user:/, ''), type: action, from, to } }
-  }
-  return { source, path, query: { actor, action, object, from, to } }
+  const [action, from, to] = ['action', 'from', 'to'].map((name) => text(values, name))
+  const [actor, object] = [await idIn(context, text(values, 'actor')), await idIn(context, text(values, 'object'))]
+  const common = { actor, from, to }
+  if (!path.includes('/admin/')) return { source, path, query: { ...common, action, object } }
+  const about = object?.startsWith(PERSON) ? { user_id: object.slice(PERSON.length) } : { object }
+  return { source, path, query: { ...common, type: action, ...about } }
+}
+
+const PERSON = 'user:'
+/** Logs name people by id, which nobody types. */
+const idIn = async (context: Context, given: string | undefined): Promise<string | undefined> => {
+  const name = given?.startsWith(PERSON) ? given.slice(PERSON.length) : undefined
+  return name === undefined || isWholeId(name) ? given : `${PERSON}${(await find(context, name)).id}`
 }

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import { isPrivateKey } from '../../shared/contracts/identity/jwk.ts'
 import type { MachineView, MadeCredential } from '../../shared/contracts/identity/machines.ts'
 import { REFUSAL_WORDS, type RefusalView } from '../../shared/contracts/session/refusals.ts'
-import { type Command, type Context, needed, readDocument, text, type Values, whole } from '../command.ts'
+import { type Command, type Context, needed, numberOf, readDocument, text, type Values } from '../command.ts'
 import { missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word } from '../terminal/output.ts'
@@ -139,11 +139,6 @@ export const machineCommands: Command[] = [
     },
   },
 ]
-
-const numberOf = (values: Values, name: string): number | undefined => {
-  const given = text(values, name)
-  return given === undefined ? undefined : whole(given, name)
-}
 
 type Act = (context: Context, machine: Machine, key: string, values: Values) => Promise<void>
 const ACTIONS: Record<string, Act> = {

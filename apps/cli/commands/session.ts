@@ -128,13 +128,21 @@ export const sessionCommands: Command[] = [
       if (file !== undefined && /^(get|head)$/i.test(method))
         throw usageError(`${method.toUpperCase()} requests take no --data.`, 'See: signalbox api --help')
       const if_match = inHeader(values, 'if-match')
-      const { body } = await api.send(
-        method.toUpperCase(),
-        path.startsWith('/v1/') ? `/api${path}` : path,
-        file === undefined ? undefined : readDocument(file.replace(/^@/, '')),
-        if_match === undefined ? {} : { 'if-match': if_match },
+      const data = file === undefined ? undefined : readDocument(file.replace(/^@/, ''))
+      const { body } = await api.send(method.toUpperCase(), path.startsWith('/v1/') ? `/api${path}` : path, data, {
+        ...(if_match !== undefined && { 'if-match': if_match }),
+        ...(/^patch \/(api\/)?v1\/resources\/[^/]+$/i.test(`${method} ${path.split('?')[0]}`) && {
+          'content-type': `application/${Array.isArray(data) ? 'json' : 'merge'}-patch+json`,
+        }),
+      })
+      const json = JSON.stringify(body, null, 2)
+      if (typeof body === 'string') out.print(body)
+      else
+        out.one(
+          body,
+          () => json,
+          () => [json],
       )
-      out.print(typeof body === 'string' ? body : JSON.stringify(body, null, 2))
     },
   },
   {

@@ -19,18 +19,24 @@ type Link = { enrolment: Static<typeof Enrolment> }
 type Made = Link & { user: User }
 type Losing = Static<typeof LosingGates>
 
+const STATUSES = ['active', 'disabled', 'deleted']
+
 export const userCommands: Command[] = [
   {
     name: 'user list',
     about: 'Accounts with their roles and groups; --status and --q narrow them.',
     examples: ['user list --status active', 'user list --q ev'],
     options: {
-      status: { type: 'string', about: 'accounts of this status only' },
+      status: { type: 'string', choices: STATUSES, about: 'accounts of this status only' },
       q: { type: 'string', value: 'TEXT', about: 'names that contain this' },
     },
     run: async ({ api, out, all }, _, values) =>
       out.list(
-        await api.list<User>('/api/v1/admin/users', { status: text(values, 'status'), q: text(values, 'q') }, all),
+        await api.list<User>(
+          '/api/v1/admin/users',
+          { status: text(values, 'status')?.toUpperCase(), q: text(values, 'q') },
+          all,
+        ),
         'id',
         [
           ['name', ({ username }) => username],

@@ -30,7 +30,12 @@ export const followCommands: Command[] = [
     run: async (context, [given = ''], values) => {
       const id = await operationId(context, given)
       const operation = await watch(context, id, ({ status }) => status in ENDS)
-      if (operation) return ended(context, operation, values.strict === true)
+      if (operation) {
+        // Its data are the events, so scripts that read them get no other line.
+        if (context.out.format === 'table') context.out.print(endLine(operation))
+        else context.out.note(endLine(operation))
+        return codeOf(context, operation, values.strict === true)
+      }
       context.out.note(`The operation continues. Watch again: signalbox op watch ${short(id)}`)
       return EXIT.interrupted
     },
@@ -60,10 +65,13 @@ export const followCommands: Command[] = [
           .get<Operation>(`/api/v1/operations/${id}`)
           .catch(unlessLost(last))
         last = operation
-        if (operation.status in ENDS) return ended(context, operation, values.strict === true)
+        if (operation.status in ENDS) {
+          context.out.one(operation, 'operation_id', () => [endLine(operation)])
+          return codeOf(context, operation, values.strict === true)
+        }
         const waits = personNeeded(operation, values['through-gates'] === true)
         if (waits !== undefined) {
-          context.out.print(`${word('waiting')}   ${harmless(waits)}`)
+          context.out.one(operation, 'operation_id', () => [`${word('waiting')}   ${harmless(waits)}`])
           return wanted === 'waiting' ? EXIT.done : EXIT.person
         }
         if (Date.now() > until) {
@@ -95,9 +103,12 @@ const personNeeded = (operation: Operation, through_gates: boolean): string | un
   return `${others.map(({ message }) => message).join(' ')}     Next: signalbox op nodes ${short(operation_id)}`
 }
 
-const ended = ({ out }: Context, operation: Operation, strict: boolean): ExitCode => {
+const endLine = (operation: Operation): string => {
   const { status, title, end_reason } = harmless(operation)
-  out.print(`${word(status)}   ${title}${end_reason ? `   ${end_reason}` : ''}`)
+  return `${word(status)}   ${title}${end_reason ? `   ${end_reason}` : ''}`
+}
+
+const codeOf = ({ out }: Context, { status }: Operation, strict: boolean): ExitCode => {
   if (status !== 'succeeded_with_exceptions') return ENDS[status] ?? EXIT.error
   out.note('It ended with exceptions: a node was skipped, marked or overridden.')
   return strict ? EXIT.failed : EXIT.done

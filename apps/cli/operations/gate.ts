@@ -5,14 +5,14 @@ import type { Waiting } from '../../shared/contracts/operations/waiting.ts'
 import { isWatch, type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Shown } from '../../shared/evidence/verify.ts'
-import { type Command, type Context, needed, text, type Values } from '../command.ts'
+import { type Command, type Context, needed, opOption, text, type Values } from '../command.ts'
 import { CliError, EXIT, missing, usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { affectedLines } from './affected.ts'
 import { operationId } from './operation.ts'
 
-const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the gate' } } as const
+const OP = opOption('gate')
 export const COMMENT = { comment: { type: 'string', value: 'TEXT', about: 'what to record beside the vote' } } as const
 
 type Row =

@@ -4,10 +4,20 @@ import type {
   NotifyRules,
   Quiet,
 } from '../../shared/contracts/notifications/notifications.ts'
-import { type Command, type Context, idAmong, isWholeId, readDocument, text, type Values } from '../command.ts'
+import {
+  type Command,
+  type Context,
+  idAmong,
+  isWholeId,
+  numberOf,
+  readDocument,
+  text,
+  type Values,
+} from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
+import { withDryRun } from './gate.ts'
 
 const BASE = '/api/v1/notifications'
 const GROUP = {
@@ -35,8 +45,6 @@ const deliveryId = async ({ api }: Context, given: string, values: Values): Prom
   const ids = dead.map(({ delivery_id }) => delivery_id)
   return idAmong(ids, given)
 }
-
-const trial = ({ dry_run }: Context) => (dry_run ? { dry_run: true } : {})
 
 /** The current destination, or the result of a dry run. */
 type Reply = DestinationView & { effect?: Record<string, unknown> }
@@ -95,7 +103,7 @@ export const notifyCommands: Command[] = [
     ],
     options: { ...GROUP, name: { type: 'string', value: 'NAME', about: 'your name for it; the kind by default' } },
     run: async (context, [kind = '', address = ''], values) => {
-      const body = { kind, address, name: text(values, 'name') ?? kind, ...trial(context) }
+      const body = withDryRun(context, { kind, address, name: text(values, 'name') ?? kind })
       context.out.one(await context.api.post<Reply>(pathOf('destinations', values), body), 'destination_id', linesOf)
     },
   },
@@ -107,7 +115,7 @@ export const notifyCommands: Command[] = [
     options: GROUP,
     run: async (context, [given = '', code = ''], values) => {
       const path = await pathAt(context, given, values, '/confirm')
-      context.out.one(await context.api.post<Reply>(path, { code, ...trial(context) }), 'destination_id', linesOf)
+      context.out.one(await context.api.post<Reply>(path, withDryRun(context, { code })), 'destination_id', linesOf)
     },
   },
   {
@@ -118,7 +126,7 @@ export const notifyCommands: Command[] = [
     options: GROUP,
     run: async (context, [given = ''], values) => {
       const path = await pathAt(context, given, values, '/test')
-      context.out.one(await context.api.post<Reply>(path, trial(context)), 'destination_id', linesOf)
+      context.out.one(await context.api.post<Reply>(path, withDryRun(context, {})), 'destination_id', linesOf)
     },
   },
   {
@@ -132,12 +140,11 @@ export const notifyCommands: Command[] = [
       overlap: { type: 'string', value: 'SECONDS', about: 'with --next: for how long; a day by default' },
     },
     run: async (context, [given = ''], values) => {
+      const overlap_s = numberOf(values, 'overlap')
       const path = await pathAt(context, given, values, '/secret')
-      const overlap = text(values, 'overlap')
-      if (overlap !== undefined && !values.next) throw usageError('--overlap needs --next.')
+      if (overlap_s !== undefined && !values.next) throw usageError('--overlap needs --next.')
       if (values.next) {
-        const body = { ...(overlap !== undefined && { overlap_s: Number(overlap) }), ...trial(context) }
-        const made = await context.api.post<Reply>(path, body)
+        const made = await context.api.post<Reply>(path, withDryRun(context, { overlap_s }))
         if (context.dry_run) return context.out.one(made, 'destination_id', linesOf)
       }
       context.out.one(await context.api.get<{ secret: string }>(path), 'secret', ({ secret }) => [secret])
@@ -166,7 +173,7 @@ export const notifyCommands: Command[] = [
       const send = async () => {
         if (values.reset) return (await context.api.send<Rules>('DELETE', path)).body
         if (file === undefined) return context.api.get<Rules>(path)
-        const body = { ...(readDocument(file) as object), ...trial(context) }
+        const body = withDryRun(context, readDocument(file) as Record<string, unknown>)
         return (await context.api.send<Rules>('PUT', path, body)).body
       }
       context.out.one(await send(), () => 'rules', rulesLines)
@@ -201,7 +208,10 @@ export const notifyCommands: Command[] = [
     options: GROUP,
     run: async (context, [given = ''], values) => {
       const path = pathOf(`deliveries/${await deliveryId(context, given, values)}/redeliver`, values)
-      const reply = await context.api.post<DeliveryView & { effect?: { redeliver: string } }>(path, trial(context))
+      const reply = await context.api.post<DeliveryView & { effect?: { redeliver: string } }>(
+        path,
+        withDryRun(context, {}),
+      )
       context.out.one(reply, 'delivery_id', ({ effect, delivery_id, state }) => [
         effect ? `Would be sent again to ${effect.redeliver}.` : `${word(state)}   message ${delivery_id}`,
       ])

@@ -2,11 +2,11 @@ import { OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
 import { INTENT_KINDS } from '../../shared/contracts/operations/intents.ts'
 import type { LogPage, NodeSummary } from '../../shared/contracts/operations/nodes.ts'
 import type { Operation, OperationGraph, OperationSummary } from '../../shared/contracts/operations/operations.ts'
-import { type Command, type Context, needed, text, wholeId } from '../command.ts'
+import { type Command, type Context, needed, opOption, text, wholeId } from '../command.ts'
 import { withQuery } from '../session/api.ts'
 import { harmless, minute, second, short, word, zoned } from '../terminal/output.ts'
 
-const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the node' } } as const
+const OP = opOption('node')
 
 export const operationId = (context: Context, given: string): Promise<string> =>
   wholeId<OperationSummary>(context, given, '/api/v1/operations', ({ operation_id }) => operation_id)
@@ -94,13 +94,18 @@ export const operationCommands: Command[] = [
     options: { ...OP, attempt: { type: 'string', value: 'N', about: 'the attempt to read' } },
     run: async (context, [node_id = ''], values) => {
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/logs`
+      const { api, out } = context
+      // A person reads each page as it comes; data is one list.
+      const data: LogPage['lines'] | undefined = out.format === 'table' && !out.selects ? undefined : []
       for (let after = 0; ; ) {
         const query = { attempt: text(values, 'attempt'), after_seq: String(after), limit: '1000' }
-        const { lines, total_lines } = await context.api.get<LogPage>(withQuery(path, query))
-        for (const { time, level, text: line } of lines)
-          context.out.print(harmless(`${second(time).slice(11)} ${level.padEnd(5)} ${line}`))
+        const { lines, total_lines } = await api.get<LogPage>(withQuery(path, query))
+        data?.push(...lines)
+        if (!data)
+          for (const { time, level, text: line } of lines)
+            out.print(harmless(`${second(time).slice(11)} ${level.padEnd(5)} ${line}`))
         after = lines.at(-1)?.seq ?? total_lines
-        if (after >= total_lines) return
+        if (after >= total_lines) return data && out.list(data, 'seq', [])
       }
     },
   },

@@ -1,13 +1,13 @@
 import { patchSubject } from '../../shared/contracts/client/digest.ts'
 import type { Patch, PatchReply } from '../../shared/contracts/operations/patches.ts'
-import { type Command, type Context, needed, readDocument, text, type Values, wholeId } from '../command.ts'
+import { type Command, type Context, needed, opOption, readDocument, text, type Values, wholeId } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { fieldLines, firstOf, minute, moment, short, word, zoned } from '../terminal/output.ts'
 import { approve, COMMENT, reviewed, trialOf, withDryRun } from './gate.ts'
 import { operationId } from './operation.ts'
 
-const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the patch' } } as const
+const OP = opOption('patch')
 
 /** Patches: changes to the graph of a running operation, each decided on exactly the subject that was shown. */
 export const patchCommands: Command[] = [

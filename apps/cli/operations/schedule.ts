@@ -1,5 +1,5 @@
 import type { HookSecretView, ScheduleRow, ScheduleView } from '../../shared/contracts/operations/schedules.ts'
-import { type Command, type Context, needed, readDocument, wholeId } from '../command.ts'
+import { type Command, type Context, needed, numberOf, readDocument, wholeId } from '../command.ts'
 import { confirm } from '../terminal/ask.ts'
 import { minute, short, word, zoned } from '../terminal/output.ts'
 import { withDryRun } from './gate.ts'
@@ -99,9 +99,9 @@ export const scheduleCommands: Command[] = [
     options: {
       overlap: { type: 'string', value: 'SECONDS', about: 'how long the old secret stays valid; a day by default' },
     },
-    run: async (context, [given = ''], { overlap }) => {
+    run: async (context, [given = ''], values) => {
+      const body = withDryRun(context, { overlap_s: numberOf(values, 'overlap') })
       const id = await scheduleId(context, given)
-      const body = withDryRun(context, typeof overlap === 'string' ? { overlap_s: Number(overlap) } : {})
       const made = await context.api.post<HookSecretView & Pick<Reply, 'effect'>>(
         `/api/v1/schedules/${id}/secret`,
         body,

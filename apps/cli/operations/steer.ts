@@ -1,13 +1,14 @@
+import { NODE_INTERVENTIONS } from '../../shared/contracts/operations/graph.ts'
 import type { InterventionReply, NodeReply } from '../../shared/contracts/operations/nodes.ts'
 import type { OperationReply } from '../../shared/contracts/operations/operations.ts'
-import { type Command, needed, readDocument, text, type Values } from '../command.ts'
+import { type Command, needed, numberOf, opOption, readDocument, text, type Values } from '../command.ts'
 import { usageError } from '../errors.ts'
 import { confirm } from '../terminal/ask.ts'
 import { word } from '../terminal/output.ts'
 import { trialOf, withDryRun } from './gate.ts'
 import { operationId, operationLines, readOperation } from './operation.ts'
 
-const OP = { op: { type: 'string', value: 'OPERATION', about: 'the operation of the node' } } as const
+const OP = opOption('node')
 
 /** A command on a running operation: asks for confirmation, sends it and shows the resulting status. */
 const steering = (verb: 'pause' | 'resume' | 'cancel', about: string, options: Command['options'] = {}): Command => ({
@@ -38,8 +39,7 @@ const signalOf = (values: Values) => {
   if (given.length !== 1)
     throw usageError('Say what happened: one of --check, --node and --drift.', 'See: signalbox signal --help')
   const file = text(values, 'payload')
-  const round = Number(text(values, 'round') ?? '1')
-  if (!Number.isInteger(round) || round < 1) throw usageError('--round takes a whole number from 1 on.')
+  const round = numberOf(values, 'round') ?? 1
   if (given[0] === 'check') {
     const [gate_id, verdict] = [needed(values, 'gate'), needed(values, 'check')]
     return { type: 'external_check_result', body: { gate_id, round, verdict, summary: text(values, 'summary') } }
@@ -119,12 +119,12 @@ export const steerCommands: Command[] = [
     examples: ["op intervene verify-us1-web-03 --op 77b0aa --type skip --reason 'checked by hand'"],
     options: {
       ...OP,
-      type: { type: 'string', about: 'the kind of intervention' },
+      type: { type: 'string', choices: NODE_INTERVENTIONS, about: 'the kind of intervention' },
       reason: { type: 'string', value: 'TEXT', about: 'why; recorded' },
       ticket: { type: 'string', about: 'the ticket that explains it' },
       note: { type: 'string', value: 'TEXT', about: 'what you saw' },
       message: { type: 'string', value: 'TEXT', about: 'the error to record' },
-      outputs: { type: 'string', value: 'JSON', about: 'the outputs of the node' },
+      outputs: { type: 'string', value: 'FILE', about: 'the outputs of the node: a file of JSON or YAML' },
     },
     run: async (context, [node_id = ''], values) => {
       const { api, out, yes, dry_run } = context

@@ -90,6 +90,13 @@ export const createApi = ({
     })
   }
 
+  const end = () => send('POST', '/auth/logout')
+  const endGiven = async (given: string): Promise<void> => {
+    if (isApiKey(given))
+      throw usageError('SIGNALBOX_TOKEN is the key of a machine, which has no session.', 'Unset it to sign out here.')
+    await end()
+  }
+
   const get = <T>(path: string) => send<T>('GET', path).then(({ body }) => body)
 
   return {
@@ -109,9 +116,9 @@ export const createApi = ({
     /** The items of a list: one page, or all of them by following the cursor. */
     list: <T>(path: string, query: Query, all: boolean): Promise<T[]> =>
       listOf((at) => get<Page<T>>(at), path, query, all),
-    ...createSignIn({ url, credentials, refresh, connect, say, end: () => send('POST', '/auth/logout') }),
+    ...createSignIn({ url, credentials, refresh, connect, say, end }),
     // A given token is not renewed, and the sign-in in the credentials file may be another person's.
-    ...(token !== undefined && { renew: async () => {} }),
+    ...(token !== undefined && { renew: async () => {}, logout: () => endGiven(token) }),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Context } from '../command.ts'
 import { CliError } from '../errors.ts'
 import { moment } from '../terminal/output.ts'
 import { versionOfClient } from '../version.ts'
+import { isApiKey } from './machine.ts'
 
 /** The result of one check; a fault includes its remedy. */
 export type Finding = { check: string; ok: boolean; said: string; remedy?: string }
@@ -17,8 +18,12 @@ export const examine = async (context: Context): Promise<Finding[]> => {
   const address = await reachable(api.url, env)
   if (address.date === undefined) return [address.finding]
   const findings = [address.finding, clock(address.date, address.took_ms)]
-  if (env.SIGNALBOX_TOKEN) findings.push(good('credentials', 'from SIGNALBOX_TOKEN, which is never refreshed'))
-  else {
+  if (env.SIGNALBOX_TOKEN) {
+    const key = isApiKey(env.SIGNALBOX_TOKEN)
+    findings.push(
+      good('credentials', `from SIGNALBOX_TOKEN, ${key ? 'the key of a machine' : 'which is never refreshed'}`),
+    )
+  } else {
     const kept = await signIn(context)
     findings.push(kept)
     if (!kept.ok) return findings
@@ -97,9 +102,16 @@ const version = ({ api }: Context): Promise<Finding> =>
       : bad('version', `the server is ${theirs}, this client ${ours}`, 'Use the client of the same release')
   })
 
+const ofMachine = (error: unknown): undefined => {
+  if (!(error instanceof CliError) || error.code !== 'person_required') throw error
+}
+
 const session = ({ api }: Context): Promise<Finding> =>
   tried('session', async () => {
-    const sessions = await api.list<{ current: boolean; expires_at: string }>('/api/v1/sessions', {}, true)
+    const sessions = await api
+      .list<{ current: boolean; expires_at: string }>('/api/v1/sessions', {}, true)
+      .catch(ofMachine)
+    if (sessions === undefined) return good('session', 'a machine has none; its key signs it in')
     const ends = sessions.find(({ current }) => current)?.expires_at
     return ends
       ? good('session', `ends ${moment(ends)} at the latest`)

@@ -46,6 +46,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
 
   return {
     jsonl,
+    selects: select !== undefined,
     format: jsonl ? ('json' as const) : format,
     /** Prints items as a table, or unchanged; `id` prints the argument of the next command. */
     list: <T>(items: T[], id: IdOf<T>, columns: Column<T>[]): void => {
@@ -79,7 +80,7 @@ export const createOutput = ({ format, jsonl, select }: Options) => {
 }
 export type Output = ReturnType<typeof createOutput>
 
-const idText = <T>(item: T, id: IdOf<T>): string => (typeof id === 'function' ? id(item) : String(item[id]))
+const idText = <T>(item: T, id: IdOf<T>): string => (typeof id === 'function' ? id(item) : String(item[id] ?? ''))
 
 const note = (text: string): void => void process.stderr.write(`${text}\n`)
 

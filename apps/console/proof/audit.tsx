@@ -8,13 +8,13 @@ import { shown } from '../kit/format.ts'
 import {
   type AuditFind,
   actionWords,
-  actorOf,
   auditQuery,
   detailsOf,
   isOfUsers,
   nameIn,
   namesOfQuery,
   namesQuery,
+  personOf,
   readAudit,
   readable,
   SOURCES,
@@ -38,8 +38,9 @@ export const AuditPage = () => {
   const { source, ...find } = useSearch({ from: '/shell/audit' })
   const navigate = useNavigate({ from: '/audit' })
   const { named, reading } = usePeople(find.actor)
-  const asked = { ...find, actor: actorOf(source, find.actor, named) }
-  const list = useInfiniteQuery({ ...auditQuery(source, asked), enabled: !reading })
+  const about = usePeople(isOfUsers(source) ? find.object : '')
+  const asked = { ...find, actor: personOf(find.actor, named), object: personOf(find.object, about.named) }
+  const list = useInfiniteQuery({ ...auditQuery(source, asked), enabled: !reading && !about.reading })
   const rows = rowsOf(list)
   const names = useNames(rows, named)
   const filtered = Object.values(find).some((value) => value !== '')
@@ -77,9 +78,7 @@ export const AuditPage = () => {
           choices={[...new Set(rows.map(({ action }) => action))].sort()}
           search={set('action')}
         />
-        {isOfUsers(source) ? null : (
           <SearchField label={tAudit.audit.object} value={find.object} search={set('object')} />
-        )}
         <Day label={tAudit.audit.from} value={find.from} change={set('from')} />
         <Day label={tAudit.audit.to} value={find.to} change={set('to')} />
         {filtered ? clear : null}
@@ -109,9 +108,9 @@ export const AuditPage = () => {
 type Names = ReadonlyMap<string, string>
 
 /** The first page of accounts, and those with the name that was typed if there are more. */
-const usePeople = (actor: string): { named: Names; reading: boolean } => {
+const usePeople = (person: string): { named: Names; reading: boolean } => {
   const first = useQuery(namesQuery())
-  const typed = nameIn(actor)
+  const typed = nameIn(person)
   const hits = useQuery({ ...namesQuery(typed), enabled: typed !== '' && first.data?.whole === false })
   const [known, found] = [first.data?.names ?? NOBODY, hits.data?.names ?? NOBODY]
   const named = useMemo(() => new Map([...found, ...known]), [found, known])

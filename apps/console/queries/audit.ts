@@ -7,7 +7,7 @@ export const SOURCES = ['operations', 'catalog', 'users', 'sign-ins'] as const
 export type Source = (typeof SOURCES)[number]
 export type AuditFind = { actor: string; action: string; object: string; from: string; to: string }
 
-/** The logs of users and sign-ins identify people by id and have no filter for objects. */
+/** The logs of what was done to accounts. */
 export const isOfUsers = (source: Source): boolean => source === 'users' || source === 'sign-ins'
 
 /** One page of a log. Days begin at midnight UTC. */
@@ -25,7 +25,8 @@ export const readAudit = (
     ...given('to', to && `${to}T00:00:00Z`),
   }
   const acts = { ...common, ...given('actor', actor), ...given('action', action), ...given('object', object) }
-  const ofUsers = { ...common, ...given('user_id', actor), ...given('type', action) }
+  const about = object.startsWith('user:') ? { user_id: nameIn(object) } : given('object', object)
+  const ofUsers = { ...common, ...given('actor', actor), ...given('type', action), ...about }
   const options = signal ? { signal } : {}
   switch (source) {
     case 'operations':
@@ -115,10 +116,9 @@ export const detailsOf = (details: Record<string, unknown>, names: Names): strin
 /** A person may be typed as the logs write them. */
 export const nameIn = (typed: string): string => typed.replace(/^user:/, '')
 
-/** Converts a typed name to the form in which its log identifies the person; any other text stays unchanged. */
-export const actorOf = (source: Source, typed: string, names: Names): string => {
+/** Converts a typed name to the form in which the logs identify the person; any other text stays unchanged. */
+export const personOf = (typed: string, names: Names): string => {
   const name = nameIn(typed)
   const id = [...names].find(([id, username]) => username === name || id === name)?.[0]
-  if (isOfUsers(source)) return id ?? name
   return id === undefined ? typed : `user:${id}`
 }

@@ -9,7 +9,7 @@ import type { ReadDeps } from '../deps.ts'
 import { jwkOf } from './jwk.ts'
 
 export const passkeysRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
 
   app.get('/v1/admin/passkeys', {
     operationId: 'listPersonKeys',

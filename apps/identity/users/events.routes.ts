@@ -1,25 +1,12 @@
-import Type from 'typebox'
 import { listUserEvents } from '../../../db/identity/queries.ts'
 import type { user_events } from '../../../db/identity/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
-import { EventView, PageQuery, pageOf } from '../../shared/contracts/identity/users.ts'
+import { PersonAuditQuery } from '../../shared/contracts/audit.ts'
+import { EventView, pageOf } from '../../shared/contracts/identity/users.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { ReadDeps } from '../deps.ts'
-
-const EventsQuery = Type.Object({
-  ...PageQuery.properties,
-  user_id: Type.Optional(
-    Type.String({
-      format: 'uuid',
-      description: 'Only events about this user, also those of their grants and memberships.',
-    }),
-  ),
-  type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as user.disabled.' })),
-  from: Type.Optional(Type.String({ format: 'date-time' })),
-  to: Type.Optional(Type.String({ format: 'date-time' })),
-})
 
 export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
   const pages = createPages(deps.keys.page)
@@ -28,7 +15,7 @@ export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
     operationId: 'listUserEvents',
     summary: 'List changes of users, groups and grants',
     description: 'Lists changes of users, groups and grants, and refused attempts, newest first.',
-    querystring: EventsQuery,
+    querystring: PersonAuditQuery,
     response: { 200: pageOf(EventView) },
     preHandler: allow('audit:read', { kind: 'R' }),
     handler: async (req) => {

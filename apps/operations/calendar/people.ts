@@ -12,6 +12,7 @@ import {
 import type { FreezeEntry } from '../../../db/operations/tables/index.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import { missingWords } from '../../shared/auth/permissions.ts'
+import { isGranted } from '../../shared/auth/scope.ts'
 import type { FreezeCreation, FreezeItem } from '../../shared/contracts/operations/calendar.ts'
 import type { RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
@@ -58,7 +59,7 @@ export const createFreeze = async (
       ? {
           targets: covered?.length ?? null,
           operations: covered && (await countStopped(tx, covered)),
-          may_end: await endersOf(deps, entry.approvers),
+          may_end: await endersOf(deps, entry),
         }
       : {}
     return { effect, keep }
@@ -133,7 +134,7 @@ export const itemOf = (
   now: number,
 ): FreezeItem => {
   const { freeze_id, title, applies, from, to, approvers, within = null, put_by } = freeze
-  const refusal = refuseEnd(caller, put_by === undefined ? undefined : { put_by, approvers })
+  const refusal = refuseEnd(caller, put_by === undefined ? undefined : { put_by, approvers, within })
   return {
     ...{ freeze_id, title, applies, from, to, approvers, within },
     in_force: Date.parse(from) <= now,
@@ -142,8 +143,15 @@ export const itemOf = (
   }
 }
 
-/** Whoever may override a freeze for an operation may end it. A freeze that no person made is ended at its source. */
-const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers'> | undefined) => {
+/** Whether this person may decide wherever the freeze may hold: everywhere, or in the scopes of its maker. */
+const decidesOn = (person: Pick<Caller, 'grants'>, within: FreezeEntry['within'] | null): boolean =>
+  (within ?? [{}]).every((place) => isGranted(person.grants, 'gate:decide', place))
+
+/** Whoever may override a freeze for every operation may end it. A freeze that no person made is ended at its source. */
+const refuseEnd = (
+  caller: Caller,
+  freeze: (Pick<PutFreeze, 'put_by' | 'approvers'> & { within?: FreezeEntry['within'] | null }) | undefined,
+) => {
   const refuse = (code: RefusalCode['code'], detail: string, extra = {}): RefusalCode => ({
     ...{ category: 'policy_denied', code, detail, extra },
   })
@@ -152,11 +160,13 @@ const refuseEnd = (caller: Caller, freeze: Pick<PutFreeze, 'put_by' | 'approvers
   if (freeze === undefined) return refuse('freeze_elsewhere', 'The freeze is in a calendar file of this deployment.')
   if (!isByPerson(freeze))
     return refuse('freeze_elsewhere', `Only ${freeze.put_by}, which created the freeze, can end it.`)
-  if (freeze.approvers.some((group) => caller.groups.includes(group))) return undefined
-  return refuse(
-    'not_eligible',
-    `Only members of ${freeze.approvers.join(', ')} may end it; an administrator can add some.`,
-  )
+  if (!freeze.approvers.some((group) => caller.groups.includes(group)))
+    return refuse(
+      'not_eligible',
+      `Only members of ${freeze.approvers.join(', ')} may end it; an administrator can add some.`,
+    )
+  if (decidesOn(caller, freeze.within)) return undefined
+  return refuse('out_of_scope', 'Your roles do not cover every place where the freeze may hold.')
 }
 
 /** Returns the targets that the freeze covers now; `undefined` if there are too many to ask. */
@@ -186,10 +196,18 @@ const refuseApprovers = async ({ trust }: Uses<'trust'>, groups: readonly string
 }
 
 /** The names of those who may end such a freeze; null while they are not known. */
-const endersOf = async ({ trust }: Uses<'trust'>, groups: readonly string[]): Promise<string[] | null> => {
+const endersOf = async (
+  { trust }: Uses<'trust'>,
+  { approvers, within }: Pick<FreezeEntry, 'approvers' | 'within'>,
+): Promise<string[] | null> => {
   const all = await soon(trust.approvers.listAll(), undefined)
-  const enders = all?.filter(({ group_keys }) => groups.some((group) => group_keys.includes(group)))
-  return enders?.map(({ user }) => user.username).sort() ?? null
+  const members = all?.filter(({ group_keys }) => approvers.some((group) => group_keys.includes(group)))
+  return (
+    members
+      ?.filter((one) => decidesOn(one, within))
+      .map(({ user }) => user.username)
+      .sort() ?? null
+  )
 }
 
 const countStopped = async (db: Queryable, resource_ids: readonly string[]): Promise<number> =>

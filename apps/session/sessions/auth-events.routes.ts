@@ -3,25 +3,13 @@ import Type from 'typebox'
 import { auditMatches } from '../../../db/audit.ts'
 import { auth_events } from '../../../db/session/tables.ts'
 import { allow } from '../../shared/auth/http.ts'
+import { PersonAuditQuery } from '../../shared/contracts/audit.ts'
 import { text } from '../../shared/contracts/shapes.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { routes } from '../../shared/http/routes.ts'
 import type { SessionDeps } from '../deps.ts'
 
 const Nullable = Type.Union([Type.String(), Type.Null()])
-const EventsQuery = Type.Object(
-  {
-    page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-    page_token: Type.Optional(
-      Type.String({ maxLength: 1024, description: 'next_page_token of the previous page; keep all filters.' }),
-    ),
-    user_id: Type.Optional(Type.String({ format: 'uuid', description: 'The user the event is about.' })),
-    type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as login or revoke_session.' })),
-    from: Type.Optional(Type.String({ format: 'date-time' })),
-    to: Type.Optional(Type.String({ format: 'date-time' })),
-  },
-  { additionalProperties: false },
-)
 const EventView = Type.Object({
   at: text('2026-01-31T12:00:00.000Z'),
   actor: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),
@@ -44,7 +32,7 @@ export const authEventsRoutes = routes<SessionDeps>('audit', (app, { deps }) => 
     operationId: 'listAuthEvents',
     summary: 'List sign-ins, lockouts and ended sessions',
     description: 'Lists sign-ins, lockouts, refusals and ended sessions, newest first.',
-    querystring: EventsQuery,
+    querystring: PersonAuditQuery,
     response: { 200: EventList },
     handler: async (req) => {
       const { page_size, page_token, ...filter } = req.query

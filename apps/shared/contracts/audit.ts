@@ -15,6 +15,16 @@ export const AuditQuery = Closed({
   to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this time.' })),
 })
 
+const { action: _, ...shared } = AuditQuery.properties
+/** Of the logs of sign-ins and of users. */
+export const PersonAuditQuery = Closed({
+  ...shared,
+  user_id: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Only events about this user; of changes also those of their grants.' }),
+  ),
+  type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as login or user.disabled.' })),
+})
+
 export const AuditView = Type.Object({
   at: text('2026-01-31T12:00:00.000Z'),
   actor: text('user:0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'),

@@ -8,6 +8,7 @@ const NAMED: Record<number, readonly [name: string, description: string]> = {
   401: ['Unauthorized', 'The token is missing, has expired or is refused.'],
   403: ['Forbidden', 'The caller may not do this.'],
   404: ['NotFound', 'No such object, or none that the caller may see.'],
+  408: ['RequestTimeout', 'The body did not arrive in time. Send the same request again, with all of its body.'],
   409: ['Conflict', 'Not possible in the current state.'],
   410: ['Gone', 'This data is past its retention period.'],
   412: [
@@ -36,6 +37,7 @@ const SENT: Record<number, readonly [category: Category, code: Code, detail: str
   401: ['invalid_token', 'invalid_token', 'The access token is not valid.'],
   403: ['policy_denied', 'permission_missing', 'This needs the permission gate:decide.'],
   404: ['not_found', 'gate', 'No gate "go", or you may not see it.'],
+  408: ['validation_error', 'body_too_slow', 'The body did not arrive in time.'],
   409: ['version_conflict', 'in_progress', 'Another request on the same object is still running.'],
   410: ['not_found', 'gone', 'This log is past its retention period.'],
   412: ['version_conflict', 'revision_moved', 'The object has changed.'],
@@ -72,7 +74,7 @@ export const refusalOf = (status: number): { $ref: string } => {
 export const refusals = (): Record<string, object> =>
   Object.fromEntries(
     ALL.map(({ status, name, description, category, code, detail }) => {
-      const retryable = category === 'unavailable' || category === 'rate_limited'
+      const retryable = category === 'unavailable' || category === 'rate_limited' || code === 'body_too_slow'
       const error = new AppError(category, code, detail, { status, retryable })
       const example = problemOf(error, '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', '/api/v1/example')
       const named = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { login, signalbox } from '../client.ts'
+import { json, login, signalbox } from '../client.ts'
 
 describe('an administrator', () => {
   it('creates an account with its link, disables and enables it, and reads who did what from each log', async () => {
@@ -34,5 +34,32 @@ describe('an administrator', () => {
     ).toContain('user.disabled')
     expect(await signalbox('ada', ['audit', 'list', '--source', 'all'])).toMatchObject({ code: 2 })
     expect(await signalbox('olga', ['audit', 'list'])).toMatchObject({ code: 7 })
+  })
+
+  it('finds in each log what a person did, by name, and in those of people what was done to one', async () => {
+    const rows = async (source: string, ...more: string[]) =>
+      json<{ actor: string; action: string; object: string }[]>(
+        await signalbox('ada', ['audit', 'list', '--source', source, ...more, '--all', '-o', 'json']),
+      )
+    const [{ id } = { id: '' }] = json<{ id: string }[]>(
+      await signalbox('ada', ['user', 'list', '--q', 'nadia', '-o', 'json']),
+    )
+    const own = await rows('users', '--actor', 'user:ada')
+    expect(own).toContainEqual(expect.objectContaining({ action: 'user.created', object: `user:${id}` }))
+    expect(await rows('sign-ins', '--actor', 'user:ada', '--action', 'login')).not.toEqual([])
+    expect(await rows('operations', '--actor', 'user:olga')).not.toEqual([])
+    const about = await rows('users', '--object', 'user:nadia')
+    expect(about.map(({ action }) => action)).toEqual(expect.arrayContaining(['user.created', 'user.disabled']))
+    expect(await rows('users', '--object', 'user:nadia', '--actor', 'user:olga')).toEqual([])
+    expect(await signalbox('ada', ['audit', 'list', '--actor', 'user:nobody-at-all'])).toMatchObject({ code: 1 })
+  })
+
+  it('lists the accounts of one status', async () => {
+    const active = await signalbox('ada', ['user', 'list', '--status', 'active'])
+    expect(active).toMatchObject({ code: 0, out: expect.stringMatching(/ada +ACTIVE/) })
+    expect(await signalbox('ada', ['user', 'list', '--status', 'odd'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('active, disabled, deleted'),
+    })
   })
 })

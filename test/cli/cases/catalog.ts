@@ -145,5 +145,18 @@ describe('the catalog', () => {
       })
     expect(await updateAs('--force')).toMatchObject({ code: 2, err: expect.stringContaining('--reason is missing') })
     expect((await updateAs('--force', '--reason', 'team moved')).out).toBe('cli-host   version 3\n')
+
+    // Any endpoint, with the type of body that the path takes: a change as a merge or as a list of operations.
+    const patch = (version: number, change: unknown) =>
+      signalbox(
+        'ivo',
+        ['api', 'PATCH', '/v1/resources/cli-host', '-d', '-', '--if-match', `"${version}"`],
+        JSON.stringify(change),
+      )
+    const merged = await patch(3, { labels: { team: 'web' } })
+    expect(merged, merged.err).toMatchObject({ code: 0 })
+    const patched = await patch(4, [{ op: 'replace', path: '/labels/team', value: 'platform' }])
+    expect(patched, patched.err).toMatchObject({ code: 0 })
+    expect(await read('resource', 'show', 'cli-host')).toMatchObject({ version: 5, labels: { team: 'platform' } })
   })
 })

@@ -81,6 +81,26 @@ describe('a change from intent to end', () => {
     ended = id
   })
 
+  it('is followed by scripts: each line of the output is JSON, also of a log', async () => {
+    const lines = async (...args: string[]) => {
+      const { code, out, err } = await signalbox('olga', args)
+      expect(code, err).toBe(0)
+      return out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+    }
+    const watched = await lines('op', 'watch', ended, '--jsonl')
+    expect(watched.map(({ type }) => type)).toContain('node.succeeded')
+    expect(await lines('op', 'wait', ended, '--jsonl')).toMatchObject([{ operation_id: ended, status: 'succeeded' }])
+    expect((await signalbox('olga', ['op', 'wait', ended, '-o', 'id'])).out).toBe(`${ended}\n`)
+    const log = ['op', 'logs', 'first', '--op', ended]
+    const [line = {}] = await lines(...log, '--jsonl')
+    expect(line).toMatchObject({ seq: 1, text: expect.any(String) })
+    expect((await signalbox('olga', [...log, '--select', '$[0].text'])).out).toBe(`${line.text}\n`)
+    expect((await signalbox('olga', log)).out).toContain(`${line.text}\n`)
+  })
+
   it('is not rolled back if it changed nothing, and a rollback takes no key for its several requests', async () => {
     const rollback = (...more: string[]) => signalbox('olga', ['op', 'rollback', ended.slice(-8), ...more])
     expect(await rollback('--dry-run')).toMatchObject({
@@ -256,6 +276,13 @@ describe('a change from intent to end', () => {
     const passed = ['signal', id.slice(-8), '--check', 'passed', '--gate', 'go', '--summary', 'CHG-1042 is approved']
     expect(await signalbox('olga', passed)).toMatchObject({ code: 7, err: expect.stringContaining('signal:send') })
     const bot = (...words: string[]) => signalbox('none', words, '', { SIGNALBOX_TOKEN: key })
+    const examined = await bot('doctor')
+    expect(examined, examined.out).toMatchObject({
+      ...{
+        code: 0,
+        out: expect.stringMatching(/credentials: .* key of a machine\n(.*\n)*.*session: a machine has none/),
+      },
+    })
     expect(await bot('signal', id)).toMatchObject({ code: 2, err: expect.stringContaining('--check') })
     expect(await bot(...passed, '--dry-run')).toMatchObject({
       code: 0,

@@ -84,6 +84,16 @@ describe('looking closer', () => {
   })
 })
 
+describe('any endpoint', () => {
+  it('prints its answer as JSON, or as the options say', async () => {
+    const me = async (...more: string[]) => (await signalbox('olga', ['api', 'GET', '/v1/me', ...more])).out
+    expect(JSON.parse(await me())).toMatchObject({ username: 'olga' })
+    expect(await me('--select', 'username')).toBe('olga\n')
+    expect(await me('--jsonl')).toBe(`${JSON.stringify(JSON.parse(await me()))}\n`)
+    expect(await me('-o', 'yaml')).toMatch(/^username: olga$/m)
+  })
+})
+
 describe('completion', () => {
   const words = async (who: string, ...typed: string[]) =>
     (await signalbox(who, ['completion', 'words', '--', ...typed])).out.trim().split('\n')

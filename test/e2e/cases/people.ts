@@ -357,7 +357,10 @@ describe('the audit log of more accounts than one page has', () => {
       const { id } = await people.olga.get<{ id: string }>('/v1/users/me')
       const asked = page.waitForRequest((one) => one.url().includes('/auth-events?'))
       await page.goto(`${stack.gateway_url}/audit?source=sign-ins&actor=olga`)
-      expect(new URL((await asked).url()).searchParams.get('user_id')).toBe(id)
+      expect(new URL((await asked).url()).searchParams.get('actor')).toBe(`user:${id}`)
+      const about = page.waitForRequest((one) => one.url().includes('/user-events?'))
+      await page.goto(`${stack.gateway_url}/audit?source=users&object=user:olga`)
+      expect(new URL((await about).url()).searchParams.get('user_id')).toBe(id)
       await page.close()
     },
     PATIENCE_MS,

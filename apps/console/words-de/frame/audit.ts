@@ -85,7 +85,7 @@ export const audit: typeof en.audit = {
   clear: 'Filter zurücksetzen',
   actor: 'Wer, etwa olga oder svc:worker',
   action: 'Aktion, etwa gate_decided',
-  object: 'Objekt, etwa resource:eu1-web-01',
+  object: 'Objekt, etwa user:olga oder resource:eu1-web-01',
   from: 'Ab Tag (UTC)',
   to: 'Vor Tag (UTC)',
   cut: (rows: number, source: string) =>

@@ -47,7 +47,7 @@ export const audit = {
   clear: 'Clear filters',
   actor: 'Actor, such as olga or svc:worker',
   action: 'Action, such as gate_decided',
-  object: 'Object, such as resource:eu1-web-01',
+  object: 'Object, such as user:olga or resource:eu1-web-01',
   from: 'From day (UTC)',
   to: 'Before day (UTC)',
   cut: (rows: number, source: string) =>

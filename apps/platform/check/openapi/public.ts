@@ -108,6 +108,9 @@ const withEdge = (operation: Operation, route: Route): Operation => {
     400,
     414,
     431,
+    ...(route.method === 'GET' ? [] : [408]),
+    // Pages of other origins are refused also where no one signs in.
+    ...(route.permission === 'none' && route.class !== 'none' ? [403] : []),
     ...(route.class === 'none' ? [] : [429, 503]),
     ...(route.upstream === 'gateway' ? [] : [502, 504]),
   ]

@@ -1,0 +1,1 @@
+CREATE INDEX IF NOT EXISTS "auth_events_actor_id_index" ON "session"."auth_events" USING btree ("actor","id");
