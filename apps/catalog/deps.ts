@@ -35,7 +35,7 @@ export type CatalogDeps = {
   nats: ReturnType<typeof createNats>
   trust: Trust
   wake: () => void
-  keys: { fingerprint: Buffer; audit: Buffer }
+  keys: { fingerprint: [Buffer, ...Buffer[]]; audit: Buffer }
   pages: Pages
   config: Limits & { projector_enabled: boolean; operations_url: string }
   close: () => Promise<void>

@@ -131,7 +131,7 @@ const logRoutes = (app: Router, deps: CatalogDeps): void => {
     operationId: 'readVersions',
     summary: 'Read versions',
     description:
-      'Returns the current versions of up to 1,000 resources, for callers that must check that they are up to date. Not in the specification.',
+      'Returns the current versions of up to 5,000 resources, for callers that must check that they are up to date. Not in the specification.',
     body: VersionsQuery,
     response: { 200: Versions },
     preHandler: requireScope('catalog:read'),

@@ -6,7 +6,7 @@ import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Identity } from '../shared/contracts/gen/auth_pb.ts'
-import { deriveKey } from '../shared/data/digest.ts'
+import { deriveKey, deriveKeys } from '../shared/data/digest.ts'
 import { insist, waitFor } from '../shared/http/lifecycle.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
@@ -61,8 +61,7 @@ export const createDeps = async (
     compact_at: config.CATALOG__GRAPH__COMPACT_AT,
     compare_ms: config.CATALOG__GRAPH__COMPARE_S * 1000,
   })
-  const [first, ...older] = secretKeysOf(config.CATALOG__SECRET__KEYS)
-  const page = (secret: Buffer) => deriveKey(secret, 'page')
+  const secrets = secretKeysOf(config.CATALOG__SECRET__KEYS)
   return {
     db,
     pool,
@@ -74,8 +73,8 @@ export const createDeps = async (
     nats,
     trust,
     wake: nats.wake,
-    keys: { fingerprint: deriveKey(first, 'fingerprint'), audit: deriveKey(first, 'audit') },
-    pages: createPages([page(first), ...older.map(page)]),
+    keys: { fingerprint: deriveKeys(secrets, 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
+    pages: createPages(deriveKeys(secrets, 'page')),
     config: {
       tree_depth: config.CATALOG__TREE__MAX_DEPTH,
       page_default: config.CATALOG__LISTS__PAGE_DEFAULT,

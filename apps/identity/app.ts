@@ -13,6 +13,7 @@ import { identityRpc } from './identity.rpc.ts'
 import { machineCredentialsRoutes, machinesRoutes } from './machines/routes.ts'
 import { MEASURES } from './measures.ts'
 import { recordDenial } from './mutations.ts'
+import { passkeysRoutes } from './passkeys/routes.ts'
 import { preferencesRoutes } from './preferences/routes.ts'
 import { scimRoutes } from './scim/routes.ts'
 import { userEventsRoutes } from './users/events.routes.ts'
@@ -51,6 +52,7 @@ export const buildApp = (deps: IdentityDeps) => {
     providersRoutes,
     changeEndingRoutes,
     userEventsRoutes,
+    passkeysRoutes,
     viewsRoutes,
     preferencesRoutes,
   ]

@@ -20,7 +20,7 @@ export type IdentityDeps = {
   issuers: Issuers
   db: Db
   pool: pg.Pool
-  keys: { fingerprint: Buffer; audit: Buffer; page: Buffer }
+  keys: { fingerprint: [Buffer, ...Buffer[]]; audit: Buffer; page: [Buffer, ...Buffer[]] }
   registry: Registry
   providers: Providers
   jwks: JwksClient

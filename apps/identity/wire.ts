@@ -10,7 +10,7 @@ import { accessVerifierOf, jwksOf, providersOf, registryOf } from '../shared/aut
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Credential } from '../shared/contracts/gen/auth_pb.ts'
-import { deriveKey } from '../shared/data/digest.ts'
+import { deriveKey, deriveKeys } from '../shared/data/digest.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { repeatUntilDone, startLoop } from '../shared/process/repeat.ts'
 import { createRpcClient } from '../shared/rpc/client.ts'
@@ -37,7 +37,7 @@ export const createDeps = (
   const telemetry = createTelemetry('identity')
   const { db, pool, close } = createDb(config.IDENTITY__DATABASE__URL, { app: 'identity', ...patience })
   measurePool(telemetry, pool)
-  const [secret] = secretKeysOf(config.IDENTITY__SECRET__KEYS)
+  const secrets = secretKeysOf(config.IDENTITY__SECRET__KEYS)
   const jwks = jwksOf(config, telemetry)
   const killed = followKilledKeys({
     url: config.IDENTITY__NATS__URL,
@@ -47,9 +47,9 @@ export const createDeps = (
     log: telemetry.log,
   })
   const keys = {
-    fingerprint: deriveKey(secret, 'fingerprint'),
-    audit: deriveKey(secret, 'audit'),
-    page: deriveKey(secret, 'page'),
+    fingerprint: deriveKeys(secrets, 'fingerprint'),
+    audit: deriveKey(secrets[0], 'audit'),
+    page: deriveKeys(secrets, 'page'),
   }
   const registry = registryOf(config, telemetry)
   const stopping = new AbortController()

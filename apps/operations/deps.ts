@@ -55,8 +55,6 @@ export type Trust = {
   catalog: CatalogClient
   /** Signs exported evidence. */
   evidence_key: PrivateKey
-  /** A signing key was killed: its tokens are refused from now on. */
-  dropKey: (kid: string) => void
   close: () => void
 }
 
@@ -72,7 +70,7 @@ export type OperationsDeps = ReturnType<typeof loadExecutorRules> & {
   /** The acts that must not resume after a restore of the database (reliability.md 4.13). */
   fence: ReadFence
   nats: NatsHolder
-  keys: { fingerprint: Buffer; audit: Buffer }
+  keys: { fingerprint: [Buffer, ...Buffer[]]; audit: Buffer }
   pages: Pages
   library: Library
   projection: CatalogProjection

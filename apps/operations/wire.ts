@@ -1,13 +1,14 @@
 import type { Client } from '@connectrpc/connect'
 import { createDb } from '../../db/client.ts'
 import { createFence } from '../../db/restore.ts'
+import { followKilledKeys } from '../shared/auth/killed-keys.ts'
 import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { loadPayloadCodec } from '../shared/codec/payload.ts'
 import { secretKeysOf } from '../shared/config.ts'
 import { Identity, Session } from '../shared/contracts/gen/auth_pb.ts'
-import { deriveKey } from '../shared/data/digest.ts'
+import { deriveKey, deriveKeys } from '../shared/data/digest.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { createRpcClient, throwFromRpc } from '../shared/rpc/client.ts'
@@ -42,7 +43,6 @@ export const createDeps = (
   measurePool(telemetry, pool)
   const secrets = secretKeysOf(config.OPERATIONS__SECRET__KEYS)
   const nats = createNatsHolder(config.OPERATIONS__NATS__URL, config.SIGNALBOX__NATS__PREFIX, telemetry.log)
-  const [signing, ...others] = secrets.map((secret) => deriveKey(secret, 'page'))
   const decisions = telemetry.histogram('signalbox_policy_decision_seconds', 'Time of one decision by the policies.')
   return {
     config,
@@ -54,8 +54,8 @@ export const createDeps = (
     closeDb: close,
     fence: createFence(db, 'operations'),
     nats,
-    keys: { fingerprint: deriveKey(secrets[0], 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
-    pages: createPages([signing as Buffer, ...others]),
+    keys: { fingerprint: deriveKeys(secrets, 'fingerprint'), audit: deriveKey(secrets[0], 'audit') },
+    pages: createPages(deriveKeys(secrets, 'page')),
     library,
     projection: createCatalogProjection({
       db,
@@ -98,6 +98,13 @@ const createIsActive =
 export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Trust => {
   const jwks = jwksOf(config, telemetry)
   void jwks.start()
+  const killed = followKilledKeys({
+    url: config.OPERATIONS__NATS__URL,
+    prefix: config.SIGNALBOX__NATS__PREFIX,
+    name: 'operations-keys',
+    keys: jwks,
+    log: telemetry.log,
+  })
   const signer = createServiceSigner({ name: 'operations', key_file: config.OPERATIONS__SERVICE__KEY_FILE })
   const identityClient = createRpcClient(Identity, {
     telemetry,
@@ -125,9 +132,9 @@ export const createTrust = (config: OperationsConfig, telemetry: Telemetry): Tru
     registry,
     evidence_key: readKeyFile('OPERATIONS__EVIDENCE__KEY_FILE', config.OPERATIONS__EVIDENCE__KEY_FILE),
     catalog: createCatalogClient(config.OPERATIONS__CATALOG__URL, signer),
-    dropKey: jwks.drop,
     close: () => {
       jwks.close()
+      void killed.stop()
       registry.close()
     },
   }

@@ -8,7 +8,7 @@ import { createPrincipals } from '../shared/auth/principals.ts'
 import { accessVerifierOf, jwksOf, providersOf, refreshVerifierOf, registryOf } from '../shared/auth/trust.ts'
 import { type Clock, systemClock } from '../shared/clock.ts'
 import { Credential, Identity, Token } from '../shared/contracts/gen/auth_pb.ts'
-import { deriveKey } from '../shared/data/digest.ts'
+import { deriveKeys } from '../shared/data/digest.ts'
 import { createPages } from '../shared/http/pages.ts'
 import { measurePool } from '../shared/process/pool.ts'
 import { repeatUntilDone } from '../shared/process/repeat.ts'
@@ -118,7 +118,7 @@ export const createDeps = (config: SessionConfig, { clock = systemClock }: { clo
       config.TOKEN__CORS__ENABLED ? config.TOKEN__CORS__ALLOW_ORIGINS : [],
     ),
     nameOf,
-    pages: createPages([deriveKey(config.secrets[0], 'page')]),
+    pages: createPages(deriveKeys(config.secrets, 'page')),
     counts: createCounts(telemetry),
     close: async () => {
       stopping.abort()

@@ -30,7 +30,10 @@ export const idempotencyTable = (schema: PgSchema) =>
 export type IdempotencyTable = ReturnType<typeof idempotencyTable>
 
 /** The sender, route, key and content of a request. `caller` is `user:<uuid>`, `route` is method + path template. */
-export type IdempotentRequest = { caller: string; route: string; key: string; fingerprint: Buffer }
+export type IdempotentRequest = { caller: string; route: string; key: string; fingerprint: Fingerprint }
+
+/** A request's content by each key, the newest first, which is stored: a repeat may come after a rotation of keys. */
+export type Fingerprint = readonly [Buffer, ...Buffer[]]
 
 /** The first answer, replayed byte for byte. */
 export type StoredAnswer = {
@@ -42,7 +45,13 @@ export type StoredAnswer = {
 }
 
 /** HMAC over a request's content (path, query, If-Match, body). Not a plain hash: bodies can contain secrets. */
-export const fingerprintOf = (key: Uint8Array, parts: unknown): Buffer => hmacSha256(key, canonicalJson(parts))
+export const fingerprintOf = ([key, ...others]: readonly [Buffer, ...Buffer[]], parts: unknown): Fingerprint => {
+  const text = canonicalJson(parts)
+  return [hmacSha256(key, text), ...others.map((other) => hmacSha256(other, text))]
+}
+
+/** Whether a stored fingerprint is that of this content, by any key. */
+export const isSameContent = (stored: Buffer, given: Fingerprint): boolean => given.some((one) => one.equals(stored))
 
 /** An earlier request's use of a key; its answer, if there is one. */
 export type Used = { command_id: string | null; answer: StoredAnswer | null }
@@ -64,15 +73,14 @@ export const claimKey = async (
   { caller, route, key, fingerprint }: IdempotentRequest,
   command_id?: string,
 ): Promise<Used | undefined> => {
-  const request = { caller, route, key, fingerprint }
   const taken = await insertRow(
     tx,
     table,
-    { ...request, command_id: command_id ?? null },
+    { caller, route, key, fingerprint: fingerprint[0], command_id: command_id ?? null },
     'on conflict do nothing',
   ).execute()
   if (taken.rowCount === 1) return undefined
-  const used = await readKey(tx, table, request)
+  const used = await readKey(tx, table, { caller, route, key, fingerprint })
   if (!used) throw stillRunning()
   return used
 }
@@ -85,7 +93,7 @@ export const readKey = async (
 ): Promise<Used | undefined> => {
   const [row] = await db.select().from(table).where(sameKey(table, request))
   if (!row) return undefined
-  if (!row.fingerprint.equals(request.fingerprint)) {
+  if (!isSameContent(row.fingerprint, request.fingerprint)) {
     throw new AppError(
       'validation_error',
       'idempotency_key_reused',

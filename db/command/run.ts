@@ -75,7 +75,7 @@ export const keysIn = (table: IdempotencyTable): Keys<Command> => ({
 export type Kernel<C = Command> = {
   db: Db
   keys: Keys<C>
-  /** Writes the audit row of a 403, whose own transaction was rolled back. */
+  /** Writes the audit row of a 403 or a refused address, whose own transaction was rolled back. */
   denied?: (error: AppError) => Promise<void>
   /** The refusal behind an error of the database, such as a name that another transaction took first. */
   clash?: (error: unknown) => AppError | undefined
@@ -136,10 +136,13 @@ export const runEach = async <S, E, C extends Known>(
     if (commands.some(({ dry_run }) => dry_run)) return await attempt(kernel.db, (tx) => work(tx, () => {}))
     return await commit(kernel, work)
   } catch (error) {
-    if (error instanceof AppError && error.category === 'policy_denied') await kernel.denied?.(error)
+    if (error instanceof AppError && isAttempt(error)) await kernel.denied?.(error)
     throw error
   }
 }
+
+/** Whether the audit log records the refusal: whoever tries addresses may be looking for what is inside the network. */
+const isAttempt = ({ category, code }: AppError) => category === 'policy_denied' || code === 'address_refused'
 
 /** Splits commands into parts in which no name occurs twice. */
 const partsOf = <C>(commands: readonly C[], names: (command: C) => readonly string[] = () => []): C[][] => {

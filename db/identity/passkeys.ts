@@ -1,4 +1,5 @@
-import { and, asc, count, eq, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, sql } from 'drizzle-orm'
+import { pick } from '../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../client.ts'
 import { passkeys, users } from './tables.ts'
 
@@ -19,6 +20,19 @@ export const passkeyByCredential = (db: Queryable, credential_id: string) =>
     .innerJoin(users, eq(users.id, passkeys.user_id))
     .where(eq(passkeys.credential_id, credential_id))
     .then(first)
+
+/** All passkeys with the names of their people, oldest first, one page after a passkey. */
+export const listKeys = (db: Queryable, after: string | undefined, limit: number) =>
+  db
+    .select({
+      ...pick(passkeys, 'id', 'user_id', 'credential_id', 'public_key', 'created_at'),
+      username: users.username,
+    })
+    .from(passkeys)
+    .innerJoin(users, eq(users.id, passkeys.user_id))
+    .where(after === undefined ? undefined : gt(passkeys.id, after))
+    .orderBy(asc(passkeys.id))
+    .limit(limit)
 
 /** Returns `undefined` if someone has already registered this credential. */
 export const insertPasskey = (db: Queryable, row: typeof passkeys.$inferInsert) =>

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
 import { isUuid } from '../../apps/shared/ids.ts'
@@ -121,6 +121,16 @@ export const updateScim = (tx: Tx, id: string, set: Partial<ScimRow>) =>
     .returning()
     .then((rows) => rows[0] as ScimRow)
 
+/** Takes the directory's id off the record of a deleted account, for another one. Returns whether it had an id. */
+export const freeId = async (tx: Tx, provider: string, id: string): Promise<boolean> => {
+  const [held] = await tx
+    .select({ id: scim_resources.id })
+    .from(scim_resources)
+    .where(and(ofType(provider, 'User'), eq(scim_resources.id, id), isNotNull(scim_resources.external_id)))
+  if (held) await updateScim(tx, id, { external_id: null })
+  return held !== undefined
+}
+
 /** Records that an administrator has disabled the account, so its directory cannot enable it. */
 export const keepDisabled = (tx: Tx, user_id: string) =>
   tx.update(scim_resources).set({ disabled_at: null }).where(eq(scim_resources.id, user_id))
@@ -158,10 +168,11 @@ export const scimGroupsOf = (user_id: PgColumn, provider: string, by_id: boolean
   >`(select ${namesOf(provider, sql`case when ${by_id}::boolean then g.external_id else g.name end`)} from ${scim_resources} r
     where r.id = ${user_id} and r.provider = ${provider} and r.type = 'User')`
 
-/** How many of these ids are of people whom the directory manages and has not removed. */
+/** How many of these ids are of people whom the directory manages, who are not removed and not deleted here. */
 export const countPeople = async (db: Queryable, provider: string, ids: readonly string[]): Promise<number> => {
   const { rows } = await db.execute<{ n: number }>(
-    sql`select count(*)::int as n from ${peopleAmong(provider, ids)} and not r.removed`,
+    sql`select count(*)::int as n from ${peopleAmong(provider, ids)} and not r.removed
+      and not exists (select from ${users} u where u.id = r.id and u.status = 'DELETED')`,
   )
   return rows[0]?.n ?? 0
 }

@@ -434,6 +434,11 @@ describe('polling', () => {
       expect(result).toMatchObject({ class: 'condition_timeout' })
       expect(result).not.toHaveProperty('retryable')
     }
+    poll.timeout_s = 3600
+    expect(await polled('PUT', { deadline: Date.now() + 500 })).toMatchObject({
+      class: 'condition_timeout',
+      message: expect.stringMatching(/did not become true within timeouts\.run_s of the step$/),
+    })
   })
 })
 

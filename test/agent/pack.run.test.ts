@@ -24,15 +24,34 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const pack = async (...args: string[]) => {
+const pack = (...args: string[]) => packOf(dir, ...args)
+const packOf = async (place: string, ...args: string[]) => {
   let out = ''
   const spy = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
     out += text
     return true
   })
-  const code = await run(['pack', 'test', dir, ...args]).finally(() => spy.mockRestore())
+  const code = await run(['pack', 'test', place, ...args]).finally(() => spy.mockRestore())
   return { code, out }
 }
+
+it('names a node whose value a skipped step lacks, and goes on past one that may fail', async () => {
+  const own = join(folder, 'skips')
+  initPack(own, 'opentofu')
+  const path = join(own, 'pack.yaml')
+  const steps = `    steps:
+      - { id: gone, executor: noop, when: 'false', with: { outputs: { x: 1 } }, outputs: { x: /x } }
+      - { id: bad, needs: [gone], executor: noop, on_failure: tolerate, with: { outputs: { x: { $from: nodes/gone/outputs/x } } } }
+      - { id: last, needs: [bad], executor: noop }
+`
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/^ {4}gates:[\s\S]*/m, steps))
+  const tests = join(own, 'tests/first.yaml')
+  const nodes = 'expect: { nodes: [gone.skips-eu1, bad.skips-eu1, last.skips-eu1] }'
+  writeFileSync(tests, readFileSync(tests, 'utf8').replace(/expect:\n[\s\S]*/, `${nodes}\n`))
+  const { code, out } = await packOf(own, '--run', '--agent', agentFile('skips', {}, program))
+  expect(out).toMatch(/failed +bad\.skips-eu1: expression_error: [\s\S]*succeeded +last\.skips-eu1/)
+  expect(code).toBe(5)
+}, 120_000)
 
 it('plans and applies the module of a new pack, and names the node that fails', async () => {
   const state = join(folder, 'tfstate')

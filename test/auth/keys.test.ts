@@ -1,7 +1,10 @@
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadOperationsConfig } from '../../apps/operations/config.ts'
+import { createTrust } from '../../apps/operations/wire.ts'
 import { keksOf } from '../../apps/shared/codec/kek.ts'
 import { newJti, signToken } from '../../apps/shared/jwt/sign.ts'
+import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { killKey, tendKeys } from '../../apps/token/keys.service.ts'
 import { openPrivateKey } from '../../apps/token/seal.ts'
 import { keySettingsOf } from '../../apps/token/wire.ts'
@@ -135,7 +138,25 @@ describe('the keys of token', () => {
     const settings = keySettingsOf(auth.token_deps.config, auth.identity_deps.db)
     const deaf = await auth.addSession({ SESSION__NATS__URL: 'nats://127.0.0.1:9', AUTH__JWKS__CACHE_S: '3600' })
     const hearing = await auth.addSession({ AUTH__JWKS__CACHE_S: '3600' })
+    const operations = createTrust(
+      loadOperationsConfig({
+        ...auth.vars,
+        OPERATIONS__DATABASE__URL: auth.vars.IDENTITY__DATABASE__URL,
+        OPERATIONS__NATS__URL: 'nats://127.0.0.1:9',
+        OPERATIONS__SECRET__KEYS: auth.vars.IDENTITY__SECRET__KEYS,
+        OPERATIONS__SERVICE__KEY_FILE: auth.services.keyFile('operations'),
+        OPERATIONS__EVIDENCE__KEY_FILE: auth.services.keyFile('operations'),
+        AUTH__JWKS__CACHE_S: '3600',
+      }),
+      createTelemetry('operations'),
+    )
     const { access_token, refresh_token } = await login()
+    const verified = async () =>
+      operations.verifier(access_token).then(
+        () => ({ status: 200 }),
+        () => ({ status: 401 }),
+      )
+    await until(async () => (await verified()).status === 200, { what: 'the keys of operations' })
     const sessions = (url: string) => send(`${url}/v1/sessions`, { headers: bearer(access_token) })
     const me = () => send(`${auth.vars.GATEWAY__UPSTREAM__IDENTITY_URL}/v1/users/me`, { headers: bearer(access_token) })
     const still = await auth.addGateway({ GATEWAY__NATS__URL: 'nats://127.0.0.1:9' })
@@ -154,7 +175,9 @@ describe('the keys of token', () => {
       took('identity', me),
       took('a session that does not hear', () => sessions(deaf.url)),
       took('a refresh', refresh),
+      took('operations', verified),
     ])
+    operations.close()
     // A poll of a second, plus this machine's overhead.
     for (const ms of times) expect(ms).toBeLessThan(2000)
     await until(ends, { what: 'the end of a stream at a gateway that does not hear' })

@@ -240,7 +240,7 @@ describe('an API key', () => {
       ])
   })
 
-  it('is announced 14 and 2 days before its end, once each, to owners and administrators', async () => {
+  it('is announced 14 and 3 days before its end, once each, to owners and administrators', async () => {
     const { id, name } = await machine('auditor')
     const now = Date.now()
     const { id: credential_id } = await keyOf(id, { expires_in_days: 30 })
@@ -258,10 +258,11 @@ describe('an API key', () => {
     expect(await told()).toEqual([])
     await Promise.all([noteEnding(at(17)), noteEnding(at(17))])
     expect(await told()).toEqual(both)
-    await noteEnding(at(20))
+    await noteEnding(at(26.5))
     expect(await told()).toEqual(both)
+    await noteEnding(at(27.5))
+    expect(await told()).toHaveLength(4)
     await noteEnding(at(28.5))
-    await noteEnding(at(29))
     expect(await told()).toEqual([...both, ...both].sort())
     const fact = await post(`/api/v1/admin/machines/${id}/credentials/${credential_id}/rotate`, { overlap_s: 604_800 })
     expect(fact.status).toBe(201)
@@ -405,12 +406,16 @@ describe('an API key', () => {
   it('is listed as a session once, page by page, also when it was used again meanwhile', async () => {
     const { id } = await machine('auditor')
     const keys = [await keyOf(id), await keyOf(id), await keyOf(id)]
-    for (const { key } of [...keys, ...keys.slice(0, 1)]) expect((await byKey(key)).status).toBe(200)
+    const unnamed = { 'user-agent': '' }
+    for (const { key: client_secret } of [...keys, ...keys.slice(0, 1)])
+      expect((await form({ grant_type: 'client_credentials', client_secret }, unnamed)).status).toBe(200)
     const seen: string[] = []
     for (let token: unknown = ''; token !== null; ) {
       const query = `page_size=1${token ? `&page_token=${token}` : ''}`
       const { body } = await get(`/api/v1/admin/users/${id}/sessions?${query}`, ada)
-      seen.push(...(body.items as { id: string }[]).map((one) => one.id))
+      const items = body.items as { id: string; user_agent: string | null }[]
+      expect(items.map(({ user_agent }) => user_agent)).toEqual([null])
+      seen.push(...items.map((one) => one.id))
       token = body.next_page_token
     }
     expect(seen).toEqual(keys.map((one) => one.id).reverse())

@@ -202,6 +202,12 @@ describe('capabilities', () => {
     const one = await c.as('far').get('/v1/capabilities/definitions/compute.slots')
     expect(one.body.providers).toEqual({ total: 1, by_status: { available: 1 }, by_region: { us1: 1 } })
     expect((await c.as('vic').get('/v1/capabilities/definitions?category=storage')).body.items).toHaveLength(2)
+    const keysOf = async (query: string) =>
+      (await c.as('vic').get(`/v1/capabilities/definitions?page_size=200${query}`)).body.items.map(
+        (item: { capability_key: string }) => item.capability_key,
+      )
+    expect(await keysOf('&version=1.0.0')).toEqual(await keysOf(''))
+    expect(await keysOf('&version=9.9.9')).toEqual([])
     expect(await c.as('vic').get('/v1/capabilities/definitions/no.such')).toMatchObject({
       status: 404,
       body: { code: 'capability' },

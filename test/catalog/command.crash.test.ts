@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Catalog, hostOf, seedRegion, startCatalog } from './support/platform.ts'
 
+const keys = [1, 2].map(() => randomBytes(32).toString('base64'))
 let c: Catalog
 beforeAll(async () => {
-  c = await startCatalog()
+  c = await startCatalog({ env: { CATALOG__SECRET__KEYS: JSON.stringify(keys) } })
   await seedRegion(c, 'eu1', 3)
 })
 afterAll(() => c.stop())
@@ -103,4 +104,55 @@ describe('a long change whose process is killed', () => {
     },
     120_000,
   )
+})
+
+describe('a process that signs with the next key', () => {
+  it('replays what one with the former key answered, and the reverse', async () => {
+    const next = await c.startProcess(undefined, { CATALOG__SECRET__KEYS: JSON.stringify(keys.toReversed()) })
+    const { body } = await c.as('vic').get('/v1/resources?page_size=1')
+    const more = `/v1/resources?page_size=1&page_token=${body.next_page_token}`
+    expect((await c.as('vic').get(more, { at: next.public_at })).status).toBe(200)
+    const [here, there] = [
+      [undefined, next.at],
+      [c.url, next.public_at],
+    ] as const
+    for (const [first, second] of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      const id = await fresh()
+      const command = {
+        ...{ command_id: randomUUID(), idempotency_key: randomUUID(), operation_id: randomUUID() },
+        expected_version: 1,
+        changes: { observed_state_patch: { release: '9.9.9' } },
+      }
+      const result = (at: 0 | 1, over = {}) => c.result(id, { ...command, ...over }, here[at] ? { at: here[at] } : {})
+      const made = hostOf(`h-${randomUUID()}`, 'eu1-a-web')
+      const [created, changed] = [randomUUID(), randomUUID()]
+      const items = [id, `${id}-too`].map((resource_id) => ({
+        op: 'create',
+        change: { ...hostOf(`${resource_id}-bulk`, 'eu1-a-web') },
+      }))
+      const create = (at: 0 | 1, body = made) =>
+        c.as('ada').post('/v1/resources?mode=record_only', body, { key: created, at: there[at] })
+      const change = (at: 0 | 1) =>
+        c.as('ada').post('/v1/resources:bulk?mode=record_only', { items }, { key: changed, at: there[at] })
+      for (const send of [result, create]) {
+        const answered = await send(first)
+        const again = await send(second)
+        expect([again.status, again.text]).toEqual([answered.status, answered.text])
+        expect(again.headers.get('idempotency-replayed')).toBe('true')
+      }
+      expect((await change(first)).body.results).toMatchObject([{ status: 201 }, { status: 201 }])
+      expect((await change(second)).body.results).toMatchObject([
+        { status: 201, replayed: true },
+        { status: 201, replayed: true },
+      ])
+      expect(await result(second, { changes: { observed_state_patch: { release: '9.9.8' } } })).toMatchObject({ status: 422, body: { code: 'command_id_reused' } })
+      expect(await create(second, { ...made, labels: { environment: 'another' } })).toMatchObject({
+        status: 422,
+        body: { code: 'idempotency_key_reused' },
+      })
+    }
+  }, 90_000)
 })

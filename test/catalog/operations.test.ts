@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startOperationsConsumer } from '../../apps/catalog/operations/consumer.ts'
-import { applyOperationMessage, CONSUMER } from '../../apps/catalog/operations/follow.ts'
+import { applyOperationMessage, CONSUMER, fetchEvents } from '../../apps/catalog/operations/follow.ts'
 import type { Projections, Proof } from '../../apps/shared/contracts/catalog/projections.ts'
 import { connectNats, type Envelope, ensureStreams, subjectOf } from '../../apps/shared/events/events.ts'
+import { isOutage } from '../../apps/shared/process/outage.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { serverUrl } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { type Catalog, seedRegion, startCatalog } from './support/platform.ts'
@@ -180,6 +183,15 @@ describe('an operations app that does not answer', () => {
       await nc.close()
     }
   }, 120_000)
+})
+
+it('a certificate of operations that is not accepted is an outage, and no fault of an event', async () => {
+  const server = createTlsServer(createAuthority().issue('operations', { expired: true })).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const operations_url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const asked = fetchEvents({ ...c.deps, config: { operations_url } }, { after: '0' })
+  expect(isOutage(await asked.catch((error: unknown) => error))).toBe(true)
+  server.close()
 })
 
 describe('the index of operations', () => {

@@ -205,6 +205,41 @@ describe('a relationship type that a new pack changes', () => {
   })
 })
 
+describe('a field that a new version of a type makes sensitive', () => {
+  const keyed = (version: 1 | 2, writes: string): string =>
+    folderOf(
+      `fleet9-${writes}`,
+      `${version}.0.0`,
+      'types:',
+      `  - { type_key: fleet9_${writes}.thing, version: ${version}, title: Thing, derived_from: core.resource,`,
+      `      writes: ${writes}, lifecycle: record,${version === 1 ? '' : ' field_classes: { sensitive: [/key] },'}`,
+      '      desired_state_schema: { type: object, properties: { key: { type: string }, size: { type: integer } } } }',
+    )
+
+  it.each(['record', 'operation'])('takes no new plain text in resources from before (writes: %s)', async (writes) => {
+    await start(keyed(1, writes))
+    const type_key = `fleet9_${writes}.thing`
+    const { resource_id } = await c.as('ada').record({ type_key, name: 'thing', desired_state: { key: 'old' } })
+    expect(await start(keyed(2, writes))).toEqual([`fleet9-${writes}`])
+    const patch = (desired_state: object, version = 1) =>
+      c.as('ada').patch(`/v1/resources/${resource_id}?expected_version=${version}&mode=record_only`, { desired_state })
+    const plain = {
+      status: 422,
+      body: { code: 'secret_reference_required', violations: [{ pointer: '/desired_state/key' }] },
+    }
+    const desired_state = { key: 'hunter2' }
+    expect(await patch(desired_state)).toMatchObject(plain)
+    const asked = c.as('olga').patch(`/v1/resources/${resource_id}?expected_version=1`, { desired_state })
+    expect(await asked).toMatchObject(plain)
+    const changes = { desired_state_patch: desired_state }
+    expect(await c.result(resource_id, { expected_version: 1, changes })).toMatchObject(plain)
+    // The old value does not stand in the way of other changes, and a reference replaces it.
+    expect(await patch({ size: 1 })).toMatchObject({ status: 200, body: { version: 2, type_version: 1 } })
+    const key = 'secret://vault/key#1'
+    expect((await patch({ key }, 2)).body).toMatchObject({ type_version: 2, desired_state: { key, size: 1 } })
+  })
+})
+
 describe('a limit of edges that a new pack lowers', () => {
   const uses = (version: string, from_max: number): string => {
     const keys = 'type_key: fleet6_uses, inverse_key: fleet6_used_by'
@@ -276,6 +311,36 @@ describe('a lifecycle state that a new version of a type drops', () => {
     expect(await c.result(resource_id, { expected_version: 1, changes })).toMatchObject({ status: 200 })
     expect(await start(phased(2, ''))).toEqual(['fleet7'])
     expect(await start(phased(1, 'warm'))).toEqual([])
+  })
+})
+
+describe('a terminal state that a new version of a type drops', () => {
+  const ways = (states: string[]) => states.map((to) => `{ from: active, to: ${to}, by: [user] }`).join(', ')
+  const retirable = (version: 1 | 2, ...terminal: string[]): string =>
+    folderOf(
+      'fleet10',
+      `${version}.0.0`,
+      'types:',
+      `  - { type_key: fleet10.thing, version: ${version}, title: Thing, derived_from: core.resource, writes: record,`,
+      `      lifecycle: { states: [active, ${terminal.join(', ')}], initial: active, terminal: [${terminal.join(', ')}],`,
+      `        transitions: [${ways(terminal)}] } }`,
+    )
+
+  it('still ends the resources in it, in every view of the past', async () => {
+    await start(retirable(1, 'retired', 'gone'))
+    const record = { type_key: 'fleet10.thing', name: `t-${randomUUID()}`, desired_state: {} }
+    const { resource_id } = await c.as('ada').record(record)
+    const ends = { lifecycle_status: 'gone' }
+    const reply = await c.as('ada').patch(`/v1/resources/${resource_id}?mode=record_only&expected_version=1`, ends)
+    expect(reply.status).toBe(200)
+    c.wait(1000)
+    const at = c.deps.clock.now().toISOString()
+    c.wait(1000)
+    expect(await start(retirable(2, 'retired'))).toEqual(['fleet10'])
+    const listed = await c.as('vic').get(`/v1/resources?type_key=fleet10.thing&at=${at}`)
+    expect(listed.body.items).toEqual([])
+    const graph = await c.as('vic').get(`/v1/graphs/resources?root_id=${resource_id}&at=${at}`)
+    expect(graph).toMatchObject({ status: 404 })
   })
 })
 

@@ -350,6 +350,15 @@ describe('patching', () => {
       body: { category: 'version_conflict', code: 'precondition_required' },
     })
     expect(await c.as('olga').patch(path, patch, { headers: { 'if-match': '*' } })).toMatchObject({ status: 428 })
+    // What is wrong with the request itself comes first.
+    expect(await c.as('olga').patch(path, { colour: 'red' })).toMatchObject({
+      status: 400,
+      body: { code: 'unknown_field' },
+    })
+    expect(await c.as('olga').patch(path, patch, { key: null })).toMatchObject({
+      status: 400,
+      body: { code: 'idempotency_key_required' },
+    })
     expect(await c.as('olga').patch(path, patch, { headers: { 'if-match': '"7-0"' } })).toMatchObject({
       status: 412,
       body: { code: 'version_mismatch', current_version: 1, expected_version: 7 },

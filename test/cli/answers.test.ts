@@ -241,11 +241,11 @@ it('a renewed session is not looked for where a token is given', async () => {
   await createApi({ url: 'http://localhost:1', credentials, token: 't', idempotency_key: undefined }).renew()
 })
 
-it('a list of sessions names clients whole where a script reads it', async () => {
+it('a list of sessions names clients whole, and machines that signed in by a code, where a script reads it', async () => {
   const user_agent = 'a'.repeat(100)
   await serving(
-    () => ({ items: [{ id: ID, mode: 'cookie', user_agent }], next_page_token: null }),
-    async (env) => expect((await signalbox(['session', 'list'], env)).out).toContain(user_agent),
+    () => ({ items: [{ id: ID, mode: 'json', user_agent, metadata: { host: 'ci-7' } }], next_page_token: null }),
+    async (env) => expect((await signalbox(['session', 'list'], env)).out).toContain(`json ${user_agent} ci-7`),
   )
 })
 

@@ -268,7 +268,15 @@ describe('forms of exports', () => {
       ],
       'dcim/devices': [device(1, 1), device(2, 1), device(3, 2)],
       'dcim/interfaces': [{ ...port(1, 1, 'A'), primary_mac_address: { id: 9 } }, port(2, 2, 'B')],
-      'dcim/mac-addresses': [{ id: 9, mac_address: '00:11:22:33:44:55' }],
+      'dcim/mac-addresses': [
+        { id: 9, mac_address: '00:11:22:33:44:55' },
+        {
+          id: 10,
+          mac_address: '00:11:22:33:44:66',
+          assigned_object_type: 'virtualization.vminterface',
+          assigned_object_id: 5,
+        },
+      ],
       'dcim/power-ports': [port(3, 1, 'B', 2)],
       'dcim/power-outlets': [port(4, 3, 'A', 2)],
       'ipam/vlan-groups': [{ id: 5, name: 'g', scope_type: 'dcim.site', scope_id: 1 }],
@@ -278,6 +286,12 @@ describe('forms of exports', () => {
       'virtualization/virtual-machines': [
         { id: 1, name: 'new', cluster: { id: 7 }, disk: 20_480, serial: '' },
         { id: 2, name: 'old', cluster: { id: 7 }, disk: 20 },
+      ],
+      'virtualization/interfaces': [
+        { id: 5, name: 'eth0', virtual_machine: { id: 1 }, primary_mac_address: { id: 10 } },
+      ],
+      'ipam/ip-addresses': [
+        { id: 11, address: '10.0.0.1/24', assigned_object_type: 'virtualization.vminterface', assigned_object_id: 5 },
       ],
     })
     const byId = new Map(items.map((item) => [item.external_id, item]))
@@ -292,6 +306,13 @@ describe('forms of exports', () => {
     })
     expect(byId.get('ipam.vlan/6')).toMatchObject({ type_key: 'topology.segment', desired_state: { vlan: 10 } })
     expect(byId.get('virtualization.cluster/7')).toMatchObject({ parent_external_id: 'dcim.site/1' })
+    expect(byId.get('virtualization.interface/5')).toMatchObject({
+      type_key: 'infra.interface',
+      parent_external_id: 'virtualization.virtualmachine/1',
+      desired_state: { mac: '00:11:22:33:44:66', addresses: ['10.0.0.1/24'] },
+    })
+    for (const id of ['ipam.ipaddress/11', 'dcim.macaddress/10'])
+      expect(byId.get(id)).toMatchObject({ parent_external_id: 'virtualization.interface/5' })
     const disks = [1, 2].map((id) => byId.get(`virtualization.virtualmachine/${id}`)?.desired_state?.disk_gib)
     expect(disks).toEqual([21, 20])
     expect([...byId.keys()].filter((id) => id.startsWith('ipam.prefix/'))).toEqual(['ipam.prefix/8'])

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Context } from '../../apps/cli/command.ts'
 import { choose } from '../../apps/cli/import/choose.ts'
 import { containersFirst, type Found, type Reader } from '../../apps/cli/import/items.ts'
 import { readKubernetes } from '../../apps/cli/import/kubernetes/read.ts'
@@ -14,6 +15,7 @@ import { createLedger, isSecretName } from '../../apps/cli/import/loss.ts'
 import { applyOverrides, readOverrides } from '../../apps/cli/import/map.ts'
 import { readNetbox } from '../../apps/cli/import/netbox/read.ts'
 import { withObserved, withRest } from '../../apps/cli/import/rest.ts'
+import { type Known, markMissing } from '../../apps/cli/import/run/known.ts'
 import { sendItems } from '../../apps/cli/import/send.ts'
 import { BOUNDS, parseSource, SourceError } from '../../apps/cli/import/source.ts'
 import { csvRows, readRows } from '../../apps/cli/import/table/read.ts'
@@ -83,6 +85,18 @@ describe('terraform', () => {
     expect(Object.fromEntries(found.generic)).toEqual({ aws_odd_thing: 1 })
     expect(left(found)).toEqual({ 'data aws_ami': 1 })
     expect(fate(found, 'lost')).toEqual([])
+  })
+
+  it('a deposed object stands beside its replacement, in both forms of a state', () => {
+    const shown = { address: 'aws_instance.a', mode: 'managed', type: 'aws_instance', values: {} }
+    const { items } = read(readTerraform, {
+      values: { root_module: { resources: [shown, { ...shown, deposed_key: 'abcd1234' }] } },
+    })
+    const stored = { ...instance('aws_instance', 'a', {}), instances: [{}, { deposed: 'abcd1234' }] }
+    const idsOf = (all: readonly { external_id: string; type_key: string }[]) =>
+      all.filter(({ type_key }) => type_key === 'infra.virtual_machine').map(({ external_id }) => external_id)
+    expect(idsOf(items)).toEqual(['aws_instance.a', 'aws_instance.a#abcd1234'])
+    expect(idsOf(read(readTerraform, state([stored])).items)).toEqual(idsOf(items))
   })
 
   it("a person's mapping takes precedence over the reader's", () => {
@@ -462,6 +476,37 @@ describe('kubernetes', () => {
     expect(JSON.stringify(found)).not.toContain('hunter2')
     expect(left(found)).toEqual({ Secret: 1, Job: 2 })
   })
+
+  it('kinds of other API groups are other kinds, even if they have the same name', () => {
+    const object = (apiVersion: string, kind: string) => ({ apiVersion, kind, metadata: { name: 'web' }, spec: {} })
+    const found = read(readKubernetes, {
+      kind: 'List',
+      items: [
+        object('serving.knative.dev/v1', 'Service'),
+        object('v1', 'Service'),
+        object('networking.istio.io/v1', 'Gateway'),
+        object('gateway.networking.k8s.io/v1', 'Gateway'),
+        object('crd.projectcalico.org/v1', 'NetworkPolicy'),
+        object('cilium.io/v2', 'CiliumNode'),
+        {
+          ...object('apps.kruise.io/v1beta1', 'StatefulSet'),
+          spec: { template: { spec: { containers: [{ image: 'shop/web:1' }] } } },
+        },
+        { ...object('external.example/v1', 'Secret'), data: { password: 'hunter2' } },
+      ],
+    })
+    expect(found.items.map(({ external_id, type_key }) => [external_id, type_key])).toEqual([
+      ['cluster/src', 'infra.cluster'],
+      ['src/Service.serving.knative.dev/default/web', 'infra.generic'],
+      ['src/Service/default/web', 'infra.service'],
+      ['src/Gateway.networking.istio.io/default/web', 'infra.generic'],
+      ['src/Gateway/default/web', 'infra.generic'],
+      ['src/NetworkPolicy.crd.projectcalico.org/default/web', 'infra.generic'],
+      ['src/CiliumNode/default/web', 'infra.generic'],
+      ['src/StatefulSet/default/web', 'infra.deployment'],
+    ])
+    expect(JSON.stringify(found)).not.toContain('hunter2')
+  })
 })
 
 it('a cluster keeps whole manifests, without the values of secrets', () => {
@@ -645,9 +690,15 @@ describe('the command, before it asks a server', () => {
         [409, { category: 'version_conflict', code: 'in_progress', retryable: true, retry_after_ms: 5 }],
       ] as const
       const jobs: object[][] = []
+      // The catalog is also away once when the first results are asked for.
+      const away = ['results']
       const server = createServer(async (req, res) => {
         const [, number, part] = /imports\/(\d+)(\/results)?/.exec(req.url ?? '') ?? []
         if (number !== undefined) {
+          if (part !== undefined && away.splice(0).length > 0) {
+            res.writeHead(503, { 'content-type': 'application/json' }).end(JSON.stringify(busy[0][1]))
+            return
+          }
           const items = jobs[Number(number)]
           const view = part ? { items, next_page_token: null } : { job_id: number, status: 'done', done: items?.length }
           res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(view))
@@ -686,6 +737,28 @@ describe('the command, before it asks a server', () => {
       }
     },
   )
+
+  it('marks what is missing by the same key when the catalog was away', async () => {
+    const keys: string[] = []
+    const server = createServer((req, res) => {
+      keys.push(String(req.headers['idempotency-key']))
+      const first = keys.length === 1
+      const away = { category: 'internal_error', code: 'unavailable', retryable: true, retry_after_ms: 5 }
+      res.writeHead(first ? 503 : 200, { 'content-type': 'application/json' })
+      res.end(JSON.stringify(first ? away : { results: [{ status: 200, body: {} }] }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined, repeats: 0 })
+      const gone = [{ resource_id: 'r1', version: 1, labels: {} }] as unknown as Known[]
+      expect(await markMissing({ api, dry_run: false } as Context, gone)).toEqual({ missing: ['r1'], failed: [] })
+      expect(keys).toHaveLength(2)
+      expect(new Set(keys).size).toBe(1)
+    } finally {
+      server.close()
+    }
+  })
 
   it('sends the items of a machine in requests, and those for which there was no time again', async () => {
     const asked: { path: string; ids: string[]; key: string }[] = []

@@ -51,7 +51,7 @@ const COMMANDS: Record<string, string> = {
   plan: 'preview show start',
   op: 'list show watch wait logs graph pause resume cancel retry intervene',
   patch: 'list show propose approve reject',
-  evidence: 'list export verify',
+  evidence: 'list export keys verify',
   resource: 'list show create update relate move retire history relations search impact diff',
   type: 'list show',
   topology: 'list show',

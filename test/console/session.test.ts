@@ -126,3 +126,18 @@ it('keeps the key of a refresh without an answer for the next call, in whichever
     vi.useRealTimers()
   }
 })
+
+it('renews a token that is refused with a proof, and sends the proof again', async () => {
+  const REAUTH = '/v1/token/reauth'
+  const answers = [new Response(null, { status: 401 }), Response.json(tokensOf('sixth'))]
+  const { fetched, session } = tabWith({
+    ...{ [LOGOUT]: done, [REFRESH]: () => Response.json(tokensOf('sixth')) },
+    [REAUTH]: () => answers.shift() as Response,
+  })
+  const { signOut, take } = await session
+  const { confirmBy } = await import('../../apps/console/session/sign-in.ts')
+  take(tokensOf('sixth'))
+  expect(await confirmBy({ password: 'right' })).toBe(200)
+  expect(fetched.mock.calls.map(([path]) => path)).toEqual([REAUTH, REFRESH, REAUTH])
+  await signOut()
+})

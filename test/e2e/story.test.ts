@@ -130,7 +130,7 @@ describe('the first minute', () => {
     expect(await accessibilityOf(page)).toEqual([])
     await page.getByText(/^(\d+) of \1$/).waitFor({ timeout: 90_000 })
     const fleet = createFleetClient(stack.url('fleet'))
-    const hosts = (await fleet.hosts()).filter(({ hostname }) => hostname.startsWith('eu1-'))
+    const hosts = (await fleet.hosts()).filter(({ hostname }) => hostname.startsWith('eu1-web-'))
     expect(hosts.map(({ release, traffic }) => `${release} ${traffic}`)).toEqual(hosts.map(() => '2.4.0 in'))
   }, 150_000)
 

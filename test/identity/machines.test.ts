@@ -2,9 +2,12 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { noteExpired } from '../../apps/identity/machines/ending.ts'
+import { ENDED_CREDENTIAL } from '../../apps/identity/mutations.ts'
+import { closeAccessAgain } from '../../apps/platform/restore/access.ts'
+import type { LostEvent } from '../../apps/relay/events/lost.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
-import { machine_credentials, user_events, users } from '../../db/identity/tables.ts'
+import { machine_credentials, outbox, user_events, users } from '../../db/identity/tables.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
 
 /** Two administrators must give a machine its credential, once two exist. */
@@ -179,8 +182,47 @@ it('a trust pins the claims that survive a rename, at every server of GitHub or 
     [{ ...pinned, sub: `repo:corp/net:${main}` }],
     [{ ...project, ref_protected: 'true' }],
     [account],
+    // Their names begin like those of GitHub and GitLab, and these survive a rename.
+    [{ repositoryUuid: '{5f0f4b6e}', workspaceUuid: '{7a1c2d3e}' }],
+    [{ organization_id: '8a7b', pipeline_id: '9c8d', pipeline_slug: 'net' }],
   ] as [object, string?][])
     expect([claims, (await ada.post(path, body(claims, issuer))).status]).toEqual([claims, 202])
+})
+
+it('a key that was revoked in the future that a restore lost is revoked again', async () => {
+  const id = await machine()
+  const asked = await addKey(id)
+  await p.confirm(bob, (asked.body.change as { id: string }).id)
+  const ofMachine = eq(machine_credentials.machine_id, id)
+  const rows = () => p.deps.db.select().from(machine_credentials).where(ofMachine)
+  const [row] = await rows()
+  expect((await ada.delete(`/v1/admin/machines/${id}/credentials/${row?.id}`)).status).toBe(204)
+  const told = (await p.deps.db.select().from(outbox)).filter(({ type }) => type === ENDED_CREDENTIAL)
+  const event = told.map(({ payload }) => payload as object).find((one) => 'user_id' in one && one.user_id === id)
+  await p.deps.db.update(machine_credentials).set({ revoked_at: null }).where(ofMachine)
+  expect(await causeOf(asked.body.key)).toBe('accepted')
+
+  for (const name of ['IDENTITY__DATABASE__URL', 'IDENTITY__SECRET__KEYS'] as const) vi.stubEnv(name, p.env[name])
+  const said = vi.spyOn(console, 'log').mockImplementation(() => {})
+  const lost = [
+    { type: ENDED_CREDENTIAL, ...event },
+    { type: 'auth.user.recovery_started.v1', user_id: bob.user_id },
+  ] as unknown as LostEvent[]
+  for (let times = 0; times < 2; times++) await closeAccessAgain(lost)
+  const lines = said.mock.calls.flat()
+  said.mockRestore()
+  vi.unstubAllEnvs()
+  expect(lines).toEqual([
+    `credential ${row?.id} of ${id}: revoked again`,
+    expect.stringContaining(`user ${bob.user_id}: ways to sign in were ended`),
+    `credential ${row?.id} of ${id}: as it is`,
+    expect.stringContaining(`user ${bob.user_id}: ways to sign in were ended`),
+  ])
+  expect(await causeOf(asked.body.key)).toBe('revoked')
+  const now = (await p.deps.db.select().from(outbox)).filter(({ type }) => type === ENDED_CREDENTIAL)
+  expect(now).toHaveLength(told.length + 1)
+  const audited = (await p.deps.db.select().from(user_events)).filter(({ object }) => object === `user:${id}`)
+  expect(audited.at(-1)).toMatchObject({ action: 'machine.credential_revoked', outcome: 'done' })
 })
 
 it('accepts only public keys of the stated algorithm', async () => {

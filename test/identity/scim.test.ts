@@ -545,14 +545,48 @@ describe('a leaver', () => {
     expect(await accountOf(await hire(name, sub))).toMatchObject({ username: `${name}~2`, status: 'ACTIVE' })
   })
 
+  it.each(['after a sign-in', 'before any'])(
+    'whose managed account was deleted %s comes back once it is unlinked',
+    async (when) => {
+      const [name, sub] = [`back-${nameless()}`, `s-${nameless()}`]
+      sso.people.push({ sub, name, groups: ['staff'] })
+      const old = await hire(name, sub)
+      const signIn = () => sso.browser().signIn(sub)
+      if (when === 'after a sign-in') expect((await signIn()).status).toBe(303)
+      expect((await admin(`/users/${old}/delete`, { reason: 'left' })).status).toBe(200)
+      const refused = await scim('POST', '/Users', entraUser(name, sub))
+      expect(refused).toMatchObject(failed(409, 'uniqueness'))
+      expect(refused.body.detail).toContain('unlink')
+      expect((await signIn()).body.code).toBe('account_disabled')
+      const headers = { ...ada.headers, 'idempotency-key': randomUUID() }
+      const unlink = (at = 'corp') =>
+        send(`${sso.gateway.url}/api/v1/admin/users/${old}/identities/${at}`, { method: 'DELETE', headers })
+      expect((await unlink()).status).toBe(204)
+      expect((await unlink()).status).toBe(204)
+      headers['idempotency-key'] = randomUUID()
+      expect((await unlink()).status).toBe(404)
+      expect(await actionsOf(`user:${old}`)).toContain('user.identity_unlinked')
+      const id = await hire(name, sub)
+      expect(await accountOf(id)).toMatchObject({ username: `${name}~2`, status: 'ACTIVE' })
+      expect((await signIn()).status).toBe(303)
+      expect((await accountOf(old))?.status).toBe('DELETED')
+    },
+  )
+
   it('whose account an administrator deleted is gone for the directory, and the name is free for another', async () => {
     const name = `del-${nameless()}`
     const sent = entraUser(name)
     const { id } = (await scim('POST', '/Users', sent)).body
+    const crew = await team(`t-${nameless()}`, id)
     const gone = await admin(`/users/${id}/delete`, { reason: 'left' })
     expect([gone.status, (await accountOf(id))?.status]).toEqual([200, 'DELETED'])
     expect((await find('/Users', `userName eq "${name}"`)).body.totalResults).toBe(0)
     expect(await patch(`/Users/${id}`, { op: 'replace', value: { active: true } })).toMatchObject(failed(404))
+    expect(await membersOf(crew)).toEqual([])
+    expect((await find('/Groups', `members eq "${id}"`)).body.totalResults).toBe(0)
+    expect(await patch(`/Groups/${crew}`, { op: 'add', path: 'members', value: [{ value: id }] })).toMatchObject(
+      failed(400, 'invalidValue'),
+    )
     expect(await scim('POST', '/Users', sent)).toMatchObject(failed(409, 'uniqueness'))
     const removed = entraUser(`del-${nameless()}`)
     const { id: both } = (await scim('POST', '/Users', removed)).body

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { buildApp } from '../../apps/identity/app.ts'
+import { loadIdentityConfig } from '../../apps/identity/config.ts'
+import { createDeps } from '../../apps/identity/wire.ts'
 import { getUser, listUserEvents, lockAdmins } from '../../db/identity/queries.ts'
 import { idempotency, outbox, user_events, users } from '../../db/identity/tables.ts'
 import { until } from '../support/until.ts'
@@ -182,6 +185,17 @@ describe('enrolment', () => {
     expect((await p.enrol(user.token, PASSWORD, { key })).status).toBe(204)
     const again = await p.enrol(user.token, PASSWORD, { key })
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([204, 'true'])
+  })
+  it('shares its place in the queue of hashes with its whole network', async () => {
+    const asked = vi.spyOn(p.deps.credential, 'setPassword')
+    for (const address of ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:db8:1:3::1']) {
+      const { token } = await p.newUser(ada)
+      expect((await p.enrol(token, PASSWORD, { headers: { 'x-forwarded-for': address } })).status).toBe(204)
+    }
+    const [one, same, other] = asked.mock.calls.map(([{ queueKey }]) => queueKey)
+    asked.mockRestore()
+    expect(same).toBe(one)
+    expect(other).not.toBe(one)
   })
   it('refuses another password under the same key', async () => {
     const user = await p.newUser(ada)
@@ -411,6 +425,23 @@ describe('reading', () => {
     const { body } = await ada.get('/v1/admin/users?q=page-&page_size=3')
     expect((await ada.get(`/v1/admin/users?page_token=${String(body.next_page_token)}`)).status).toBe(400)
     expect((await ada.get('/v1/admin/users?page_token=forged.token')).status).toBe(400)
+  })
+  it('goes on with pages and replays changes in a process that signs with the next key', async () => {
+    const keys = (JSON.parse(p.env.IDENTITY__SECRET__KEYS) as string[]).toReversed()
+    const deps = createDeps(loadIdentityConfig({ ...p.env, IDENTITY__SECRET__KEYS: JSON.stringify(keys) }))
+    const { app, internal } = buildApp(deps)
+    await deps.jwks.start()
+    for (const list of ['users', 'user-events']) {
+      const { body } = await ada.get(`/v1/admin/${list}?page_size=1`)
+      const more = `/v1/admin/${list}?page_size=1&page_token=${body.next_page_token}`
+      expect((await ada.get(more, { at: app })).status).toBe(200)
+    }
+    const [key, created] = [randomUUID(), { username: 'rotated', grants: [] }]
+    const first = await ada.post('/v1/admin/users', created, { key })
+    const again = await ada.post('/v1/admin/users', created, { key, at: app })
+    expect(again).toMatchObject({ status: 201, body: first.body, headers: { 'idempotency-replayed': 'true' } })
+    await Promise.all([app.close(), internal.close()])
+    await deps.close()
   })
   it('finds by status and by part of the name, and treats wildcards as text', async () => {
     await p.newUser(ada, [], 'per_cent')

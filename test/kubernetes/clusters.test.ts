@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Site, startSite } from '../agent/support/site.ts'
 import { scratchFolder } from '../support/servers.ts'
@@ -96,4 +96,51 @@ it('changes both clusters behind one gate; one that moved meanwhile is not writt
   expect(await versions(ids)).toEqual(['3', '3'])
   // The cluster that was already right was not written again.
   expect((await clusters.eu1.writesOf('configmaps', 'shop')).greeting).toBe(2)
+}, 240_000)
+
+it('the shipped action deletes what the set no longer has, unless the resource says otherwise', async () => {
+  const { ada } = site.people
+  const resource = async (set: string, more: object = {}) => {
+    const made = await ada.post<Resource>('/v1/resources?mode=record_only', {
+      ...{ type_key: 'delivery.object_set', name: set, lifecycle_status: 'active' },
+      desired_state: { source: 'shop', cluster: 'us1', namespace: 'shop', set, path: set, ...more },
+    })
+    return made.body.resource_id
+  }
+  const apply = async (resource_id: string) => {
+    const action = { kind: 'action', title: 'apply', reason: 'a commit', action: { action_key: 'apply' } }
+    const operation = await site.start({ ...action, targets: [{ resource_id }] })
+    const gate = await site.asked(operation)
+    await site.approve(operation, gate)
+    await site.ends(operation)
+    return gate.subject.bound_outputs[0]?.value.counts
+  }
+  const write = (set: string, file: string, names: string[]) => {
+    mkdirSync(site.place(`shop/source/${set}`), { recursive: true })
+    const maps = names.map((name) => JSON.stringify(configMap(`${set}-${name}`, { of: set })))
+    writeFileSync(site.place(`shop/source/${set}/${file}`), maps.join('\n---\n'))
+  }
+  const left = async (set: string) =>
+    Promise.all(
+      ['one', 'two'].map(
+        async (name) => !!(await clusters.us1.get(`/api/v1/namespaces/shop/configmaps/${set}-${name}`)),
+      ),
+    )
+  for (const [set, more, counts] of [
+    ['pruned', {}, { delete: 1 }],
+    ['kept', { prune: false }, {}],
+  ] as const) {
+    const resource_id = await resource(set, more)
+    write(set, 'all.yaml', ['one', 'two'])
+    await apply(resource_id)
+    expect(await left(set)).toEqual([true, true])
+    write(set, 'all.yaml', ['one'])
+    expect(await apply(resource_id)).toEqual(counts)
+    expect(await left(set)).toEqual([true, set === 'kept'])
+  }
+  const resource_id = await resource('drawn', { render: 'kustomize' })
+  write('drawn', 'map.yaml', ['one'])
+  writeFileSync(site.place('shop/source/drawn/kustomization.yaml'), 'resources: [map.yaml]\n')
+  await apply(resource_id)
+  expect(await left('drawn')).toEqual([true, false])
 }, 240_000)

@@ -386,6 +386,46 @@ it('brings namespaces and kinds with the set: the server checks the rest once th
   await k.lab.reaches(path, 'succeeded', 'apply')
 }, 200_000)
 
+it('a value at a sensitive path is shown nowhere, nor in the words with which the server refuses it', async () => {
+  const versionOf = (pattern: string) => {
+    const spec = { type: 'object', properties: { token: { type: 'string', pattern } } }
+    const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } }
+    return { spec: { versions: [{ name: 'v1', served: true, storage: true, schema }] } }
+  }
+  const names = { plural: 'vaults', singular: 'vault', kind: 'Vault' }
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  await k.kube.ok('POST', definitions, {
+    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+    metadata: { name: 'vaults.own.example' },
+    spec: { group: 'own.example', scope: 'Namespaced', names, ...versionOf('^good-').spec },
+  })
+  const vaults = '/apis/own.example/v1/namespaces/web/vaults'
+  await until(async () => (await k.kube.request('GET', vaults)).code === 200, { what: 'the kind' })
+  const start = (token: string) => {
+    const vault = { apiVersion: 'own.example/v1', kind: 'Vault', metadata: { name: 'v' }, spec: { token } }
+    k.write('web/vault/all.yaml', [vault])
+    return k.lab.startGraph(k.change('web/vault', { inputs: { sensitive: ['/spec/token'] } }))
+  }
+  const refused = async (path: string, node: string, token: string) => {
+    await k.lab.reaches(path, 'failed', node)
+    expect((await k.lab.nodeOf(path, node)).error_message).toMatch(/Invalid value: .*•••/)
+    for (const text of await everythingOf(path)) expect(text).not.toContain(token)
+  }
+  await refused(await start('hunter2-in-a-field'), 'plan', 'hunter2-in-a-field')
+  const path = await start('good-but-hidden')
+  await k.lab.waiting(path)
+  await k.kube.patch(`${definitions}/vaults.own.example`, versionOf('^other-'))
+  const other = (token: string) => ({
+    apiVersion: 'own.example/v1',
+    kind: 'Vault',
+    metadata: { name: 'x' },
+    spec: { token },
+  })
+  await until(async () => (await k.kube.request('POST', `${vaults}?dryRun=All`, other('good-x'))).code === 422)
+  await k.lab.approve(path)
+  await refused(path, 'apply', 'good-but-hidden')
+}, 200_000)
+
 it('an object that does not get ready fails with the cause and the newest events, and reports the progress', async () => {
   k.write('web/slow/all.yaml', [deployment('slow', 'shop:1'), configMap('slow', { a: '1' })])
   const path = await k.lab.startGraph(k.change('web/slow', { apply: { wait: { timeout_s: 60 } } }))

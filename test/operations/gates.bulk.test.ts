@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Preview } from '../../apps/shared/contracts/client/preview.ts'
+import { listRebound } from '../../db/operations/gates/bind.ts'
 import { gated, must, type Platform, startPlatform } from './support/platform.ts'
 
 /** console.md 5.2: gates that one person decides together, each with its own command. */
@@ -177,4 +180,49 @@ describe('patches decided together', () => {
       must(await patch.vote('approve', {}), 200, 202)
     }
   })
+})
+
+/** A selector over hundreds of workspaces asks one person about all their previews. */
+it('shows the first previews of very many, and its digest covers every one', async () => {
+  const ids = Array.from({ length: 300 }, (_, n) => `plan.w${String(n).padStart(3, '0')}`)
+  const nodes = ids.map((node_id) => ({ node_id, executor: 'noop' }))
+  const guarded = { node_id: 'apply', executor: 'noop', depends_on: ids }
+  const policy = { approvals: { groups: [{ group: 'netops', min: 1 }] } }
+  const gates = [{ gate_id: 'go', guards: ['apply'], question: 'Apply all?', policy }]
+  const { operation_id } = await p.startOperation({ nodes: [...nodes, guarded], gates })
+  const digest = `sha256:${'0'.repeat(64)}`
+  const preview = {
+    ...{ format: 'signalbox/preview@1', binding: 'exact', tool: 'opentofu', source_digest: digest, digest },
+    ...{ changes_count: 1, counts: { update: 1 }, unknowns: 0, drift: 0, no_change: false },
+    changes: [{ id: 'a.b', action: 'update', fields: [{ path: '/x', before: null, after: 'x'.repeat(100_000) }] }],
+    ...{ base: { lineage: null, serial: 1 }, plan: { sha256: digest, content_sha256: digest } },
+  }
+  await p.query('update operations.nodes set outputs = $2 where operation_id = $1 and node_id <> $3', [
+    ...[operation_id, JSON.stringify({ preview }), 'apply'],
+  ])
+  await p.query(
+    `update operations.gates set policy = policy || '{"binds": ["nodes/plan/outputs/preview"]}' where operation_id = $1`,
+    [operation_id],
+  )
+  const bound = async () => {
+    const [next] = await listRebound(p.deps.db, operation_id, { gate_id: 'go' })
+    if (!next) throw new Error('the subject has not changed')
+    return next
+  }
+  const { subject, digest: before } = await bound()
+  expect(JSON.stringify(subject).length).toBeLessThan(4_500_000)
+  expect(subject.bound_outputs.map(({ pointer }) => pointer)).toEqual(ids.map((id) => `nodes/${id}/outputs/preview`))
+  const values = subject.bound_outputs.map(({ value }) => value as Preview & { whole?: string })
+  expect(values.filter(({ changes }) => changes.length > 0)).toHaveLength(39)
+  expect(values[0]).toEqual(preview)
+  // One that is cut is still a preview, of the same plan.
+  expect(values[299]).toEqual({ ...preview, changes: [], whole: expect.stringMatching(/^sha256:/) })
+  expect(Value.Check(Preview, values[299])).toBe(true)
+  expect((await bound()).digest).toBe(before)
+  await p.query(
+    `update operations.nodes set outputs = jsonb_set(outputs, '{preview,changes,0,fields,0,path}', '"/y"')
+     where operation_id = $1 and node_id = $2`,
+    [operation_id, ids[299]],
+  )
+  expect((await bound()).digest).not.toBe(before)
 })

@@ -1,7 +1,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Ballot, VoteSignature } from '../../apps/shared/contracts/operations/gates.ts'
-import { exportEvidence, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
+import { exportEvidence, type Owns, verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { challengeOf } from '../../apps/shared/evidence/vote-signature.ts'
 import { chainEvidence } from '../../db/operations/facts/state.ts'
 import type { EvidenceRecord } from '../../db/operations/tables/evidence.ts'
@@ -40,7 +40,11 @@ const waiting = async (policy: object = SIGNED) => {
 const evidenceOf = async (path: string) => (await p.as('vic').get(`${path}/evidence`)).body.records as EvidenceRecord[]
 
 /** The chain as a server could have written it, with other content: its hashes and its head are right. */
-const verifyWith = (records: EvidenceRecord[], change: (signature: VoteSignature) => VoteSignature | undefined) => {
+const verifyWith = (
+  records: EvidenceRecord[],
+  change: (signature: VoteSignature) => VoteSignature | undefined,
+  owns?: Owns,
+) => {
   const [first] = records
   if (!first) throw new Error('there are no records')
   const facts = records.map((record) => {
@@ -61,7 +65,7 @@ const verifyWith = (records: EvidenceRecord[], change: (signature: VoteSignature
   const lines = chain.map((record) => ({ v: 1, ...record }))
   const jwk = createPublicKey(p.evidence_key.private_key).export({ format: 'jwk' })
   const keys = [{ ...jwk, kid: p.evidence_key.kid }] as JsonWebKey[]
-  return verifyEvidence(Buffer.from(exportEvidence(lines, head, p.evidence_key)), keys)
+  return verifyEvidence(Buffer.from(exportEvidence(lines, head, p.evidence_key)), keys, owns)
 }
 
 describe('a gate that requires a passkey', () => {
@@ -229,6 +233,28 @@ describe('a patch that touches such a gate', () => {
 })
 
 describe('the offline verifier', () => {
+  it('asks whose key signed a vote, and names the vote of another key', async () => {
+    const { path, approve, sign } = await waiting()
+    must(await approve(await sign(eva)), 200)
+    const records = await evidenceOf(path)
+    const asked: unknown[] = []
+    const known = verifyWith(
+      records,
+      (signature) => signature,
+      (...one) => asked.push(one) > 0,
+    )
+    expect(known).toMatchObject({ signed: 1 })
+    expect(asked).toEqual([[p.people.eva.id, eva.jwk()]])
+    const why = expect.stringMatching(/the vote of "eva" on "go" is by a key that the list of people does not name/)
+    expect(
+      verifyWith(
+        records,
+        (signature) => signature,
+        () => false,
+      ),
+    ).toMatchObject({ fault: { why } })
+  })
+
   const other = { digest: `sha256:${'0'.repeat(64)}` }
   it.each<[string, (signature: VoteSignature) => VoteSignature | undefined, RegExp]>([
     ['no signature', () => undefined, /did not sign with a passkey/],

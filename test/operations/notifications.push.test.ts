@@ -374,6 +374,10 @@ describe('a subscription', () => {
       'https://10.0.0.1/push/1',
     ])
       expect(problem(await at(foreign)), foreign).toBe('422 validation_error/address_refused')
+    const denied = await p.query(
+      `select 1 from operations.audit where outcome = 'denied' and reason = 'address_refused'`,
+    )
+    expect(denied).toHaveLength(5)
     for (const wrong of ['file:///etc/passwd', 'https://u:p@push.example.org/1', 'no address'])
       expect(problem(await at(wrong)), wrong).toBe('422 validation_error/schema_violation')
     // A name that the installation allows, but that resolves to an internal address.

@@ -343,6 +343,28 @@ describe('a change of the destinations', () => {
     expect(mail.mails).toHaveLength(3)
   })
 
+  it('is told once to an address that was removed and added again', async () => {
+    const active = () => p.query(`update operations.notify_destinations set status = 'active' where removed_at is null`)
+    for (let n = 0; n < 3; n++) {
+      const mailed = await add('email', 'eva@example.org')
+      await active()
+      await tell()
+      must(await p.as(eva).delete(`${NOTIFY}/destinations/${mailed}`), 204)
+      await tell()
+    }
+    // The last removal is told to one of three removed rows; a fourth that nobody has confirmed silences none.
+    for (const confirm of [async () => {}, () => add('email', 'eva@example.org'), active]) {
+      await confirm()
+      await tell()
+      mail.mails.length = 0
+      await happens(FACT, `session.auth_events ${++told}`)
+      // One message at a time goes to one address.
+      for (let n = 0; n < 4; n++) await tell()
+      expect(mail.mails.filter(({ body }) => body.includes('A new device signed in'))).toHaveLength(1)
+    }
+  })
+  let told = 100
+
   it('sends nothing else to a removed address, which no one can use again', async () => {
     const mailed = await add('email', 'eva@example.org')
     await p.query(`update operations.notify_destinations set status = 'active'`)

@@ -970,7 +970,7 @@ describe('a message that was given up', () => {
 
 describe('a webhook', () => {
   it('never leads to an internal address: by its URL, by its name, or by a redirect', async () => {
-    for (const url of [
+    const internal = [
       'http://example.org/in',
       'http://127.0.0.1:1/in',
       'http://169.254.169.254/latest/meta-data',
@@ -993,8 +993,12 @@ describe('a webhook', () => {
       'https://xn--/in',
       `https://${'a'.repeat(300)}.example.org/in`,
       'https://100.64.0.1/in',
-    ])
+    ]
+    for (const url of internal)
       expect(problem(await add('webhook', url)), url).toBe('422 validation_error/address_refused')
+    const denied = await p.query(`select actor from operations.audit
+      where outcome = 'denied' and reason = 'address_refused' and action = 'POST ${NOTIFY}/destinations'`)
+    expect(denied).toEqual(internal.map(() => ({ actor: `user:${eva.id}` })))
     for (const url of [
       'ftp://example.org',
       'file:///etc/passwd',

@@ -199,7 +199,10 @@ describe('a preview', () => {
     expect(await statusOf(intent.intent_id)).toBe('previewed')
     const eva = must(await p.as('eva').get(`/v1/plans/${plan.plan_id}`), 200).body
     expect(eva.gates[0].can_i).toBe(true)
-    expect(eva.allowed_actions[0]).toMatchObject({ action: 'start', allowed: false, reason_code: 'permission_missing' })
+    expect(eva.allowed_actions).toMatchObject([
+      { action: 'start', allowed: false, reason_code: 'permission_missing' },
+      { action: 'preview', allowed: false, reason_code: 'permission_missing' },
+    ])
   })
 
   it('hashes the document that is reviewed', async () => {
@@ -534,6 +537,39 @@ describe('a preview', () => {
       },
     ])
     expect(impact).toMatchObject({ dependents: [], dependents_count: 1 })
+  })
+
+  it('names where the same change failed, to those who may see that operation', async () => {
+    const [here] = hosts as [string, ...string[]]
+    const there = `away-${number}`
+    catalog.put('us1', { type_key: 'topology.region' })
+    catalog.put(there, { parent_id: 'us1', name: there })
+    const looking = (resource_id: string, level: number, title = 'look') =>
+      planned({
+        ...{ kind: 'runbook', change: undefined, title, targets: [{ resource_id }] },
+        runbook: { pack: 'site', procedure: 'look', parameters: { level } },
+      })
+    const { operation_id } = must(await start((await looking(there, 7, 'look there')).plan), 202).body
+    const failed = async (plan: PlanBody, as: Person | 'vic' = 'vic') =>
+      must(await p.as(as).get(`/v1/plans/${plan.plan_id}`), 200).body.conflicts.filter(
+        ({ kind }: { kind: string }) => kind === 'failed',
+      )
+    const { plan } = await looking(here, 7)
+    expect(await failed(plan)).toEqual([])
+    const error = { class: 'refused', message: 'Port 80 is taken.', retryable: false }
+    const broken = `update operations.nodes set state = 'failed', error = $2 where operation_id = $1`
+    await p.query(broken, [operation_id, JSON.stringify(error)])
+    await p.query('update operations.operations set failed = 1 where operation_id = $1', [operation_id])
+    const message = `The same change failed on ${there} in "look there": Port 80 is taken.`
+    const found = { kind: 'failed', id: operation_id, resource_id: there, title: 'look there', message }
+    expect(await failed(plan)).toEqual([found])
+    expect(await failed((await looking(here, 8)).plan)).toEqual([])
+    const local = person('local', ['viewer'], [], { regionId: 'eu1' })
+    Object.assign(p.people, { local })
+    expect(await failed(plan, local)).toEqual([])
+    const long_over = `update operations.operations set ended_at = clock_timestamp() - interval '25 h' where operation_id = $1`
+    await p.query(long_over, [operation_id])
+    expect(await failed(plan)).toEqual([])
   })
 
   it('is judged by the hard, soft and advisory policies of the site', async () => {

@@ -8,6 +8,7 @@ import { watchConditions } from '../../apps/operations/schedules/watch.ts'
 import { nextTime, nextTimes, refuseWhen } from '../../apps/operations/schedules/when.ts'
 import { endRun, leaseRun, pruneHookDeliveries } from '../../db/operations/plans/schedules.ts'
 import { readDocument } from '../contract/documents.ts'
+import { siteFolder } from '../support/site.ts'
 import { type CatalogLog, catalogLog } from './support/catalog.ts'
 import { types } from './support/planner.ts'
 import { must, type Platform, person, problem, startPlatform } from './support/platform.ts'
@@ -170,6 +171,17 @@ describe('the next time', () => {
   })
 })
 
+/** A look at each host, and a change of each that takes its time. */
+const LOOKS = `
+format: signalbox/pack@1
+pack: looks
+version: 1.0.0
+title: Looks
+owners: [netops]
+procedures:
+  - { key: look, kind: runbook, title: Look at each host, match: { when: 'true' }, lease: { mode: shared, ancestors: shared }, steps: [{ id: look, executor: noop }] }
+  - { key: change, kind: runbook, title: Change each host, match: { when: 'true' }, lease: { mode: exclusive, ancestors: shared }, steps: [{ id: change, executor: noop }] }
+`
 let catalog: CatalogLog
 let p: Platform
 beforeAll(async () => {
@@ -180,7 +192,11 @@ beforeAll(async () => {
     relay: false,
     instances: 2,
     catalog: createCatalogClient(catalog.url, () => 'token'),
-    env: { OPERATIONS__COMMANDS__WAIT_MS: '0', OPERATIONS__PROJECTION__MAX_LAG_MS: '0' },
+    env: {
+      OPERATIONS__COMMANDS__WAIT_MS: '0',
+      OPERATIONS__PROJECTION__MAX_LAG_MS: '0',
+      OPERATIONS__PACKS__DIR: siteFolder({ 'looks.yaml': LOOKS }),
+    },
   })
 })
 afterAll(async () => {
@@ -440,6 +456,32 @@ describe('a schedule', () => {
     expect(listed.items.map((row: { schedule_id: string }) => row.schedule_id)).toContain(schedule_id)
   })
 
+  it('that is active already keeps the time that is due when it is resumed', async () => {
+    const { schedule_id } = await made()
+    await due(schedule_id)
+    must(await act(schedule_id, 'resume', 'olga', { reason: 'go' }), 200)
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'planned' }])
+    must(await act(schedule_id, 'pause', 'olga', { reason: 'hold it' }), 200)
+    const again = must(await act(schedule_id, 'pause', 'olga', { reason: 'another' }), 200).body
+    expect(again).toMatchObject({ status: 'paused', status_reason: 'hold it' })
+  })
+
+  it("that has ended stays so if its owner's account is closed", async () => {
+    const { schedule_id } = await made({ when: { at: new Date(Date.now() + 3_600_000).toISOString() } })
+    await due(schedule_id)
+    const { olga } = p.people
+    olga.disabled = true
+    for (const { deps } of p.running) deps.trust.principals.drop('all')
+    try {
+      await fire()
+    } finally {
+      olga.disabled = false
+      for (const { deps } of p.running) deps.trust.principals.drop('all')
+    }
+    expect(await read(schedule_id)).toMatchObject({ status: 'ended', runs: [{ state: 'refused' }] })
+  })
+
   it('can be paused by others, but not resumed', async () => {
     const { schedule_id } = await made()
     expect(problem(await act(schedule_id, 'run', 'eva'))).toBe('403 policy_denied/permission_missing')
@@ -447,6 +489,42 @@ describe('a schedule', () => {
     expect(problem(await act(schedule_id, 'pause', 'pia'))).toBe('403 policy_denied/permission_missing')
     expect(must(await act(schedule_id, 'pause', 'both'), 200).body.status).toBe('paused')
     expect(problem(await act(schedule_id, 'pause', 'far'))).toBe('404 not_found/schedule')
+  })
+
+  it('that only looks leaves out what is being changed, so that it holds up no other change', async () => {
+    await p.deps.projection.catchUp()
+    const [one, two] = hosts as [string, string]
+    const stated = (procedure: string, ids: string[]) => ({
+      ...{ kind: 'runbook', title: `${procedure} ${number}`, reason: 'each hour' },
+      ...{ runbook: { pack: 'looks', procedure }, targets: ids.map((resource_id) => ({ resource_id })) },
+    })
+    const change = async (ids: string[]) => {
+      const { intent_id } = must(await p.as('olga').post('/v1/intents', stated('change', ids)), 201).body
+      const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+      const start = { reviewed_plan_hash: plan.plan_hash }
+      return must(await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, start), 202).body
+    }
+    expect((await change([one])).blocked_on).toEqual([])
+    const { schedule_id } = await made({ proceed: 'start', intent: stated('look', hosts) })
+    await due(schedule_id)
+    await fire()
+    const [run] = await runsOf(schedule_id)
+    expect(run).toMatchObject({ state: 'started', detail: 'Left out, as others hold them: 1 of 2 resources.' })
+    const looks = must(await p.as('olga').get(`/v1/operations/${run.operation_id}`), 200).body
+    expect(looks).toMatchObject({ blocked_on: [], plan_id: run.plan_id })
+    const { catalog_pins } = must(await p.as('olga').get(`/v1/plans/${run.plan_id}`), 200).body
+    expect(catalog_pins).toMatchObject([{ resource_id: two }])
+    await p.query('delete from operations.leases where operation_id = $1', [run.operation_id])
+    await p.query('update operations.operations set ended_at = clock_timestamp() where operation_id = $1', [
+      run.operation_id,
+    ])
+    // It waits for the first host, so the second one is taken as well.
+    expect((await change(hosts)).blocked_on).toMatchObject([{ kind: 'lease', id: one }])
+    await due(schedule_id)
+    await fire()
+    expect((await runsOf(schedule_id))[0]).toMatchObject({
+      ...{ state: 'skipped', detail: 'Left out, as others hold them: 2 of 2 resources.', operation_id: null },
+    })
   })
 
   it('that is not valid is refused with the place of the fault, and leaves nothing behind', async () => {
@@ -793,6 +871,20 @@ describe('a schedule', () => {
     put(`${own}-b`, `yes${number}`)
     expect(await look(roles)).toEqual(['active', null, [[`${own}-b`], first]])
     await act(schedule_id, 'end')
+  })
+
+  it('stays active while too many resources meet its condition, and runs when fewer do', async () => {
+    const { schedule_id, look, labels } = await watching('many')
+    for (const id of hosts) labels(id, true)
+    await p.deps.projection.catchUp()
+    await watchConditions({ ...p.deps, config: { ...p.deps.config, OPERATIONS__LIMITS__TARGETS: 1 } })
+    const reason = expect.stringMatching(/^Too many .* tried again each minute/)
+    expect(await read(schedule_id)).toMatchObject({ status: 'active', status_reason: reason, runs: [] })
+    await p.query(`update operations.schedules set updated_at = now() - interval '2 min' where schedule_id = $1`, [
+      schedule_id,
+    ])
+    expect(await look()).toEqual([[[...hosts].sort(), 'planned']])
+    expect((await read(schedule_id)).status_reason).toBeNull()
   })
 
   it('says once per pass that the rights of owners cannot be read, and is judged afterwards', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { passkeys, user_events } from '../../db/identity/tables.ts'
+import { passkeys, user_events, users } from '../../db/identity/tables.ts'
 import { type Authenticator, type Bend, createAuthenticator } from '../support/authenticator.ts'
 import { type Auth, bearer, ORIGIN, PASSWORD, send, startAuth } from './support/auth.ts'
 
@@ -67,6 +67,27 @@ describe('a passkey', () => {
       expect(own).toEqual(expect.arrayContaining(['user.passkey_added', 'user.passkey_removed']))
     },
   )
+
+  it('is listed with its person for auditors alone, page by page, also when the person is gone', async () => {
+    const { id, username, key } = await person('listed')
+    await auth.identity_deps.db.update(users).set({ status: 'DELETED' }).where(eq(users.id, id))
+    const auditor = await person('oda', ['auditor'])
+    const items: { user_id: string }[] = []
+    for (let page_token = ''; ; ) {
+      const path = `${url}/api/v1/admin/passkeys?page_size=1${page_token && `&page_token=${page_token}`}`
+      const { status, body } = await send(path, { headers: bearer(auditor.access) })
+      expect([status, (body.items as object[]).length]).toEqual([200, 1])
+      items.push(...(body.items as typeof items))
+      if (body.next_page_token === null) break
+      page_token = String(body.next_page_token)
+    }
+    expect(items.filter(({ user_id }) => user_id === id)).toEqual([
+      { user_id: id, username, credential_id: key.credential_id, jwk: key.jwk(), created_at: expect.any(String) },
+    ])
+    expect(items.at(-1)).toMatchObject({ user_id: auditor.id })
+    const refused = await send(`${url}/api/v1/admin/passkeys`, { headers: bearer((await person('nina')).access) })
+    expect(refused).toMatchObject({ status: 403, body: { code: 'permission_missing' } })
+  })
 
   it('answers a challenge once, and only one of ours', async () => {
     const { key } = await person('once')

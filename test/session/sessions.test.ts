@@ -36,6 +36,7 @@ const call = (
     headers: { ...bearer(token), 'idempotency-key': key },
     ...(body !== undefined && { body }),
   })
+const base64 = (key: Buffer) => key.toString('base64')
 const refresh = (token: unknown) => send(`${auth.session.url}/auth/refresh`, { body: { refresh_token: token } })
 const claims = (token: unknown) =>
   JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString()) as {
@@ -90,6 +91,23 @@ describe('own sessions', () => {
     }
     expect(seen.length).toBeGreaterThan(3)
     expect(seen).toEqual(idsIn(whole))
+  })
+
+  it('are listed and ended as before by a process that signs with the next key', async () => {
+    const vars = { SESSION__SECRET__KEYS: JSON.stringify(auth.session.deps.config.secrets.toReversed().map(base64)) }
+    const next = await auth.addSession(vars)
+    const page = (await call('GET', '/v1/sessions?page_size=1', me.access_token)).body
+    const path = `${next.url}/v1/sessions`
+    const more = await send(`${path}?page_size=1&page_token=${page.next_page_token}`, {
+      headers: bearer(me.access_token),
+    })
+    expect(more.status).toBe(200)
+    const { session_id } = claims((await login('eva')).body.access_token)
+    const key = randomUUID()
+    expect((await call('DELETE', `/v1/sessions/${session_id}`, me.access_token, undefined, key)).status).toBe(204)
+    const headers = { ...bearer(me.access_token), 'idempotency-key': key }
+    const again = await send(`${path}/${session_id}`, { method: 'DELETE', headers })
+    expect([again.status, again.headers['idempotency-replayed']]).toEqual([204, 'true'])
   })
 
   it('are listed while they last: one whose provider allowed less than 30 days ends before its record does', async () => {
@@ -488,6 +506,17 @@ describe('RPC', () => {
       code: Code.InvalidArgument,
     })
     expect((await refresh(first.refreshToken)).status).toBe(401)
+  })
+
+  it('reports a session that was idle for too long as over', async () => {
+    const fresh = await auth.addSession({ SESSION__IDLE__LIMIT_S: '900' })
+    const settings = { signer: auth.services.signer('operations'), audience: 'session-internal', timeout_ms: 5000 }
+    const rpc = createRpcClient(Session, { url: fresh.rpc_url, ...settings })
+    const { session_id, sub } = claims((await login('eva')).body.access_token)
+    const active = async () => (await rpc.getSessionState({ userId: sub, sessionId: session_id })).active
+    expect(await active()).toBe(true)
+    await auth.redis.hset(`${auth.prefix}sess:{${sub}}:${session_id}`, 'last_used_at', (Date.now() - 901_000) * 1000)
+    expect(await active()).toBe(false)
   })
 
   it('revokes a session by its id alone', async () => {

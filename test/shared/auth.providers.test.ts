@@ -105,6 +105,10 @@ describe('the file of providers', () => {
     expect(providers.get('corp')?.title).toBe('New')
     change(() => writeFileSync(file, 'providers: 7'), 2)
     expect([providers.get('corp')?.title, errors.length]).toEqual(['New', 1])
+    expect(providers.fault()).not.toBeNull()
+    // The old file is put back with its old time: it is the one that is in force.
+    change(() => write({ ...CORP, title: 'New' }), 1)
+    expect(providers.fault()).toBeNull()
     change(() => write({ ...CORP, enabled: false }), 3)
     expect([providers.get('corp'), providers.list()]).toEqual([undefined, []])
     providers.stop()

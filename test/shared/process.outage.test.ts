@@ -81,6 +81,7 @@ describe('an error', () => {
       sql('25P03'),
       sql('25006'),
       Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' }),
+      Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' }),
     ])
       expect(isOutage(error)).toBe(true)
     for (const status of [401, 403, 429, 500, 502, 503]) expect(isOutage(refusalOf('it', status, 'that'))).toBe(true)
@@ -93,6 +94,7 @@ describe('an error', () => {
       sql('23505'),
       sql('25P02'),
       Object.assign(new Error('no such file'), { code: 'ENOENT' }),
+      Object.assign(new Error('untrusted'), { code: 'SELF_SIGNED_CERT_IN_CHAIN' }),
       Object.assign(new TypeError('x'), { code: 'ERR_INVALID_ARG_TYPE' }),
     ]
     for (const error of [...none, undefined, 'words', refusalOf('it', 404, 'that'), refusalOf('it', 422, 'that')])

@@ -109,9 +109,10 @@ const poll = async (
     const next = Date.now() + wait_s * 1000
     if (next > Math.min(poll_until, context.deadline)) {
       const asks = wait_s > interval_s ? `: it asks to wait ${wait_s} s, longer than the poll may last` : ''
+      const limit = context.deadline < poll_until ? 'timeouts.run_s of the step' : `${timeout_s} s`
       return failed(
         'condition_timeout',
-        `${where(request)}: "${until}" did not become true within ${timeout_s} s${asks}`,
+        `${where(request)}: "${until}" did not become true within ${limit}${asks}`,
         noneByItself(context, values),
       )
     }

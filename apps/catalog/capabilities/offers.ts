@@ -5,7 +5,6 @@ import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import type { Provider, Rejection } from '../../shared/contracts/catalog/capabilities.ts'
 import type { Uses } from '../deps.ts'
-import { isTerminal } from '../document/lifecycle.ts'
 import type { Types } from '../packs/registry.ts'
 import { placedThen, scopesOf } from '../read/access.ts'
 import { timeOrNull } from '../read/documents.ts'
@@ -60,10 +59,7 @@ export const rankable = async (deps: Reading, rows: readonly OfferRow[], now: Da
 /** A past resource counts as it was then: open unless its lifecycle had ended. */
 const asThen =
   (types: Types) =>
-  (row: OfferRow): OfferRow => {
-    const lifecycle = types.byId(row.type_id)?.lifecycle
-    return { ...row, is_open: !(lifecycle && isTerminal(lifecycle, row.lifecycle_status)) }
-  }
+  (row: OfferRow): OfferRow => ({ ...row, is_open: !types.ended.has(`${row.type_id} ${row.lifecycle_status}`) })
 
 type Known = { types: Types; now: Date; scope: Provider['scope']; health: Awaited<ReturnType<typeof healthOf>> }
 

@@ -83,10 +83,11 @@ const definitionRoutes = (app: Router, deps: CatalogDeps, side: Side): void => {
       const list = { route: 'definitions', ...filters }
       const { place, size, turn } = openPage(deps, req.query, list, reader)
       await awaitChange(deps, { ...(min_change !== undefined && { min_change }) }, reader)
-      const { category, status } = filters
+      const { category, status, version } = filters
       const found = deps.registry.types.capabilities
         .filter((item) => category === undefined || item.category === category)
         .filter((item) => status === undefined || item.status === status)
+        .filter((item) => version === undefined || item.version === version)
       const rows = rowsFrom(found, place, size, ({ capability_key: own }, [key = '']) =>
         own === key ? 0 : own < (key ?? '') ? -1 : 1,
       )

@@ -5,8 +5,7 @@ import {
   getCommands,
   storeAnswers,
 } from '../../../db/catalog/resources/commands.ts'
-import type { Used } from '../../../db/command/keys.ts'
-import { stillRunning } from '../../../db/command/keys.ts'
+import { type Fingerprint, isSameContent, stillRunning, type Used } from '../../../db/command/keys.ts'
 import type { Keys } from '../../../db/command/run.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError, type CodeOf } from '../../shared/errors.ts'
@@ -18,7 +17,7 @@ export type Command = {
   /** Caller, method and route: keys of different callers or routes never collide. */
   scope: string
   idempotency_key: string
-  fingerprint: Buffer
+  fingerprint: Fingerprint
   kind: 'internal' | 'public'
 }
 
@@ -28,10 +27,11 @@ const DAY_MS = 86_400_000
 export const commandLog = ({ clock, config }: Uses<'clock' | 'config'>): Keys<Command> => ({
   claim: async (tx, commands) => {
     const now = clock.now()
-    const rows = commands.map(({ kind, ...row }) => {
+    const rows = commands.map(({ kind, fingerprint, ...row }) => {
       const days = kind === 'internal' ? config.retain_internal_d : config.retain_public_d
       return {
         ...row,
+        fingerprint: fingerprint[0],
         created_at: now.toISOString(),
         retain_until: new Date(now.getTime() + days * DAY_MS).toISOString(),
       }
@@ -63,7 +63,7 @@ const usedBy = (command: Command, known: readonly CommandLogRow[]): Used | AppEr
     scope === command.scope && idempotency_key === command.idempotency_key
   const row = known.find(({ command_id }) => command_id === command.command_id) ?? known.find(hasKey)
   if (!row) return stillRunning()
-  if (!hasKey(row) || !row.fingerprint.equals(command.fingerprint)) return refuseReuse(command, row)
+  if (!hasKey(row) || !isSameContent(row.fingerprint, command.fingerprint)) return refuseReuse(command, row)
   const { status, headers, body, resource_id: about } = row
   return {
     command_id: row.command_id,

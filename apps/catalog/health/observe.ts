@@ -98,7 +98,8 @@ export const settleHealth = async (
     health_status: own.status,
     health_reason: own.reason,
     health_expires_at: own.expires_at?.toISOString() ?? null,
-    health_at: moved ? cause.at : row.health_at,
+    // An expired status ended when its check did, however late the sweep comes.
+    health_at: moved ? (reason === 'expired' && row.health_expires_at) || cause.at : row.health_at,
     // The reason is displayed, so the ETag must change too.
     health_revision:
       row.health_revision + (moved || own.reason !== row.health_reason || checks_changed.length > 0 ? 1 : 0),

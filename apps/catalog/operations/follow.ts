@@ -4,8 +4,9 @@ import type { Tx } from '../../../db/client.ts'
 import { lockVersion, parkLetter, passVersion, receive, setVersion } from '../../../db/inbox.ts'
 import { OPERATION_ENDS, OPERATION_STATUSES } from '../../shared/contracts/operations/graph.ts'
 import { crashPoint } from '../../shared/crash.ts'
+import { whyOf } from '../../shared/errors.ts'
 import type { Envelope } from '../../shared/events/events.ts'
-import { isOutage, refusalOf } from '../../shared/process/outage.ts'
+import { Away, isOutage, refusalOf } from '../../shared/process/outage.ts'
 import { audienceOf } from '../../shared/service/scopes.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
 
@@ -113,6 +114,9 @@ export const fetchLog = async (
     headers: { authorization: `Bearer ${trust.signer(audienceOf('operations'))}` },
     signal: AbortSignal.timeout(TIMEOUT_MS),
     redirect: 'error',
+  }).catch((cause: unknown) => {
+    // Also one whose certificate is refused: no event is at fault.
+    throw new Away(`operations does not answer: ${whyOf(cause)}`, { cause })
   })
   if (!response.ok) throw refusalOf('operations', response.status, 'missed events')
   return (await response.json()) as { items: Envelope[]; last_pub_seq: string }

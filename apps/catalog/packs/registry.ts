@@ -2,6 +2,7 @@ import semver from 'semver'
 import { readCapabilities, readLoadNo, readRelationshipTypes, readTypes } from '../../../db/catalog/types.ts'
 import type { Queryable } from '../../../db/client.ts'
 import type { Capability, RelationshipType, ResourceType } from '../../shared/contracts/catalog/types.ts'
+import { isTerminal } from '../document/lifecycle.ts'
 
 export type StoredType = ResourceType & { id: number; retired: boolean }
 export type StoredRelationshipType = RelationshipType & { id: number }
@@ -25,10 +26,13 @@ const createTypes = (
   const newest = new Map<string, StoredType>()
   const byId = new Map<number, StoredType>()
   const byVersion = new Map<string, StoredType>()
+  const ended = new Set<string>()
   for (const type of [...types].sort((a, b) => a.version - b.version)) {
     newest.set(type.type_key, type)
     byId.set(type.id, type)
     byVersion.set(`${type.id}@${type.version}`, type)
+    for (const state of type.lifecycle.states)
+      ended[isTerminal(type.lifecycle, state) ? 'add' : 'delete'](`${type.id} ${state}`)
   }
   const relationByKey = new Map(relationship_types.map((type) => [type.type_key, type]))
   const relationById = new Map(relationship_types.map((type) => [type.id, type]))
@@ -51,6 +55,8 @@ const createTypes = (
     newest: (type_key: string) => newest.get(type_key),
     version: (id: number, version: number) => byVersion.get(`${id}@${version}`),
     byId: (id: number) => byId.get(id),
+    /** States that end a resource, as `<type id> <state>`: the newest version that has a state decides. */
+    ended: ended as ReadonlySet<string>,
     keyOf: (id: number): string => byId.get(id)?.type_key ?? 'unknown.type',
     isA,
     /** Ids of these types and of all types derived from them. */

@@ -47,9 +47,9 @@ export const currentView = async (
   { registry, clock }: Uses<'registry' | 'clock'>,
   row: ResourceRow,
   scope: Scope,
-): Promise<{ view: ResourceView; etag: string }> => {
+): Promise<{ view: ResourceView; etag: string; current: ResourceRow }> => {
   const [current = row] = await withHealth(db, [row], clock.now())
   const etag = etagOf(row)
-  const late = current.health_status !== row.health_status
-  return { view: viewOf(current, scope, registry.types), etag: late ? etag.replace(/"$/, 'x"') : etag }
+  const late = current.health_status !== row.health_status || current.health_reason !== row.health_reason
+  return { current, view: viewOf(current, scope, registry.types), etag: late ? etag.replace(/"$/, 'x"') : etag }
 }

@@ -25,7 +25,7 @@ import { jsonPatch, type PatchOperation } from '../document/json-patch.ts'
 import { changedPaths, escapeToken, isObject, type JsonObject, parsePointer } from '../document/pointers.ts'
 import { documentOf, viewOf } from '../read/documents.ts'
 import { currentView } from '../read/health.ts'
-import { checkImmutable, checkReadOnly, fittingType, refuseTerminal, violated } from '../rules/change.ts'
+import { checkReadOnly, fittingChange, refuseTerminal, violated } from '../rules/change.ts'
 import { refuseOwned } from '../rules/field-owners.ts'
 import { checkNotes, composed, NOTES, type Notes } from '../rules/notes.ts'
 import { tried, written } from './create.ts'
@@ -49,14 +49,15 @@ export const patchResource = async (
   write: Write,
 ): Promise<Answer> => {
   const given = Array.isArray(body) ? undefined : splitPatch(body as JsonObject)
-  const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const patch = given ? given.patch : (body as PatchOperation[])
   refuseUnknown(patch)
+  const command = write.query.validate_only ? undefined : commandOf(deps, write)
+  const precondition = preconditionOf(if_match, write.query.expected_version, given?.expected_version)
   const change = async (tx: Tx, command_id: string, stamp: Stamp) =>
     changeResource(tx, deps, { resource_id, patch, precondition, write }, causing(write, command_id, stamp))
 
   const wish = { resource_id, edges: [], lifecycle_status: lifecycleIn(patch) }
-  if (write.query.validate_only) {
+  if (!command) {
     const run = async (tx: Tx) => {
       const { row, scope, asked, ...changed } = await change(tx, NO_COMMAND, stampOf(deps))
       const { view } = await currentView(tx, deps, row, scope)
@@ -64,7 +65,6 @@ export const patchResource = async (
     }
     return tried(deps, { wish, run })
   }
-  const command = commandOf(deps, write)
   const work = async (tx: Tx, stamp: Stamp): Promise<Given> => {
     const { row, scope, intent } = await change(tx, command.command_id, stamp)
     const { view, etag } = await currentView(tx, deps, row, scope)
@@ -231,9 +231,7 @@ const checkAsked = (deps: CatalogDeps, { row }: Locked, desired_state: JsonObjec
   if (!newest) return
   const refusal = refuseTerminal(newest, row.lifecycle_status, true)
   if (refusal) throw refusal
-  const observed_state = row.observed_state as JsonObject
-  const type = fittingType(types, newest, row.type_version, { desired_state, observed_state })
-  checkImmutable(type, row.desired_state as JsonObject, desired_state)
+  fittingChange(types, newest, row, { desired_state, observed_state: row.observed_state as JsonObject })
 }
 
 const askForIntent = async (

@@ -29,7 +29,7 @@ export const readResource = async (
   if (at_version !== undefined) return { view: await readVersion(deps, row, at_version) }
   if (at !== undefined) return { view: await readAt(deps, row, at) }
   const now = await currentView(deps.db, deps, row, scope)
-  const parts = (await partsOf(deps, [row], included, reader)).get(row.rid)
+  const parts = (await partsOf(deps, [now.current], included, reader)).get(row.rid)
   const owned = Object.entries(parts?.field_owners ?? {}).map(([path, owner]) => ({ path, owner }))
   const managed_fields = owned.length > 0 && (await managedFields(deps, resource_id, owned))
   const view = { ...now.view, ...parts, ...(managed_fields && { managed_fields }) }

@@ -16,7 +16,7 @@ import type { JsonObject } from '../document/pointers.ts'
 import { settleHealth } from '../health/observe.ts'
 import { applyEdges, checkPeers, type Ignored, type Sees } from '../relationships/edges.ts'
 import { checkCardinality } from '../relationships/limits.ts'
-import { checkImmutable, checkTransition, fittingType, refuseTerminal } from '../rules/change.ts'
+import { checkTransition, fittingChange, refuseTerminal } from '../rules/change.ts'
 import { NOTES } from '../rules/notes.ts'
 import { closeAllEdges } from './retire.ts'
 import { type Change, columnsOf, type Next, recordOf, referencesOf, type Version } from './versions.ts'
@@ -117,8 +117,7 @@ const validate = (
   const refusal = refuseTerminal(newest, row.lifecycle_status, touches)
   if (refusal) throw refusal
   checkTransition(newest, row.lifecycle_status, lifecycle_status, cause.source)
-  const type = fittingType(types, newest, row.type_version, { desired_state, observed_state })
-  checkImmutable(type, row.desired_state as JsonObject, desired_state)
+  const type = fittingChange(types, newest, row, { desired_state, observed_state })
   return { type, newest, lifecycle_status, desired_state, observed_state }
 }
 

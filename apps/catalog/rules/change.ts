@@ -108,8 +108,28 @@ export const fittingType = (
   throw violated(desired.length > 0 ? desired : observed)
 }
 
+/**
+ * The type version that an existing resource's next states fit. A field that the newest version keeps secret takes no
+ * new plain text, even in a state that fits only an older one.
+ */
+export const fittingChange = (
+  types: Types,
+  newest: StoredType,
+  row: { type_version: number; desired_state: unknown },
+  after: Pick<Facts, 'desired_state' | 'observed_state'>,
+): StoredType => {
+  const type = fittingType(types, newest, row.type_version, after)
+  const before = row.desired_state as JsonObject
+  const moved = newest.field_classes.sensitive.filter(
+    (pointer) => !equalJson(valueAt(before, pointer), valueAt(after.desired_state, pointer)),
+  )
+  throwIfAny(secretViolations(moved, after.desired_state, '/desired_state'))
+  checkImmutable(type, before, after.desired_state)
+  return type
+}
+
 /** Refuses a change to a field that may be set only once. */
-export const checkImmutable = (type: StoredType, before: JsonObject, after: JsonObject): void => {
+const checkImmutable = (type: StoredType, before: JsonObject, after: JsonObject): void => {
   throwIfAny(
     type.field_classes.immutable
       .filter((pointer) => {

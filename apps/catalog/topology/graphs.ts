@@ -109,10 +109,7 @@ const pastOf = async (deps: CatalogDeps, { at, page_token, min_change, max_lag_m
   for (const [name, value] of Object.entries(beside))
     if (value !== undefined) throw refused(name, 'cannot be combined with at: the past does not change')
   await pastTime(deps, at, deps.config.history_d)
-  const ended = deps.registry.types.all.flatMap(({ id, lifecycle }) =>
-    lifecycle.terminal.map((state) => `${id} ${state}`),
-  )
-  return { at, ended }
+  return { at, ended: [...deps.registry.types.ended] }
 }
 
 const reachOf = (

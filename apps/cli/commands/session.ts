@@ -148,7 +148,7 @@ export const sessionCommands: Command[] = [
         [zoned('began'), ({ created_at }) => minute(created_at)],
         ['last used', ({ last_used_at }) => minute(last_used_at)],
         ['from', ({ ip_address }) => ip_address],
-        ['with', ({ user_agent, mode }) => `${mode} ${user_agent ?? ''}`.trim()],
+        ['with', ({ user_agent, mode, metadata }) => [mode, user_agent, metadata?.host].filter(Boolean).join(' ')],
         ['', ({ current }) => (current ? 'this one' : '')],
       ])
     },

@@ -142,7 +142,7 @@ const runJob = async (
   onJob?.(started.job_id)
   for (let job = started; ; job = await patiently(() => api.get<ImportJob>(path))) {
     onProgress(job.done)
-    if (job.status === 'done') return api.list<ImportResult>(`${path}/results`, {}, true)
+    if (job.status === 'done') return patiently(() => api.list<ImportResult>(`${path}/results`, {}, true))
     if (job.ended_at !== null)
       throw failure(
         EXIT.failed,
@@ -153,7 +153,7 @@ const runJob = async (
 }
 
 /** Retries while the catalog says that the same request may be repeated. */
-const patiently = async <T>(act: () => Promise<T>): Promise<T> => {
+export const patiently = async <T>(act: () => Promise<T>): Promise<T> => {
   for (let tries = 1; ; tries++) {
     try {
       return await act()

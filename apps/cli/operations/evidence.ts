@@ -1,9 +1,10 @@
 import type { JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { PersonKey } from '../../shared/contracts/identity/passkeys.ts'
 import type { Gate, GateList } from '../../shared/contracts/operations/gates.ts'
 import type { Evidence } from '../../shared/contracts/operations/operations.ts'
 import { canonicalJson } from '../../shared/data/digest.ts'
-import { verifyEvidence } from '../../shared/evidence/verify.ts'
+import { type Owns, verifyEvidence } from '../../shared/evidence/verify.ts'
 import { type Command, text } from '../command.ts'
 import { CliError, EXIT, usageError } from '../errors.ts'
 import { minute, moment, zoned } from '../terminal/output.ts'
@@ -58,9 +59,18 @@ export const evidenceCommands: Command[] = [
   {
     name: 'evidence keys',
     about: 'Prints the public keys of exports, for evidence verify --keys. Store them separately from the exports.',
-    examples: ['evidence keys > keys.json'],
-    run: async ({ api, out }) => {
-      out.print(JSON.stringify(await api.get('/api/v1/evidence/keys'), null, 2))
+    examples: ['evidence keys > keys.json', 'evidence keys --people > people.json'],
+    options: {
+      people: {
+        type: 'boolean',
+        about: "print the public keys of people's passkeys instead, for evidence verify --people",
+      },
+    },
+    run: async ({ api, out }, _, { people }) => {
+      const keys = people
+        ? { people: await api.list<PersonKey>('/api/v1/admin/passkeys', { page_size: '500' }, true) }
+        : await api.get('/api/v1/evidence/keys')
+      out.print(JSON.stringify(keys, null, 2))
     },
   },
   {
@@ -71,6 +81,7 @@ export const evidenceCommands: Command[] = [
     examples: [
       'evidence verify evidence.jsonl --keys keys.json',
       'evidence verify evidence.jsonl --complete --require-signatures',
+      'evidence verify evidence.jsonl --keys keys.json --people people.json',
     ],
     options: {
       keys: {
@@ -78,13 +89,20 @@ export const evidenceCommands: Command[] = [
         value: 'FILE',
         about: 'the public keys, from evidence keys; without it the server is asked',
       },
+      people: {
+        type: 'string',
+        value: 'FILE',
+        about: "people's public keys, from evidence keys --people; a vote signed with another key fails",
+      },
       complete: { type: 'boolean', about: 'fail if the operation had not ended when the file was made' },
       'require-signatures': { type: 'boolean', about: 'fail if an approval has no signature of a passkey' },
     },
     run: async ({ api, out }, [file = ''], values) => {
       const given = text(values, 'keys')
-      const keys = given === undefined ? await api.get('/api/v1/evidence/keys') : keysIn(given)
-      const verified = verifyEvidence(read(file), keysOf(keys, given ?? 'the server'))
+      const keys = given === undefined ? await api.get('/api/v1/evidence/keys') : jsonIn(given, 'evidence keys')
+      const people = text(values, 'people')
+      const owns = people === undefined ? undefined : ownsIn(jsonIn(people, 'evidence keys --people'), people)
+      const verified = verifyEvidence(read(file), keysOf(keys, given ?? 'the server'), owns)
       if ('fault' in verified) {
         const { line, what, why } = verified.fault
         throw new CliError(EXIT.failed, `BROKEN   ${file}, line ${line}: ${NAMES[what](line)}: ${why}.`)
@@ -96,7 +114,7 @@ export const evidenceCommands: Command[] = [
         () => [
           `HOLDS    ${records} records of operation ${head.operation_id}, from plan ${head.plan_hash} to ${head.hash}`,
           `         signed ${moment(head.made_at)} with key ${head.kid}`,
-          ...countOf(verified),
+          ...countOf(verified, people),
           endOf(verified),
           ...executedOf(verified),
           ...shownOf(verified),
@@ -131,10 +149,10 @@ const shownOf = ({ shown, approved }: Held): string[] =>
   ])
 
 /** The recount of votes and starts; the chain of an older build has no votes to count. */
-const countOf = ({ counted, decisions, starts, oldest_ms, signed }: Held): string[] =>
+const countOf = ({ counted, decisions, starts, oldest_ms, signed }: Held, people: string | undefined): string[] =>
   counted
     ? [
-        `SIGNED   ${signed} votes with passkeys; only the server vouches that a key is its voter's`,
+        `SIGNED   ${signed} votes with passkeys; ${people ?? 'only the server'} vouches that a key is its voter's`,
         `COUNTED  ${decisions} decisions by their votes, ${starts} starts behind gates; voters proved at most ${(oldest_ms / 1000).toFixed(1)} s before`,
       ]
     : ['FORM ONLY  An older build made this chain: it does not record whose votes passed its gates.']
@@ -162,12 +180,12 @@ const read = (file: string): Buffer => {
   }
 }
 
-const keysIn = (file: string): unknown => {
+const jsonIn = (file: string, command: string): unknown => {
   try {
     return JSON.parse(read(file).toString('utf8'))
   } catch (error) {
     if (error instanceof CliError) throw error
-    throw usageError(`${file} is not JSON, so it holds no keys. "signalbox evidence keys" prints them.`)
+    throw usageError(`${file} is not JSON, so it holds no keys. "signalbox ${command}" prints them.`)
   }
 }
 
@@ -180,4 +198,12 @@ const keysOf = (given: unknown, from: string): JsonWebKey[] => {
     : []
   if (usable.length === 0) throw usageError(`${from} holds no Ed25519 key of a JWKS.`)
   return usable
+}
+
+const ownsIn = (given: unknown, from: string): Owns => {
+  const people = (given as { people?: unknown } | null)?.people
+  if (!Array.isArray(people))
+    throw usageError(`${from} holds no list of people. "signalbox evidence keys --people" prints it.`)
+  const known = new Set(people.map((one: Partial<PersonKey> | null) => canonicalJson([one?.user_id, one?.jwk])))
+  return (voter, jwk) => known.has(canonicalJson([voter, jwk]))
 }

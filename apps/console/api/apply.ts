@@ -322,7 +322,13 @@ function refetchTopics(client: QueryClient, topics: string[]): void {
   }
 }
 
+/** With the next paint; a tab that is hidden before it would wait for that until it is shown again. */
 const schedule = (work: () => void): void => {
-  if (document.visibilityState === 'visible') requestAnimationFrame(work)
-  else setTimeout(work, 250)
+  let done = false
+  const once = () => {
+    if (!done) work()
+    done = true
+  }
+  if (document.visibilityState === 'visible') requestAnimationFrame(once)
+  setTimeout(once, 250)
 }

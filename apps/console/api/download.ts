@@ -1,7 +1,8 @@
 import { type Problem, problemFrom } from '../../shared/contracts/client/problem.ts'
 import { problemOf, withSession } from './client.ts'
 
-const LIMIT_MS = 60_000
+/** The time for all bytes: of a large log over a slow line, too. */
+const LIMIT_MS = 900_000
 
 /** Reads bytes from a path below /api. The session authorizes the request, so no link contains a token. */
 export const fetchBytes = async (path: string): Promise<{ blob: Blob } | { problem: Problem }> => {

@@ -146,6 +146,9 @@ function connectOnce(opened: () => void): Promise<StreamEnd> {
     token: accessToken() ?? '',
     signal: current.signal,
     onOpen: opened,
+    onHeard: () => {
+      if (connection.mode === 'live') connection.whole_at = serverNow()
+    },
     onFrame: (frame, at) => {
       if (at !== null) cursor = at
       if (frame.event === 'hello') greet(topics, frame.data, from)
@@ -273,7 +276,7 @@ function deliver(frame: Frame): void {
 
 function setConnection(mode: Connection['mode']): void {
   const now = serverNow()
-  const whole_at = mode === 'live' || connection.mode === 'live' ? now : connection.whole_at
+  const whole_at = mode === 'live' ? now : connection.whole_at
   if (connection.mode !== mode) connection = { ...connection, mode, since: now, whole_at }
   if (leading) tellFollowers()
   tellListeners()

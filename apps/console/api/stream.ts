@@ -11,22 +11,26 @@ export type StreamEnd =
 const SILENCE_MS = 30_000
 const MAX_FRAME = 2 * 1024 * 1024
 
-/**
- * One connection to GET /v1/events by fetch, which can send the bearer token. Resumes after `cursor`, passes on every
- * frame with its cursor, and ends with the cause. Thirty seconds without any byte, comments included, count as lost.
- */
-export const connectStream = async (options: {
+type Options = {
   topics: string[]
   cursor: string | null
   token: string
   signal: AbortSignal
   onOpen: () => void
+  /** Called with every part that arrives, comments included. */
+  onHeard: () => void
   onFrame: (frame: Frame, cursor: string | null) => void
-}): Promise<StreamEnd> => {
+}
+
+/**
+ * One connection to GET /v1/events by fetch, which can send the bearer token. Resumes after `cursor`, passes on every
+ * frame with its cursor, and ends with the cause. Thirty seconds without any byte, comments included, count as lost.
+ */
+export const connectStream = async (options: Options): Promise<StreamEnd> => {
   const abort = new AbortController()
   const signal = AbortSignal.any([abort.signal, options.signal])
   let silent = false
-  let guard = setTimeout(() => undefined, 0)
+  let guard: ReturnType<typeof setTimeout> | undefined
   const heard = () => {
     clearTimeout(guard)
     guard = setTimeout(() => {
@@ -64,7 +68,7 @@ export const connectStream = async (options: {
 async function readFrames(
   body: ReadableStream<Uint8Array>,
   heard: () => void,
-  { onOpen, onFrame }: { onOpen: () => void; onFrame: (frame: Frame, cursor: string | null) => void },
+  { onOpen, onHeard, onFrame }: Pick<Options, 'onOpen' | 'onHeard' | 'onFrame'>,
 ): Promise<StreamEnd | undefined> {
   let end: StreamEnd | undefined
   const parser = createParser({
@@ -86,6 +90,7 @@ async function readFrames(
     const { done, value } = await reader.read()
     if (done) return undefined
     heard()
+    onHeard()
     parser.feed(decoder.decode(value, { stream: true }))
   }
   return end

@@ -3,6 +3,7 @@ import { Fragment } from 'react'
 import { useTopic } from '../api/hooks.ts'
 import type { Attempt, NodeDetail } from '../api/types.ts'
 import { progressOf } from '../graph/progress.ts'
+import { shown } from '../kit/format.ts'
 import { nodeQuery } from '../queries/operations.ts'
 import { Failure } from '../ui/failure.tsx'
 import { type Fact, Facts } from '../values/facts.tsx'
@@ -70,7 +71,7 @@ export const newestAttempt = (node: NodeDetail): Attempt | undefined =>
 
 const ErrorCard = ({ error }: { error: NonNullable<Attempt['error']> }) => (
   <div className="rounded-card bg-bad-soft p-3">
-    <p className="font-medium text-bad wrap-anywhere">{error.message}</p>
+    <p className="font-medium text-bad wrap-anywhere">{shown(error.message)}</p>
     <p className="text-table">
       {tOperation.node.error_class}: <code>{error.class}</code>. {tOperation.node.retryable}:{' '}
       {error.retryable ? tOperation.node.yes : tOperation.node.no}.

@@ -68,9 +68,14 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
   const needsPassword = (problem ?? preview.problem)?.code === 'reauth_required'
   const wordsMissing = text?.needed === true && words.trim() === ''
   const typedMissing = confirm !== undefined && typed.trim() !== confirm
-  const frozen = phase === 'sending' || phase === 'unknown'
+  const sending = phase === 'sending'
+  const frozen = sending || phase === 'unknown'
+  /** Closed while it sends, it would hide the answer. */
+  const leave = () => {
+    if (!sending) close()
+  }
   const press = () => {
-    if (phase === 'sending' || offline) return
+    if (sending || offline) return
     tell({ type: 'checked' })
     if (phase !== 'unknown' && wordsMissing) return field.current?.focus()
     if (typedMissing || blocked) return
@@ -81,16 +86,16 @@ export const CommandDialog = <Effect, Reply>(props: CommandDialogProps<Effect, R
   return (
     <DialogFrame
       title={title}
-      close={close}
+      close={leave}
       wide={props.children != null}
       footer={
         <>
-          <CloseButton close={close} />
+          <Button aria-disabled={sending} onClick={leave} word={t.close} />
           <Button
             look={`main ${danger ? 'danger' : ''}`}
             onClick={press}
-            aria-disabled={phase === 'sending' || offline || blocked || needsPassword}
-            word={phase === 'sending' ? tCommand.sending : phase === 'unknown' ? tCommand.ask_again : button}
+            aria-disabled={sending || offline || blocked || needsPassword}
+            word={sending ? tCommand.sending : phase === 'unknown' ? tCommand.ask_again : button}
           />
         </>
       }
@@ -155,8 +160,6 @@ const Answer = ({ problem, unknown, needsPassword, confirmed }: AnswerProps) =>
     </div>
   ) : null
 
-const CloseButton = ({ close }: { close: () => void }) => <Button onClick={close} word={t.close} />
-
 type AcceptedProps = {
   title: string
   at: string
@@ -167,7 +170,7 @@ type AcceptedProps = {
 
 /** The command is recorded; its outcome follows here and on the page. */
 const Accepted = ({ title, at, words, recorded, close }: AcceptedProps) => (
-  <DialogFrame title={title} close={close} footer={<CloseButton close={close} />}>
+  <DialogFrame title={title} close={close} footer={<Button onClick={close} word={t.close} />}>
     <p className="flex items-start gap-2" role="status">
       <ShapeIcon shape="clock" tone="idle" beside />
       <span>

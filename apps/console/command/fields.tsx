@@ -121,7 +121,7 @@ export const PasswordAgain = ({ confirmed, factor = false }: PasswordAgainProps)
     if (code !== null && !isCode(code)) return setError(tLogin.code_missing)
     const status = await confirmBy(code === null ? { password } : { totp: digitsOf(code) })
     if (status === 200) return confirmed()
-    const wrong = status === 422 || status === 401 || status === 403
+    const wrong = status === 422 || status === 403
     const unproved = status === 403 ? tLogin.closed : tSession.wrong
     const refused = code === null ? unproved : tLogin.code_refused
     setError(wrong ? refused : status === null ? tLogin.no_answer : tLogin.failed)

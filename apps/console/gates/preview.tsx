@@ -1,13 +1,14 @@
 import type { Preview, PreviewField } from '../../shared/contracts/client/preview.ts'
 import { ChangeMark, FieldDiffs } from '../values/diff.tsx'
 import { tDecide } from '../words/decide.ts'
-
-const words = tDecide.gate.preview
+import { tPreview as words } from '../words/operations/gate-parts.ts'
 
 /** A tool's changes as an agent previewed them before the gate: each change with its fields, the heaviest first. */
 export const PreviewView = ({ preview }: { preview: Preview }) => (
   <section className="flex flex-col gap-2">
-    <h3 className="font-semibold">{preview.no_change ? words.none : words.changes(preview.changes_count)}</h3>
+    <h3 className="font-semibold">
+      {preview.no_change ? tDecide.gate.preview_none : words.changes(preview.changes_count)}
+    </h3>
     <p>{words[preview.binding === 'exact' && !preview.plan ? 'commit' : preview.binding]}</p>
     {preview.targets ? <p>{words.only(preview.targets)}</p> : null}
     <ul className="releases">

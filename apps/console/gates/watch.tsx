@@ -1,10 +1,9 @@
 import { type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { Status } from '../values/status.tsx'
-import { tDecide } from '../words/decide.ts'
+import { tObserved as words } from '../words/operations/gate-parts.ts'
 
 type Row = ReturnType<typeof watchRows>[number]
-const words = tDecide.gate.observed
 const figure = (value: number | null | undefined) => (value === undefined ? null : (value ?? '-'))
 const COLUMNS: Column<Row>[] = [
   { name: words.check, kind: 'lead', cell: ({ name }) => <code>{name}</code> },

@@ -4,6 +4,7 @@ import { graphQuery, timelineQuery } from '../queries/operations.ts'
 import { useAllPages } from '../queries/pages.ts'
 import { tOperation } from '../words/operation.ts'
 import { EventLog } from './log.tsx'
+import { namesIn } from './words.ts'
 
 /** Every action of people and the system on one operation: who, object, reason, comment, and its evidence record. */
 export const OperationActivityPage = () => {
@@ -16,7 +17,6 @@ export const OperationActivityPage = () => {
   const events = (timeline.data?.pages.flatMap((page) => page.events) ?? [])
     .filter(({ actor }) => who === 'all' || (actor.kind === 'user') === (who === 'people'))
     .reverse()
-  const names = new Map(graph?.nodes.map(({ node_id, name }) => [node_id, name]))
   return (
     <EventLog
       title={tOperation.activity.title}
@@ -27,7 +27,7 @@ export const OperationActivityPage = () => {
       timeline={timeline}
       operation_id={operation_id}
       events={events}
-      names={names}
+      names={namesIn(graph)}
       whole
     />
   )

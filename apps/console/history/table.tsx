@@ -1,4 +1,4 @@
-import { duration } from '../kit/format.ts'
+import { duration, shown } from '../kit/format.ts'
 import type { Column } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
 import { GateLink, NodeLink, PatchLink } from '../values/links.tsx'
@@ -48,7 +48,9 @@ const columnsOf = (operation_id: string, names: ReadonlyMap<string, string>): Co
           {names.get(event.node_id) ?? event.node_id}
         </NodeLink>
       ) : event.gate_id ? (
-        <GateLink operation_id={operation_id} gate_id={event.gate_id} />
+        <GateLink operation_id={operation_id} gate_id={event.gate_id}>
+          {names.get(`gate ${event.gate_id}`) ?? event.gate_id}
+        </GateLink>
       ) : event.patch_id ? (
         <PatchLink operation_id={operation_id} patch_id={event.patch_id}>
           {tChange.patch.page}
@@ -69,7 +71,7 @@ const Words = ({ event }: { event: Entry }) => {
       <span className="min-w-0 wrap-anywhere">
         {words}
         {attempts > 0 ? `: ${tOperation.timeline.tried(attempts, duration(ran_ms))}` : null}
-        {event.reason ? <span className="text-muted">: {quoted(event.reason)}</span> : null}
+        {event.reason ? <span className="text-muted">: {quoted(shown(event.reason))}</span> : null}
       </span>
     </span>
   )
@@ -96,7 +98,7 @@ const FURTHER: Column<Entry>[] = [
     cell: ({ data }) =>
       Object.keys(data).length === 0 ? null : (
         <details>
-          <summary className="text-table">{t.show}</summary>
+          <summary className="text-table whitespace-nowrap">{t.show}</summary>
           <pre className="code mt-1">{JSON.stringify(data, null, 2)}</pre>
         </details>
       ),

@@ -5,7 +5,7 @@ import { useAllPages } from '../queries/pages.ts'
 import { tOperation } from '../words/operation.ts'
 import { AttemptsCard } from './attempts.tsx'
 import { EventLog } from './log.tsx'
-import { foldedByNode, isAboutPeople, isProblem } from './words.ts'
+import { foldedByNode, isAboutPeople, isProblem, namesIn } from './words.ts'
 
 /** The timeline: attempts and waits of each node, the critical path, and every event with who and why. */
 export const OperationTimelinePage = () => {
@@ -50,7 +50,7 @@ export const OperationTimelinePage = () => {
         timeline={timeline}
         operation_id={operation_id}
         events={kinds === undefined ? foldedByNode(events) : events}
-        names={new Map(graph.data?.nodes.map(({ node_id, name }) => [node_id, name]))}
+        names={namesIn(graph.data)}
       />
     </>
   )

@@ -1,5 +1,5 @@
 import { lookOf, type Shape, type Tone } from '../../shared/contracts/client/status.ts'
-import type { TimelineEvent } from '../api/types.ts'
+import type { Graph, TimelineEvent } from '../api/types.ts'
 import { tOperation } from '../words/operation.ts'
 import { barsOf } from './bars.ts'
 
@@ -17,6 +17,13 @@ export const eventWords = ({
   const which = noun === 'command' && typeof kind === 'string' ? `: ${kind.replaceAll('_', ' ')}` : ''
   return { words: words + which, shape: look.shape, tone: look.tone }
 }
+
+/** What an event is about: names of steps by id, questions of gates by id with a prefix, as both may share one. */
+export const namesIn = (graph: Graph | undefined): ReadonlyMap<string, string> =>
+  new Map([
+    ...(graph?.nodes ?? []).map(({ node_id, name }) => [node_id, name] as const),
+    ...(graph?.gates ?? []).map(({ gate_id, question }) => [`gate ${gate_id}`, question] as const),
+  ])
 
 export const isAboutPeople = (event: TimelineEvent): boolean =>
   event.actor.kind === 'user' || event.type.startsWith('gate.')

@@ -8,7 +8,7 @@ import { intentsQuery } from '../queries/changes.ts'
 import { Refused } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
-import { NewLink, OperationLink, useEmptyWords } from '../values/links.tsx'
+import { NewLink, OperationLink, useEmptyWords, useMayCreate } from '../values/links.tsx'
 import { Person } from '../values/person.tsx'
 import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -52,6 +52,7 @@ export const IntentsPage = () => {
 /** The next step of an intent: its operation, its plan, or a button that plans it. */
 const Next = ({ row }: { row: IntentRow }) => {
   const navigate = useNavigate()
+  const may = useMayCreate()
   const { busy, problem, send } = usePreview(
     row.intent_id,
     (plan_id) => void navigate({ to: '/plans/$plan_id', params: { plan_id }, search: { tab: 'changes' } }),
@@ -68,6 +69,7 @@ const Next = ({ row }: { row: IntentRow }) => {
         {tPlan.intent.to_plan}
       </Link>
     )
+  if (!may) return null
   return (
     <>
       <Button aria-disabled={busy} onClick={() => send()} word={busy ? tPlan.plan.planning : tPlan.intent.make_plan} />

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { type Frame, followLog, type LogLine } from '../../shared/contracts/client/frames.ts'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
 import { api, problemOf, read } from '../api/client.ts'
-import { useTopic } from '../api/hooks.ts'
+import { useConnection, useTopic } from '../api/hooks.ts'
 import { onFrame, onServed } from '../api/live.ts'
 
 export type LogState = { lines: LogLine[]; total: number; complete: boolean; loading: boolean; problem: Problem | null }
@@ -12,6 +12,7 @@ const TAIL = 500
 const AROUND = 500
 /** As many lines are read at once. */
 const MOST = 2000
+const POLL_MS = 5000
 const EMPTY: LogState = { lines: [], total: 0, complete: false, loading: true, problem: null }
 
 type Query = Partial<Record<'after_seq' | 'before_seq' | 'limit' | 'match_before_seq', number>> & {
@@ -145,6 +146,14 @@ export const useLog = (operation_id: string, node_id: string, attempt: number) =
 
   // Reads lines that were written between the first read and the moment when the topic became live.
   useEffect(() => onServed((topics) => topics.includes(topic) && void extend('newer')), [topic, extend])
+
+  // Without the stream no frame brings lines.
+  const polls = useConnection().mode === 'polling' && !state.complete
+  useEffect(() => {
+    if (!polls) return
+    const timer = setInterval(() => document.visibilityState === 'visible' && void extend('newer'), POLL_MS)
+    return () => clearInterval(timer)
+  }, [polls, extend])
 
   /** Loads a line; if it is far away, the lines around it replace the held ones. */
   const reach = useCallback(

@@ -5,7 +5,7 @@ import { nodeLook, type StatusLook } from '../../shared/contracts/client/status.
 import type { NodeRow } from '../api/types.ts'
 import { SearchField } from '../forms/search.tsx'
 import { Filter } from '../forms/select.tsx'
-import { shortId } from '../kit/format.ts'
+import { shortId, shown } from '../kit/format.ts'
 import { graphQuery, nodesQuery } from '../queries/operations.ts'
 import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Export, type Fields } from '../ui/export.tsx'
@@ -140,6 +140,6 @@ const COLUMNS: Column<Shown>[] = [
   {
     name: tOperation.nodes.error,
     className: 'max-w-96 text-bad wrap-anywhere',
-    cell: ({ row }) => row.error_message ?? null,
+    cell: ({ row }) => row.error_message && shown(row.error_message),
   },
 ]

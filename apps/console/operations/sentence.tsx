@@ -1,5 +1,5 @@
 import type { Operation } from '../api/types.ts'
-import { duration } from '../kit/format.ts'
+import { duration, shown } from '../kit/format.ts'
 import { BlockedOn } from '../values/blocked.tsx'
 import { GateLink, NodeLink } from '../values/links.tsx'
 import { nameOf } from '../values/person.tsx'
@@ -48,7 +48,7 @@ function steeredInto({ status, steering, pause_reason, end_reason }: Operation):
 const Why = ({ operation }: { operation: Operation }) => {
   const given = steeredInto(operation)?.reason
   const code = operation.ended_at === null ? operation.pause_reason : operation.end_reason
-  const text = given ? quoted(given) : code === null ? undefined : tOperation.operation.system_reason[code]
+  const text = given ? quoted(shown(given)) : code === null ? undefined : tOperation.operation.system_reason[code]
   return text === undefined ? null : <p className="max-w-text text-muted wrap-anywhere">{text}</p>
 }
 

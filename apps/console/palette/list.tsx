@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams, useRouter } from '@tanstack/react-router'
 import { useEffect, useImperativeHandle, useLayoutEffect, useState } from 'react'
 import type { PaletteProps } from '../frame/go-to.tsx'
+import { shown } from '../kit/format.ts'
 import { useRested } from '../kit/rested.ts'
 import { wishFor } from '../kit/wish.ts'
 import { inboxQuery, meQuery, waitingQuery } from '../queries/me.ts'
@@ -155,7 +156,7 @@ export const Palette = ({ id, text, early, keys, close, select, wait }: PaletteP
             onPointerDown={(event) => event.preventDefault()}
             onClick={() => open(item)}
           >
-            <bdi className="min-w-0 flex-1 truncate">{item.text}</bdi>
+            <bdi className="min-w-0 flex-1 truncate">{shown(item.text)}</bdi>
             <span className="text-muted">{item.aside}</span>
           </div>
         ))}

@@ -1,10 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
+import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { problemOf } from '../api/client.ts'
 import type { Graph, PatchChange } from '../api/types.ts'
 import { Button } from '../forms/button.tsx'
 import { TextField } from '../forms/field.tsx'
 import { SelectField } from '../forms/select.tsx'
 import { nodeQuery } from '../queries/operations.ts'
+import { Refused } from '../ui/failure.tsx'
 import { tChange } from '../words/change.ts'
 import { CHOICES, type Choice, draftOf, NEEDS } from './drafts.ts'
 
@@ -25,6 +28,7 @@ export const PatchBuilder = ({ graph, operation_id, node: wanted = '', add }: Pa
   const [choice, setChoice] = useState<Choice>('insert_before')
   const [typed, setTyped] = useState<Typed>({ node: wanted, other: '', gate: '', limit: '2' })
   const type = (more: Partial<Typed>) => setTyped((before) => ({ ...before, ...more }))
+  const [problem, setProblem] = useState<Problem | null>(null)
   const needs = NEEDS[choice]
   const given = { ...typed, limit: Number(typed.limit) }
   const complete = needs.every((need) =>
@@ -32,11 +36,17 @@ export const PatchBuilder = ({ graph, operation_id, node: wanted = '', add }: Pa
   )
   const press = async () => {
     if (!complete) return
-    const inputs =
-      choice === 'change_inputs'
-        ? (await client.fetchQuery(nodeQuery(operation_id, typed.node)).catch(() => undefined))?.spec.with
-        : undefined
-    add(draftOf(choice, given, graph, inputs, tChange.patch.editor))
+    setProblem(null)
+    try {
+      // Without the inputs of the step, the draft would propose to empty them.
+      const inputs =
+        choice === 'change_inputs'
+          ? (await client.fetchQuery(nodeQuery(operation_id, typed.node))).spec.with
+          : undefined
+      add(draftOf(choice, given, graph, inputs, tChange.patch.editor))
+    } catch (thrown) {
+      setProblem(problemOf(thrown))
+    }
   }
   return (
     <section className="card" aria-labelledby={`${id}-title`}>
@@ -52,6 +62,7 @@ export const PatchBuilder = ({ graph, operation_id, node: wanted = '', add }: Pa
         />
         <Needed needs={needs} typed={typed} type={type} graph={graph} />
         <Button aria-disabled={!complete} onClick={() => void press()} word={tChange.patch.editor.add_button} />
+        <Refused problem={problem} />
       </div>
     </section>
   )

@@ -147,9 +147,12 @@ const Next = ({ plan }: { plan: Plan }) => {
     plan.intent_id,
     (plan_id) => void navigate({ to: '/plans/$plan_id', params: { plan_id }, search: { tab: 'changes' } }),
   )
+  const action = actionOf(plan, 'preview')
+  const again = preview.busy ? tPlan.plan.planning : tPlan.plan.again
   useWishes(plan.plan_id, (what) => {
-    const may = what === 'start' && mayPress(actionOf(plan, 'start'))
-    if (may) setOpen(true)
+    const may = mayPress(actionOf(plan, what))
+    if (may && what === 'start') setOpen(true)
+    if (may && what === 'preview') preview.send()
     return may
   })
   if (plan.operation_id !== null) {
@@ -163,9 +166,12 @@ const Next = ({ plan }: { plan: Plan }) => {
     return (
       <div className="flex max-w-96 flex-wrap gap-2 lg:justify-end">
         {plan.superseded_by === null ? (
-          <ActionButton action={actionOf(plan, 'preview')} press={() => preview.send()} main>
-            {preview.busy ? tPlan.plan.planning : tPlan.plan.again}
-          </ActionButton>
+          <>
+            <ActionButton action={action} press={() => preview.send()} main>
+              {again}
+            </ActionButton>
+            <WhyNot actions={[action]} />
+          </>
         ) : (
           <Link
             to="/plans/$plan_id"
@@ -180,12 +186,20 @@ const Next = ({ plan }: { plan: Plan }) => {
       </div>
     )
   }
+  // A policy may have changed since it forbade this plan.
+  const blocked = plan.status === 'blocked_by_policy'
   return (
     <>
       <ActionButton action={actionOf(plan, 'start')} press={() => setOpen(true)} main>
         {tPlan.plan.start}
       </ActionButton>
-      <WhyNot actions={[actionOf(plan, 'start')]} />
+      {blocked ? (
+        <ActionButton action={action} press={() => preview.send()}>
+          {again}
+        </ActionButton>
+      ) : null}
+      <Refused problem={preview.problem} />
+      <WhyNot actions={[actionOf(plan, 'start'), blocked ? action : undefined]} />
       {open ? (
         <Suspense fallback={null}>
           <StartDialog plan={plan} close={() => setOpen(false)} />

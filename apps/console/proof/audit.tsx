@@ -4,6 +4,7 @@ import { useId, useMemo } from 'react'
 import type { AuditRow } from '../api/types.ts'
 import { Field } from '../forms/field.tsx'
 import { SearchField } from '../forms/search.tsx'
+import { shown } from '../kit/format.ts'
 import {
   type AuditFind,
   actionWords,
@@ -202,7 +203,7 @@ const columnsOf = (at: At, names: Names): Column<AuditRow>[] => [
   {
     name: tAudit.audit.columns.reason,
     className: 'wrap-anywhere',
-    cell: ({ reason }) => (reason === null ? null : quoted(reason)),
+    cell: ({ reason }) => (reason === null ? null : quoted(shown(reason))),
   },
   {
     name: tAudit.audit.columns.request,

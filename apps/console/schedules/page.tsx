@@ -2,8 +2,9 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { ScheduleView } from '../api/types.ts'
-import { ActionButton, actionOf, WhyNot } from '../command/allowed.tsx'
+import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
+import { useWishes } from '../kit/wish.ts'
 import { scheduleQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
 import { readOf, UnreadPage } from '../ui/failure.tsx'
@@ -15,11 +16,9 @@ import { Status } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tCommand } from '../words/operations/command.ts'
 import { tPlan } from '../words/plan.ts'
+import { type Act, actsOf } from './acts.ts'
 import { HookCard } from './hook.tsx'
 import { When } from './list.tsx'
-
-const ACTS = ['run', 'pause', 'resume', 'end'] as const
-type Act = (typeof ACTS)[number]
 
 /** One schedule: its intent, its next time, and its last runs. */
 export const SchedulePage = () => {
@@ -27,10 +26,13 @@ export const SchedulePage = () => {
   const query = useQuery(scheduleQuery(schedule_id))
   const [act, setAct] = useState<Act>()
   const schedule = readOf(query)
+  useWishes(schedule_id, (what) => {
+    const wished = schedule && actsOf(schedule).find((one) => one === what && mayPress(actionOf(schedule, one)))
+    if (wished) setAct(wished)
+    return wished !== undefined
+  })
   if (schedule === undefined) return <UnreadPage title={tPlan.schedule.title} query={query} noun="schedule" />
-  const offered = ACTS.filter((one) =>
-    one === 'pause' ? schedule.status === 'active' : one !== 'resume' || schedule.status === 'paused',
-  )
+  const offered = actsOf(schedule)
   return (
     <Page>
       <div className="flex flex-wrap items-start justify-between gap-3">
@@ -42,7 +44,7 @@ export const SchedulePage = () => {
           <p className="text-muted">{tPlan.schedule[schedule.proceed]}</p>
           {schedule.status_reason ? <p lang="en">{schedule.status_reason}</p> : null}
         </div>
-        {schedule.status === 'ended' ? null : (
+        {offered.length === 0 ? null : (
           <div className="flex flex-wrap gap-2">
             {offered.map((one) => (
               <ActionButton key={one} action={actionOf(schedule, one)} press={() => setAct(one)} danger={one === 'end'}>

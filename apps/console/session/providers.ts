@@ -1,4 +1,4 @@
-import { post } from './cookie.ts'
+import { postHeld } from './sign-in.ts'
 import { AT_PROVIDER, accessToken } from './token.ts'
 
 export type Provider = { id: string; title: string }
@@ -33,7 +33,7 @@ export const trialAddress = (id: string): string => `/v1/sso/${id}/start?purpose
 /** Redirects to the provider and back here, to confirm the person or link the identity. Returns a refusal's status. */
 export const proveAt = async ({ id }: Provider, purpose: 'reauth' | 'link'): Promise<number | null> => {
   const return_to = `${location.pathname}${location.search}`
-  const answer = await post(`/v1/sso/${id}/start`, { purpose, return_to }, { token: accessToken() })
+  const answer = await postHeld(`/v1/sso/${id}/start`, { purpose, return_to })
   if (answer?.ok) {
     const { location: there } = (await answer.json()) as { location: string }
     awayAtProvider()

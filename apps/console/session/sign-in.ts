@@ -1,6 +1,6 @@
 import { codeOf, retryAfter, type SecondStep, secondStepOf } from './answer.ts'
 import { post } from './cookie.ts'
-import { accessToken, currentUser, SIGNED_OUT, take } from './token.ts'
+import { accessToken, currentUser, renew, SIGNED_OUT, take } from './token.ts'
 
 /** How a person proves who they are: to begin a session, or again during it. */
 export type SignIn =
@@ -51,14 +51,21 @@ const entered = async (answer: Response | null): Promise<SignIn> => {
 /** Proves one of the person's passkeys again. Returns whether it was accepted. */
 export const confirmPasskey = async (): Promise<boolean> => {
   const assertion = await provedKey()
-  const answer = assertion && (await post('/v1/token/reauth', { assertion }, { token: accessToken() }))
+  const answer = assertion && (await postHeld('/v1/token/reauth', { assertion }))
   if (answer?.ok) take(await answer.json())
   return answer?.ok === true
 }
 
 /** Checks a password or a code and takes a token with a fresh authentication time. Returns the status, or null. */
 export const confirmBy = async (proof: { password: string } | { totp: string }): Promise<number | null> => {
-  const answer = await post('/v1/token/reauth', proof, { token: accessToken() })
+  const answer = await postHeld('/v1/token/reauth', proof)
   if (answer?.ok) take(await answer.json())
   return answer?.status ?? null
+}
+
+/** Posts with the session's token; one that the server refuses is renewed once. */
+export const postHeld = async (path: string, body: object): Promise<Response | null> => {
+  const token = accessToken()
+  const answer = await post(path, body, { token })
+  return answer?.status === 401 && (await renew(token)) === 'ok' ? post(path, body, { token: accessToken() }) : answer
 }

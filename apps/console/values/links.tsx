@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { shown } from '../kit/format.ts'
 import { meQuery } from '../queries/me.ts'
 import { t } from '../words/index.ts'
 
@@ -34,7 +35,7 @@ type PatchLinkProps = Props & { operation_id: string; patch_id: string; onKeyDow
 
 export const PatchLink = ({ operation_id, patch_id, children = patch_id, ...rest }: PatchLinkProps) => (
   <Link to="/operations/$operation_id/patches/$patch_id" params={{ operation_id, patch_id }} {...rest}>
-    {children}
+    {typeof children === 'string' ? shown(children) : children}
   </Link>
 )
 

@@ -183,7 +183,7 @@ export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
 /** Deletes first. */
 const actionsOf = ({ counts, unknowns, no_change }: Preview): string =>
   no_change
-    ? tDecide.gate.preview.none
+    ? tDecide.gate.preview_none
     : [
         ...Object.entries(counts)
           .filter(([, n]) => n > 0)

@@ -36,15 +36,15 @@ const healthWords = ({ count, health, worst }: Health): Part => {
   return { text: words.bad(alike, count, healthWord(first.health), names), bad: true }
 }
 
-/** Conflicts that may stop the run. A ready plan may never start: any planner could alarm the voters of another. */
-const STOPS = new Set(['lease', 'freeze', 'window'])
+/** Conflicts that may stop the run, or say how it may end. A ready plan may never start: any planner could alarm the voters of another. */
+const BAD_NEWS = new Set(['failed', 'lease', 'freeze', 'window'])
 
 /** The conflicts by kind and title, each with its number. */
 const conflictParts = ({ conflicts }: Gate['context']): Part[] =>
   [...Map.groupBy(conflicts, ({ kind, id, title }) => `${kind} ${title ?? id}`).values()].flatMap((alike) => {
     const [first] = alike
     const said = first && obstacles[first.kind]?.(shown(first.title ?? first.id), alike.length)
-    return first ? [told(said ?? first.message, STOPS.has(first.kind))] : []
+    return first ? [told(said ?? first.message, BAD_NEWS.has(first.kind))] : []
   })
 
 /** How the targets that wait are, and who else holds them. */

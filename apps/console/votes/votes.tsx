@@ -1,5 +1,6 @@
 import { shortDigest } from '../../shared/contracts/client/digest.ts'
 import type { GateRow, GateRule, Vote } from '../api/types.ts'
+import { shown } from '../kit/format.ts'
 import { Person } from '../values/person.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
@@ -92,7 +93,7 @@ export const VoteList = ({ votes }: { votes: Pick<Vote, 'actor' | 'decision' | '
               <span className="text-muted">{tDecide.gate.on_digest(shortDigest(vote.digest))}</span>
             ) : null}
           </p>
-          {vote.comment ? <p className="wrap-anywhere text-muted">{quoted(vote.comment)}</p> : null}
+          {vote.comment ? <p className="wrap-anywhere text-muted">{quoted(shown(vote.comment))}</p> : null}
         </div>
       </li>
     ))}

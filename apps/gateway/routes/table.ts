@@ -184,6 +184,7 @@ const identity = table('identity', '/api/v1', [
   ['POST', '/admin/machines/{machine_id}/credentials/{credential_id}/rotate', 'A', 'identity:admin'],
   ['DELETE', '/admin/machines/{machine_id}/credentials/{credential_id}', 'S', 'identity:admin'],
   ['GET', '/admin/user-events', 'R', 'audit:read'],
+  ['GET', '/admin/passkeys', 'R', 'audit:read'],
 ])
 
 const token = table('token', '', [['GET', '/.well-known/jwks.json', 'R', 'none', 'jwks']])

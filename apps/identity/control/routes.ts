@@ -27,7 +27,7 @@ const arm = allow('identity:admin', { kind: 'A' })
 
 /** Changes that need two administrators: read them, confirm one, and get your half of the link that it creates. */
 export const changesRoutes = routes<ChangeDeps, { measures: Measures }>('changes', (app, { deps, measures }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
   app.get('/v1/admin/changes', {
     operationId: 'listChanges',
     summary: 'List changes that need two administrators',

@@ -29,7 +29,7 @@ export const providersRoutes = routes<ChangeDeps>('sso', (app, { deps }) => {
     },
   })
 
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
   app.get('/v1/admin/unlinked-users', {
     operationId: 'listUnlinkedUsers',
     summary: 'List who is linked to no identity provider',

@@ -4,6 +4,7 @@ import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
+import { freeId } from '../../../db/identity/scim.ts'
 import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
 import type { Provider } from '../../shared/auth/providers.ts'
 import type { UnlinkExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
@@ -47,6 +48,12 @@ export const unlinkExternal = async (deps: Deps, unlink: UnlinkExternalRequest, 
     await lockControl(deps, tx)
     const user = await lockUser(tx, user_id)
     const gone = (await identitiesOf(tx, user_id)).find(({ provider }) => provider === id)
+    // The directory could otherwise never hire the person of a deleted account again.
+    const freed = user?.status === 'DELETED' && (await freeId(tx, id, user_id))
+    if (freed && !gone) {
+      await noteUnlinked(deps, tx, user_id, { provider: id }, { by: `user:${by}`, request_id })
+      return { removed: true }
+    }
     if (!user || !gone) return {}
     // A passkey does not count: no one would tell it that its person has left.
     if (
@@ -83,7 +90,7 @@ const endIdentity = async (
   tx: Tx,
   user: UserRow,
   { provider: id, subject }: Identity,
-  { by: actor, request_id }: Cause,
+  cause: Cause,
 ) => {
   await tx
     .delete(external_identities)
@@ -91,7 +98,7 @@ const endIdentity = async (
   const provider = deps.providers.get(id)
   const [next] = await signingInBy(deps, tx, user.id)
   if (!provider?.scim) {
-    await alignIn(deps, tx, provider ?? ({ id } as Provider), new Map([[user.id, []]]), request_id)
+    await alignIn(deps, tx, provider ?? ({ id } as Provider), new Map([[user.id, []]]), cause.request_id)
     // The account still has no password; without its last provider it may get one.
     if (user.provider === id)
       await tx
@@ -103,13 +110,17 @@ const endIdentity = async (
   const closed = refuseClosedLogin(deps.config.break_glass, user.username) !== undefined
   const alone = !next && (user.provider === null ? closed : !provider?.scim)
   const passkeys = alone ? await deletePasskeys(tx, user.id) : []
-  await appendAuditTo(tx, user_events, deps.keys.audit, {
-    actor,
-    action: 'user.identity_unlinked',
-    object: `user:${user.id}`,
-    outcome: 'done',
-    before: { provider: id, subject, passkeys: passkeys.map((passkey) => passkey.id) },
-    request_id,
-  })
+  const before = { provider: id, subject, passkeys: passkeys.map((passkey) => passkey.id) }
+  await noteUnlinked(deps, tx, user.id, before, cause)
   return passkeys
 }
+
+const noteUnlinked = (deps: Uses<'keys'>, tx: Tx, user_id: string, before: object, { by, request_id }: Cause) =>
+  appendAuditTo(tx, user_events, deps.keys.audit, {
+    actor: by,
+    action: 'user.identity_unlinked',
+    object: `user:${user_id}`,
+    outcome: 'done',
+    before,
+    request_id,
+  })

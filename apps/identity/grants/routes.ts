@@ -27,7 +27,7 @@ import { detailsOf, grantMeasure, viewOf } from './measures.ts'
 
 /** Grants give roles to users and groups, everywhere or in a scope. They are the only source of roles. */
 export const grantsRoutes = routes<ChangeDeps>('grants', (app, { deps }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
   app.get('/v1/admin/grants', {
     operationId: 'listGrants',
     summary: 'List grants',

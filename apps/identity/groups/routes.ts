@@ -17,7 +17,7 @@ const stop = allow('identity:admin', { kind: 'S' })
 
 /** Groups are flat and have a key that never changes, because gate policies name it. */
 export const groupsRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
   app.get('/v1/admin/groups', {
     operationId: 'listGroups',
     summary: 'List groups',

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type Type from 'typebox'
-import { updateRows } from '../../../db/client.ts'
+import { type Tx, updateRows } from '../../../db/client.ts'
 import { credentialsOf, lockCredential, ROTATED } from '../../../db/identity/machines.ts'
 import { type MachineCredentialRow, machine_credentials } from '../../../db/identity/tables.ts'
 import { PLACELESS } from '../../shared/auth/permissions.ts'
@@ -139,7 +139,7 @@ const refuseJwk = (jwk: NonNullable<CredentialRequest['jwk']>) => {
 const KINDS = [
   {
     issuer: 'https://token.actions.githubusercontent.com',
-    names: /^(repository|job_workflow|workflow|environment$|ref$|enterprise)/,
+    names: /^(repository(_\w+)?$|job_workflow|workflow|environment$|ref$|enterprise)/,
     subject: /^(repo|repository\w*|job_workflow_ref|environment|ref|context|enterprise\w*):/,
     pinned: [
       ['repository_id', 'repository_owner_id', 'environment'],
@@ -148,7 +148,7 @@ const KINDS = [
   },
   {
     issuer: 'https://gitlab.com',
-    names: /^(project|namespace|root_namespace|ref_|ci_config|pipeline|environment$|ref$)/,
+    names: /^(project_|namespace_|root_namespace|ref_|ci_config|pipeline_source$|environment$|ref$)/,
     subject: /^(project|namespace)_\w+:/,
     pinned: [['project_id', 'namespace_id', 'ref_protected']],
   },
@@ -192,6 +192,13 @@ export const revokeCredential = async (
   return { ...stored, status: 202, body: Buffer.from(JSON.stringify({ sessions: 'pending' })) }
 }
 
+/** Ends a locked credential and, by the event, its tokens. */
+export const endRow = async (tx: Tx, cause: Parameters<typeof announce>[1], row: MachineCredentialRow) => {
+  await updateRows(tx, { id: row.id }, machine_credentials, { revoked_at: sql`clock_timestamp()` as never })
+  await noteShown(tx, row.machine_id, new Date())
+  await announce(tx, cause, ENDED_CREDENTIAL, { user_id: row.machine_id, credential_id: row.id })
+}
+
 const endCredential = (
   deps: IdentityDeps,
   req: FastifyRequest,
@@ -202,11 +209,7 @@ const endCredential = (
     const machine = await lockMachine(tx, machine_id)
     const row = isUuid(credential_id) ? await lockCredential(tx, machine.id, credential_id) : undefined
     if (!row) throw notFound('credential', credential_id, 'not_found')
-    if (row.revoked_at === null) {
-      await updateRows(tx, { id: row.id }, machine_credentials, { revoked_at: sql`clock_timestamp()` as never })
-      await noteShown(tx, machine.id, new Date())
-      await announce(tx, req, ENDED_CREDENTIAL, { user_id: machine.id, credential_id: row.id })
-    }
+    if (row.revoked_at === null) await endRow(tx, req, row)
     return {
       status: 204,
       body: undefined,

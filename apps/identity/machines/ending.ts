@@ -7,7 +7,7 @@ import type { Uses } from '../deps.ts'
 import { tellerOf } from '../users/leaving.ts'
 
 /** How many days before a credential expires its owners and the administrators are notified. */
-const NOTICE_DAYS = [14, 2] as const
+const NOTICE_DAYS = [14, 3] as const
 export const DAY_MS = 86_400_000
 
 /** How many notices are due for a credential with this expiry; one created this late needs no notice from the past. */

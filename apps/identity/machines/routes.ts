@@ -27,7 +27,7 @@ const arm = allow('identity:admin', { kind: 'A' })
 
 /** Service accounts, which command the platform without being people. */
 export const machinesRoutes = routes<IdentityDeps>('machines', (app, { deps }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
   const pageFor = async ({ page_size, page_token }: Static<typeof PageQuery>, owner_id?: string) => {
     const list = { route: 'machines', ...(owner_id && { owner_id }) }
     const [after] = pages.after(page_token, list) ?? []

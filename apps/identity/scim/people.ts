@@ -23,6 +23,8 @@ export const refuseName = async ({ tx, req }: Sync, name: string): Promise<void>
     throw scimError(409, 'uniqueness', 'This userName is taken.')
 }
 
+export const DELETED_HERE = 'The account of this externalId was deleted here: unlink its identity, then POST.'
+
 /**
  * The account of a new person: the one that this provider created at their sign-in, the local one that they have linked
  * to it, or a new one. If the name is that of a deleted account or was of another person there, theirs is numbered: an
@@ -31,12 +33,7 @@ export const refuseName = async ({ tx, req }: Sync, name: string): Promise<void>
 export const accountFor = async (one: Sync, { name = '', external_id }: Wanted): Promise<string> => {
   const provider = one.req.directory.id
   const adopted = external_id ? await scimAdoptable(one.tx, one.req.directory, external_id) : undefined
-  if (adopted?.status === 'DELETED')
-    throw scimError(
-      409,
-      'uniqueness',
-      'The account of this externalId was deleted here: unlink its identity, then POST.',
-    )
+  if (adopted?.status === 'DELETED') throw scimError(409, 'uniqueness', DELETED_HERE)
   if (adopted && !isAdoptable(one, adopted))
     throw scimError(409, 'uniqueness', 'The account of this externalId is for emergencies, or of another provider.')
   if (adopted) return adopted.id

@@ -24,7 +24,7 @@ import type { Uses } from '../deps.ts'
 import { alignIn, MOST_AT_ONCE } from '../federation/rights.ts'
 import { isEmergency } from '../rules.ts'
 import { scimError } from './errors.ts'
-import { accountFor, moveStatus, refuseName } from './people.ts'
+import { accountFor, DELETED_HERE, moveStatus, refuseName } from './people.ts'
 import type { Wanted } from './read.ts'
 import { note, type Sync } from './source.ts'
 
@@ -203,8 +203,10 @@ const isNameKey = ({ req }: Sync, type: ScimType, external_id: string | null): b
 type By = { external_id?: string | null; folded?: string }
 const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: string): Promise<void> => {
   const holder = await scimBy(tx, req.directory.id, type, by)
-  if (holder && holder.row.id !== own)
-    throw scimError(409, 'uniqueness', `This ${by.folded === undefined ? 'externalId' : 'name'} is taken.`)
+  if (!holder || holder.row.id === own) return
+  if (by.folded !== undefined) throw scimError(409, 'uniqueness', 'This name is taken.')
+  const deleted = holder.user?.status === 'DELETED'
+  throw scimError(409, 'uniqueness', deleted ? DELETED_HERE : 'This externalId is taken.')
 }
 
 /** Who joins and who leaves. Members must be people whom the same directory manages: it gives rights to no others. */

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { orphanedBy } from '../../../db/identity/machines.ts'
 import { getUser, heldGrants, lockUser, membershipsOf } from '../../../db/identity/queries.ts'
-import { outbox, type UserRow, type UserStatus, users } from '../../../db/identity/tables.ts'
+import { outbox, scim_members, type UserRow, type UserStatus, users } from '../../../db/identity/tables.ts'
 import { appendOutbox } from '../../../db/outbox.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { notFound } from '../../shared/errors.ts'
@@ -86,6 +86,7 @@ export const setStatus = async (
     payload: { user_id: user.id, from: user.status, to, user_version: version, actor },
     request_id,
   })
+  if (to === 'DELETED') await tx.delete(scim_members).where(eq(scim_members.user_id, user.id))
   if (to !== 'ACTIVE') {
     await noteSeen(deps, tx, user)
     for (const { id, machine_id } of await orphanedBy(tx, user.id))

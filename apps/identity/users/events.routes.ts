@@ -22,7 +22,7 @@ const EventsQuery = Type.Object({
 })
 
 export const userEventsRoutes = routes<ReadDeps>('audit', (app, { deps }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
 
   app.get('/v1/admin/user-events', {
     operationId: 'listUserEvents',

@@ -17,6 +17,7 @@ import { text } from '../../shared/contracts/shapes.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.ts'
+import { addressKey } from '../../shared/web/addresses.ts'
 import type { ChangeDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
 import { createEnrolment, createUser, enableUser, endUser } from './commands.ts'
@@ -39,7 +40,7 @@ const UserList = Type.Object({
 
 /** People: the caller, and all. */
 export const usersRoutes = routes<ReadDeps>('users', (app, { deps }) => {
-  const pages = createPages([deps.keys.page])
+  const pages = createPages(deps.keys.page)
 
   app.get('/v1/users/me', {
     operationId: 'getCurrentUser',
@@ -106,7 +107,7 @@ export const enrolRoutes = routes<ChangeDeps>('users', (app, { deps }) => {
     preHandler: allow('none', { kind: 'W' }),
     handler: async (req, reply) => {
       const address = String(req.headers['x-forwarded-for'] ?? req.ip)
-      const queue_key = hmacSha256(deps.keys.fingerprint, address).toString('base64url').slice(0, 22)
+      const queue_key = hmacSha256(deps.keys.fingerprint[0], addressKey(address)).toString('base64url').slice(0, 22)
       const replayed = await enrol(deps, req.body, {
         request_id: String(req.id),
         queue_key,

@@ -119,7 +119,7 @@ const commandOf = (operation_id: string, freeze_id: string, revision: number, by
     ...{ kind: 'calendar_changed', class: 'edit', operation_id, command_id, ...by },
     instance: `/internal/v1/freezes/${freeze_id}`,
     // The same for all who tell: the maker and the sweep may do so at one moment, and one of them takes effect.
-    request: { caller: 'operations', route, key: command_id, fingerprint: Buffer.from(command_id) },
+    request: { caller: 'operations', route, key: command_id, fingerprint: [Buffer.from(command_id)] },
   })
 }
 

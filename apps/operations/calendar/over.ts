@@ -31,7 +31,7 @@ export const passOverFreezes = async (deps: FreezeDeps, failed: (error: unknown)
       ...{ kind: 'gate_decided', class: 'edit', operation_id, command_id, actor: SYSTEM, request_id: command_id },
       reason: `The freeze ${gate.freeze_id} is over.`,
       instance: '/freezes',
-      request: { caller: SYSTEM.id, route: 'freeze over', key: command_id, fingerprint: Buffer.from(command_id) },
+      request: { caller: SYSTEM.id, route: 'freeze over', key: command_id, fingerprint: [Buffer.from(command_id)] },
     })
     const done = await acceptUnlessEnded(deps, command, overSteps(deps, command, gate)).catch(failed)
     if (done === true) passed += 1

@@ -209,23 +209,28 @@ export const refusePreview = ({
   return CLOSED.has(status) ? refusal('invalid_state_transition', 'intent_closed', detail) : undefined
 }
 
+/** Whether the caller may plan the intent, now or again; `in_scope`: their roles cover its targets. */
+export const previewAction = (
+  caller: Caller,
+  intent: Pick<Intent, 'status' | 'operation_id'>,
+  in_scope: boolean,
+): AllowedAction =>
+  allowedAction(
+    'preview',
+    caller.permissions.has('intent:create') ? undefined : MISSING,
+    in_scope ? undefined : OUTSIDE,
+    refusePreview(intent),
+  )
+
 export const intentView = (intent: Intent, caller: Caller, in_scope: boolean): IntentView => {
   const { resource_ids: _ids, requester_id: _requester, ...view } = intent
   const { within: _within, ...request } = intent.request as TargetRequest
-  const allowed: AllowedAction[] = [
-    allowedAction(
-      'preview',
-      caller.permissions.has('intent:create') ? undefined : MISSING,
-      in_scope ? undefined : OUTSIDE,
-      refusePreview(intent),
-    ),
-  ]
   return {
     ...view,
     request,
     status: intent.status as IntentView['status'],
     links: linksOf(intent),
-    allowed_actions: allowed,
+    allowed_actions: [previewAction(caller, intent, in_scope)],
   }
 }
 const MISSING = refusal('policy_denied', 'permission_missing', missingWords(['intent:create']))

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../../db/client.ts'
 import { type Blocker, listBlockers } from '../../../db/operations/leases/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
-import { listRivalPlans } from '../../../db/operations/plans/planning.ts'
+import { type Failing, listFailingAlike, listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan, Reach } from '../../../db/operations/plans/rows.ts'
-import { intents } from '../../../db/operations/tables/index.ts'
+import { intents, operations } from '../../../db/operations/tables/index.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
@@ -19,9 +19,9 @@ type Planned = Reach | (Pick<Plan, 'document' | 'intent_id'> & { dependents: rea
 
 /**
  * Returns the current obstacles to a plan (operations.md 3.5): operations that hold its targets, the places that
- * contain them, or direct dependents; closed windows; freezes; other plans that are ready for the same targets. For an
- * operation that already runs (`running`), it returns the obstacles besides itself. Of those that this viewer may
- * not see, it tells only the kind.
+ * contain them, or direct dependents; closed windows; freezes; other plans that are ready for the same targets; and
+ * operations in which the same change has failed. For an operation that already runs (`running`), it returns the
+ * obstacles besides itself. Of those that this viewer may not see, it tells only the kind; of failures, none.
  */
 export const listConflicts = async (
   db: Queryable,
@@ -34,13 +34,14 @@ export const listConflicts = async (
   const own = new Set(document.leases.map(({ resource_id }) => resource_id))
   const dependents = plan.dependents.filter((id) => !own.has(id))
   const now = clock.now().getTime()
-  const [held, dependent, rivals, current, frozen] = await Promise.all([
+  const [held, dependent, rivals, failing, current, frozen] = await Promise.all([
     listBlockers(db, document.leases),
     listBlockers(
       db,
       dependents.map((resource_id) => ({ resource_id, mode: 'exclusive' as const })),
     ),
     listRivalPlans(db, intent_id, pluck(document.catalog_pins, 'resource_id'), visibleSql(viewer, intents)),
+    listFailingAlike(db, intent_id, visibleSql(viewer, operations)),
     libraryNow(db, library),
     running === undefined ? frozenAtStart('gates' in document ? document.gates : []) : listFreezesNow(db, running, now),
   ])
@@ -51,6 +52,7 @@ export const listConflicts = async (
     seenResources(db, viewer, pluck(dependent, 'resource_id')),
   ])
   const obstacles = [
+    ...failing.map(failedAlike),
     ...holders,
     ...dependent.filter(isOther).map(({ operation_id, ...holder }) => {
       const title = seen.has(operation_id) ? holder.title : null
@@ -73,6 +75,16 @@ export const listConflicts = async (
   // Several that may not be told apart are one.
   return [...new Map(obstacles.map((one) => [`${one.id} ${one.message}`, one])).values()]
 }
+
+const ERROR_SHOWN = 200
+
+const failedAlike = ({ operation_id, title, resource_id, name, error }: Failing): Conflicts[number] => ({
+  kind: 'failed',
+  id: operation_id,
+  resource_id,
+  title,
+  message: `The same change failed on ${resource_id ?? name} in "${title}": ${error.slice(0, ERROR_SHOWN)}`,
+})
 
 /** Returns the windows to which the plan's nodes are restricted, while none of them is open. */
 const closedWindows = (

@@ -22,11 +22,12 @@ import { uuidv7 } from '../../shared/ids.ts'
 import { requireFresh } from '../catalog/consumer.ts'
 import { type Mutation, mutate } from '../command/mutate.ts'
 import type { PlanningDeps, Uses } from '../deps.ts'
-import { refusePreview, requireScopeOver } from '../intents/create.ts'
+import { previewAction, refusePreview, requireScopeOver } from '../intents/create.ts'
 import type { Made } from '../planner/plan.ts'
 import {
   allowedAction,
   impactFor,
+  isInScope,
   isVisible,
   placesFor,
   refuseByPolicy,
@@ -239,7 +240,11 @@ export const renderPlan = async (
         refusePlanPolicy(deps, plan),
         refuseStart(plan, intent),
       ),
-      allowedAction('preview', refusePreview(intent)),
+      previewAction(
+        caller,
+        intent,
+        isInScope(caller, 'intent:create', await placesFor(db, caller, intent.resource_ids)),
+      ),
     ],
   }
 }

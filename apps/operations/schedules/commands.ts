@@ -144,6 +144,7 @@ const refuseTooMany = async (tx: Tx, user_id: string): Promise<void> => {
 }
 
 export type ScheduleAct = 'pause' | 'resume' | 'run' | 'end'
+const STATES = { pause: 'paused', resume: 'active', end: 'ended' } as const
 
 /** Pauses, resumes, runs now or ends a schedule. No effect if that is already its state. */
 export const changeSchedule = (
@@ -159,7 +160,7 @@ export const changeSchedule = (
     const set = changeOf(schedule, act, now)
     const keep = async () => {
       if (act === 'run') await beginRun(tx, schedule_id, new Date(now).toISOString())
-      else await moveSchedule(tx, schedule_id, { ...set, status_reason: reason })
+      else if ('status' in set) await moveSchedule(tx, schedule_id, { ...set, status_reason: reason })
       if (act === 'pause' || act === 'end') await dropWaiting(tx, schedule_id)
       await audit(deps, tx, mutation, `schedule.${act}`, schedule_id, { reason, after: set })
       return { status: 200, body: await readSchedule(deps, tx, mutation.caller, schedule_id) }
@@ -167,10 +168,11 @@ export const changeSchedule = (
     return { effect: set, keep }
   })
 
-const changeOf = ({ when, created_at }: Schedule, act: ScheduleAct, now: number) => {
+/** To resume an active one would move its next time past one that is due. */
+const changeOf = ({ when, created_at, status }: Schedule, act: ScheduleAct, now: number) => {
+  if (act === 'run' || status === STATES[act]) return {}
   if (act === 'pause') return { status: 'paused' as const, next_at: null }
   if (act === 'end') return { status: 'ended' as const, next_at: null }
-  if (act === 'run') return {}
   const next = nextTime(when, Date.parse(created_at), now)
   return {
     status: next === undefined && !isTriggered(when) ? ('ended' as const) : ('active' as const),

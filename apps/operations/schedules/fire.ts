@@ -1,4 +1,5 @@
 import type { Answer } from '../../../db/command/run.ts'
+import { type Lease, listTaken } from '../../../db/operations/leases/rows.ts'
 import {
   beginRun,
   endRun,
@@ -100,7 +101,7 @@ const makeRun = async (deps: OperationsDeps, run: Run): Promise<boolean> => {
     if (!refused) deps.telemetry.log.warn({ err: error, ...run }, 'a run of a schedule failed')
     await deps.db.transaction(async (tx) => {
       await endRun(tx, run, refused || late ? 'refused' : 'begun', { ...made, detail })
-      if (refused && error.code === 'account_disabled')
+      if (refused && error.code === 'account_disabled' && schedule.status !== 'ended')
         await moveSchedule(tx, run.schedule_id, { status: 'paused', status_reason: detail, next_at: null })
     })
     return refused || late
@@ -123,7 +124,7 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     caller,
     actor: actorOfCaller(caller),
     request_id: `schedule:${run.schedule_id}`,
-    request: { caller: `schedule:${run.schedule_id}`, route: name, key: run.due_at, fingerprint: Buffer.from(name) },
+    request: { caller: `schedule:${run.schedule_id}`, route: name, key: run.due_at, fingerprint: [Buffer.from(name)] },
     dry_run: false,
   })
   const targets = run.targets?.map((resource_id) => ({ resource_id }))
@@ -133,9 +134,13 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
   made.intent_id = intent_id
   // A repeated try may have found others than those of the intent that exists.
   await noteIntent(deps.db, run, intent_id, run.targets && pluck(created.targets_resolved, 'resource_id'))
-  const plan = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
-  made.plan_id = plan.plan_id
+  const whole = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
+  made.plan_id = whole.plan_id
   if (schedule.proceed === 'plan') return 'planned' as const
+  const looks = isLook(whole) && !isTriggered(schedule.when)
+  const plan = looks ? await freeOf(deps, whole, step('plan of the free'), made) : whole
+  if (!plan) return 'skipped' as const
+  made.plan_id = plan.plan_id
   const operation_id = uuidv5(run.schedule_id, run.due_at)
   const { request, request_id, actor } = step('start')
   const command: Command = {
@@ -152,16 +157,33 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
     instance: `/v1/schedules/${run.schedule_id}`,
     request,
   }
-  const steps = startSteps(deps, command, plan.plan_id, { reviewed_plan_hash: plan.plan_hash })
+  const steps = startSteps(deps, command, plan.plan_id, {
+    reviewed_plan_hash: plan.plan_hash,
+    ...(looks && { on_conflict: 'reject' as const }),
+  })
   await acceptCommand(deps, command, {
     ...steps,
     decide: async (tx, subject, command_id) => {
-      if (!(await endRun(tx, run, 'started', { ...made, operation_id, detail: null }))) throw new RunOver()
+      if (!(await endRun(tx, run, 'started', { detail: null, ...made, operation_id }))) throw new RunOver()
       return steps.decide(tx, subject, command_id)
     },
   })
   made.operation_id = operation_id
   return 'started' as const
+}
+
+/** A look waits for no change and holds up none, or one long change would stop all others. */
+const isLook = ({ leases }: PlanView) => leases.length > 0 && leases.every(({ mode }) => mode === 'shared')
+
+/** The same plan without targets that are being changed: the next run looks at them. Undefined if all are. */
+const freeOf = async (deps: OperationsDeps, plan: PlanView, mutation: Mutation, made: RunEnd) => {
+  const all = pluck(plan.catalog_pins, 'resource_id')
+  const taken = new Set(await listTaken(deps.db, plan.leases as Lease[]))
+  const exclude_targets = all.filter((id) => taken.has(id))
+  if (exclude_targets.length === 0) return plan
+  made.detail = `Left out, as others hold them: ${exclude_targets.length} of ${all.length} resources.`
+  if (exclude_targets.length === all.length) return undefined
+  return bodyOf<PlanView>(await previewPlan(deps, mutation, plan.intent_id, { exclude_targets }))
 }
 
 const bodyOf = <T>({ body }: Answer): T => JSON.parse(body.toString('utf8')) as T

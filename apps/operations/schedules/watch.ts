@@ -19,6 +19,7 @@ type Deps = Uses<'clock' | 'config' | 'db' | 'telemetry' | 'trust'>
 
 /** A busy machine must not pause what people rely on. */
 const IN_VAIN = 'The condition could not be judged in time. It is tried again each minute.'
+const TOO_MANY = 'Too many resources are of its type, or meet the condition. It is tried again each minute.'
 const UNREADABLE = 'Its owner may read no resource now. It is tried again each minute.'
 
 /**
@@ -28,7 +29,7 @@ const UNREADABLE = 'Its owner may read no resource now. It is tried again each m
 export const watchConditions = async (deps: Deps): Promise<void> => {
   const seen = await readChangeMark(deps.db)
   const outages: AppError[] = []
-  for (const schedule of await listWatching(deps.db, seen, [IN_VAIN, UNREADABLE]))
+  for (const schedule of await listWatching(deps.db, seen, [IN_VAIN, TOO_MANY, UNREADABLE]))
     await look(deps, schedule, seen).catch((error: unknown) => {
       if (error instanceof AppError) outages.push(error)
       else deps.telemetry.log.warn({ err: error, schedule_id: schedule.schedule_id }, 'a condition could not be judged')
@@ -83,6 +84,8 @@ export const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
   } catch (error) {
     if (error instanceof SelectorTooSlow) return { status_reason: IN_VAIN }
     if (!(error instanceof AppError) || error.status >= 500) throw error
+    // Their number falls again without anybody who resumes it.
+    if (error.code === 'too_many_targets') return { status_reason: TOO_MANY }
     return { refusal: error, status_reason: error.message }
   }
 }

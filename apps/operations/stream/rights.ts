@@ -32,7 +32,6 @@ export const followRights = (
     }
     on('auth.user.roles_changed.v1', changed)
     on('auth.user.status_changed.v1', changed)
-    on('auth.key.revoked.v1', ({ kid }) => deps.trust.dropKey(String(kid)))
   })
 
   let comparing = false

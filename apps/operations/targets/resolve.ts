@@ -115,7 +115,7 @@ const select = async (
   if (of_type.length > SCANNED)
     throw refuse(
       'too_many_targets',
-      `More than ${SCANNED} resources are of type ${type_key}; name the targets instead.`,
+      `More than ${SCANNED} resources are of type ${type_key}; select a narrower type, or name the targets.`,
     )
   const candidates = (await withPlaces(db, of_type)).filter((target) => isKnownIn(within, target))
   const wanted = limit ?? most + 1

@@ -85,6 +85,6 @@ const commandOf = (kind: 'catalog_drift' | 'calendar_changed', operation_id: str
   return ownCommand({
     ...{ kind, class: is_stop ? 'stop' : 'edit', operation_id, command_id, actor: SYSTEM, request_id: command_id },
     instance: '/drift',
-    request: { caller: SYSTEM.id, route: 'drift', key: command_id, fingerprint: Buffer.from(command_id) },
+    request: { caller: SYSTEM.id, route: 'drift', key: command_id, fingerprint: [Buffer.from(command_id)] },
   })
 }

@@ -66,7 +66,7 @@ export const seedCatalog = async (
   }
   await addPlaces(add)
   progress(`${count} places`)
-  await addServices(add)
+  await addServices(add, fleet)
   progress(`${count} places and services`)
   for (const region of REGIONS) {
     await inBatches(hostNames(region, hosts), 6, (hostname) =>
@@ -94,14 +94,17 @@ const addPlaces = async (add: Add): Promise<void> => {
   }
 }
 
-const addServices = async (add: Add): Promise<void> => {
+/** Each service has a listener of its own, so that its health is observed like that of a host. */
+const addServices = async (add: Add, fleet: FleetClient): Promise<void> => {
   for (const region of REGIONS) {
     for (const { name, tier, depends_on } of SERVICES) {
       const relationships = depends_on.map((service) => ({ type_key: 'depends_on', target_id: `${region}-${service}` }))
+      const resource_id = `${region}-${name}`
+      await fleet.addHost(resource_id, { resource_id, region, release: START_RELEASE })
       await add({
-        resource_id: `${region}-${name}`,
+        resource_id,
         type_key: 'infra.service',
-        name: `${region}-${name}`,
+        name: resource_id,
         labels: { environment: 'demo' },
         desired_state: { tier, protocol: 'http' },
         relationships,

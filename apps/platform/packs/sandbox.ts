@@ -1,9 +1,9 @@
 import { carryOut } from '../../cli/agent/attempt.ts'
 import { type AgentFile, readAgentFile } from '../../cli/agent/tools/file.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
-import { compileCel } from '../../shared/expressions/cel.ts'
+import { CelError, compileCel } from '../../shared/expressions/cel.ts'
 import { takeOutputs } from '../../shared/expressions/outputs.ts'
-import { resolveValue } from '../../shared/expressions/values.ts'
+import { resolveValue, ValueError } from '../../shared/expressions/values.ts'
 import { type Ground, openGround } from '../proving/ground.ts'
 import { endOf } from '../proving/rules.ts'
 import type { PackFolder } from './folder.ts'
@@ -47,7 +47,7 @@ export const runSandbox = async (
           const one = { test: test.name, node_id: node.node_id, ...(await runNode(file, ground, node, outputs)) }
           ran.push(one)
           told(one)
-          if (one.ends === 'failed') break
+          if (one.ends === 'failed' && node.on_failure !== 'tolerate') break
         }
       } finally {
         ground.close()
@@ -72,9 +72,16 @@ type Ran = Omit<RanNode, 'test' | 'node_id'>
 
 const runNode = async (file: AgentFile, ground: Ground, node: PlanNode, outputs: Outputs): Promise<Ran> => {
   if (node.kind !== 'task') return { ends: 'skipped', says: `a ${node.kind} takes no time here` }
-  if (node.when !== undefined && !compileCel(node.when, ['nodes']).test({ nodes: outputs }))
-    return { ends: 'skipped', says: 'its condition is false' }
-  const values = resolveValue(node.with, { nodes: outputs }) as Record<string, unknown>
+  let values: Record<string, unknown>
+  try {
+    if (node.when !== undefined && !compileCel(node.when, ['nodes']).test({ nodes: outputs }))
+      return { ends: 'skipped', says: 'its condition is false' }
+    values = resolveValue(node.with, { nodes: outputs }) as Record<string, unknown>
+  } catch (error) {
+    // As a worker ends it, such as for the output of a step that was skipped.
+    if (!(error instanceof CelError || error instanceof ValueError)) throw error
+    return { ends: 'failed', says: `expression_error: ${error.message}` }
+  }
   if (node.executor === 'noop') {
     outputs[node.node_id] = { outputs: takeOutputs(node, values.outputs ?? {}).outputs ?? {} }
     return { ends: 'succeeded', says: '' }

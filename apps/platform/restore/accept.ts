@@ -96,8 +96,12 @@ const print = (lost: readonly LostEvent[]) => {
   if (lost.length > SHOWN) console.log(`… and ${lost.length - SHOWN} more`)
 }
 
-const aboutOf = ({ agg_type = '', agg_id = '', agg_version = 0, user_ids }: LostEvent): string =>
-  Array.isArray(user_ids) ? `users ${user_ids.join(', ')}` : `${agg_type} ${agg_id} v${agg_version}`
+const aboutOf = ({ agg_type = '', agg_id = '', agg_version = 0, user_id, user_ids }: LostEvent): string =>
+  Array.isArray(user_ids)
+    ? `users ${user_ids.join(', ')}`
+    : typeof user_id === 'string'
+      ? `user ${user_id}`
+      : `${agg_type} ${agg_id} v${agg_version}`
 
 /** A message of operations contains several events of one operation. */
 const whatOf = ({ type, to, events }: LostEvent): string => {

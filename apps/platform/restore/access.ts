@@ -1,4 +1,5 @@
-import { shutOutAgain } from '../../identity/users/restored.ts'
+import { ENDED_CREDENTIAL } from '../../identity/mutations.ts'
+import { revokeAgain, shutOutAgain } from '../../identity/users/restored.ts'
 import type { LostEvent } from '../../relay/events/lost.ts'
 import { loadTokenConfig } from '../../token/config.ts'
 import { killKey } from '../../token/keys.service.ts'
@@ -6,9 +7,11 @@ import { keySettingsOf } from '../../token/wire.ts'
 import { operator, settingOf, withDb } from '../ops/access.ts'
 import { auditKeysOf } from '../ops/verify-audit.ts'
 
+const ENDED = new Set(['auth.user.recovery_started.v1', 'auth.user.identity_unlinked.v1'])
+
 /**
- * People who were shut out in the lost future stay out, and a key that was killed there is killed again. No event says
- * which rights were granted or revoked, so those people are listed for review.
+ * People who were shut out in the lost future stay out, and a key that was revoked or killed there ends again. No event
+ * says which rights were granted or revoked, or which ways to sign in were ended, so those people are listed for review.
  */
 export const closeAccessAgain = async (lost: readonly LostEvent[]): Promise<void> => {
   const last = new Map<string, 'DISABLED' | 'DELETED' | 'ACTIVE'>()
@@ -16,14 +19,23 @@ export const closeAccessAgain = async (lost: readonly LostEvent[]): Promise<void
     if (type === 'auth.user.status_changed.v1') last.set(String(user_id), to as 'DISABLED' | 'DELETED' | 'ACTIVE')
   settingOf('identity', 'DATABASE__URL')
   await withDb('identity', async (db) => {
+    const key = auditKeysOf('identity')[0] as Buffer
     for (const [user_id, to] of last) {
       if (to === 'ACTIVE') continue
-      const became = await shutOutAgain(db, auditKeysOf('identity')[0] as Buffer, user_id, to, operator())
+      const became = await shutOutAgain(db, key, user_id, to, operator())
       console.log(
         became === 'done' ? `user ${user_id}: ${to} again` : `user ${user_id}: ${to} in the lost future; ${became}`,
       )
     }
+    for (const { type, ...of } of lost) {
+      if (type !== ENDED_CREDENTIAL) continue
+      const [user_id, credential_id] = [String(of.user_id), String(of.credential_id)]
+      const became = await revokeAgain(db, key, { user_id, credential_id }, operator())
+      console.log(`credential ${credential_id} of ${user_id}: ${became === 'done' ? 'revoked again' : became}`)
+    }
   })
+  for (const user_id of new Set(lost.flatMap((one) => (ENDED.has(one.type) ? [String(one.user_id)] : []))))
+    console.log(`user ${user_id}: ways to sign in were ended in the lost future; recover the account`)
   const changed = lost.flatMap(({ type, user_ids }) =>
     type === 'auth.user.roles_changed.v1' && Array.isArray(user_ids) ? user_ids : [],
   )

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fingerprintOf, type IdempotentRequest, readKey } from '../../../db/command/keys.ts'
 import { type Answer, answerOf, type Given, keysIn, runAnswered } from '../../../db/command/run.ts'
 import { idempotency } from '../../../db/session/tables.ts'
-import { deriveKey } from '../../shared/data/digest.ts'
+import { deriveKeys } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
 import { AUTH_CODES } from '../../shared/http/edge-codes.ts'
 import { toAppError } from '../../shared/http/problems.ts'
@@ -30,7 +30,7 @@ export const runOnce = async (
   run: () => Promise<Given>,
   { needs_row = false, hashes = false }: { needs_row?: boolean; hashes?: boolean } = {},
 ): Promise<Answer> => {
-  const fingerprint = fingerprintOf(deriveKey(deps.config.secrets[0], 'fingerprint'), parts)
+  const fingerprint = fingerprintOf(deriveKeys(deps.config.secrets, 'fingerprint'), parts)
   let ran: Given | undefined
   const runOnlyOnce = async () => {
     ran ??= await run()

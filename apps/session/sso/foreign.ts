@@ -119,7 +119,11 @@ const refusalOf = (provider: Provider, error: unknown): AppError => {
 /** The refusal that the provider states (RFC 6749 4.1.2.1); the description is Keycloak's, for a page left open too long. */
 const refusalBy = (provider: Provider, error: client.AuthorizationResponseError): AppError => {
   if (error.error === 'access_denied')
-    return new AppError('invalid_token', 'sign_in_cancelled', 'The sign-in was canceled at the provider.')
+    return new AppError(
+      'invalid_token',
+      'sign_in_cancelled',
+      'The provider refused the sign-in, or it was canceled there.',
+    )
   if (error.error_description === 'authentication_expired') return refusedToken('sign_in_expired', error)
   if (/^(server_error|temporarily_unavailable)$/.test(error.error)) return providerAway(provider, error)
   return refusedUs(provider, error) ?? refusedToken('id_token_invalid', error)

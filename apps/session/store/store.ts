@@ -331,8 +331,9 @@ const recordOf = (fields: Record<string, string>): SessionRecord | undefined => 
     last_used_at: Number(fields.last_used_at),
     auth_time: Number(fields.auth_time),
     amr: methodsOf(fields.amr),
-    user_agent: fields.user_agent ?? null,
-    ip_address: fields.ip_address ?? null,
+    // A machine's script stores what is unknown as an empty text.
+    user_agent: fields.user_agent || null,
+    ip_address: fields.ip_address || null,
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Record<string, unknown>) : null,
     ua_family: fields.ua_family ?? null,
     ip_prefix: fields.ip_prefix ?? null,

@@ -17,7 +17,7 @@ import { type RpcService, rpcContext, rpcService, throwFromRpc, withRequestId } 
 import { describeClient } from '../browser/client.ts'
 import type { SessionDeps } from '../deps.ts'
 import { unlockUser } from '../sessions/admin.routes.ts'
-import { endSession, endUserSessions } from '../sessions/end.ts'
+import { endSession, endUserSessions, isOver } from '../sessions/end.ts'
 import type { RevokeReason, SessionRecord } from '../store/store.ts'
 import { RETRY_KEY_MIN } from './grants.ts'
 import { noteEvicted } from './login.ts'
@@ -60,7 +60,7 @@ export const sessionRpc = (deps: SessionDeps): RpcService =>
       getSessionState: async ({ userId, sessionId }) => {
         deps.revocations.assertApplied()
         const found = await deps.store.get(uuidOf(userId, 'user_id'), uuidOf(sessionId, 'session_id'))
-        return { active: found?.state === 'active' && found.expires_at > deps.clock.now().getTime() * 1000 }
+        return { active: found?.state === 'active' && !isOver(deps, found) }
       },
       offerSignOut: async ({ userId }) => {
         const token = `so1.${randomBytes(32).toString('base64url')}`

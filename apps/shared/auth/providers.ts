@@ -145,7 +145,11 @@ export const watchProviders = (
     if (file === undefined) return
     try {
       const { mtimeMs } = statSync(file)
-      if (mtimeMs === read_at) return
+      if (mtimeMs === read_at) {
+        // The file that is in force may have been put back, with its time.
+        fault = null
+        return
+      }
       providers = loadProviders(file, production)
       read_at = mtimeMs
       fault = null

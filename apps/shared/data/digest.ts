@@ -24,3 +24,9 @@ const keys = new WeakMap<Uint8Array, KeyObject>()
 /** Derives one key per purpose: HKDF-SHA-256 of a configured secret under a label such as `page` or `fingerprint`. */
 export const deriveKey = (secret: Uint8Array, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, new Uint8Array(0), `signalbox:${label}`, 32))
+
+/** The keys of one purpose, one from each secret: the first signs, all verify. */
+export const deriveKeys = (
+  [first, ...others]: readonly [Uint8Array, ...Uint8Array[]],
+  label: string,
+): [Buffer, ...Buffer[]] => [deriveKey(first, label), ...others.map((secret) => deriveKey(secret, label))]

@@ -1,6 +1,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, sign, verify } from 'node:crypto'
 import { createRecount, type Ran, type Recounted } from '../contracts/client/recount.ts'
 import type { Fields } from '../contracts/client/votes.ts'
+import type { VoteSignature } from '../contracts/operations/gates.ts'
 import { canonicalJson, digest } from '../data/digest.ts'
 import { readPointer } from '../data/pointer.ts'
 import { voteFault } from './vote-signature.ts'
@@ -43,18 +44,22 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
   return [...records, { ...signed, signature }].map((line) => `${canonicalJson(line)}\n`).join('')
 }
 
+/** Whether a voter has this public key, by a list from elsewhere. */
+export type Owns = (voter: string, jwk: object) => boolean
+
 /**
  * Checks a file that exportEvidence made, without any server: form, numbers without gaps, hashes, links from the plan
- * to the head, and the head's signature by one of the keys. Also checks by whose right each gate of a started node was
- * passed (recount.ts). Agents must have carried out the saved plans that the approved subjects show. Returns the first
- * line that fails verification, else whether the operation had ended.
+ * to the head, and the head's signature by one of the keys; with `owns` also that signed votes are by keys of their
+ * voters. Also checks by whose right each gate of a started node was passed (recount.ts). Agents must have carried out
+ * the saved plans that the approved subjects show. Returns the first line that fails verification, else whether the
+ * operation had ended.
  */
-export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[]): Verified => {
+export const verifyEvidence = (file: Uint8Array, keys: readonly JsonWebKey[], owns: Owns = () => true): Verified => {
   const all = linesOf(file)
   if (typeof all === 'number') return fault(all, 'file', 'the file does not end with a line of its own')
   const last = all.findLastIndex((line) => !Buffer.from(line).toString().startsWith(BESIDE))
   const lines = all.slice(0, last + 1)
-  const verified = verifyLines(lines, keys)
+  const verified = verifyLines(lines, keys, owns)
   if ('fault' in verified) return verified
   // A subject that nobody approved has no record that states its digest.
   const shown: Shown[] = []
@@ -86,7 +91,7 @@ const isOther = ({ id, content_sha256 }: Ran, { releases, bound_outputs = [] }: 
   return content_sha256 !== undefined && plans.length > 0 && !plans.includes(content_sha256)
 }
 
-const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]): Judged => {
+const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[], owns: Owns): Judged => {
   let operation_id: unknown
   let prev: unknown
   const signatures: Signatures = { signed: 0, unsigned: [] }
@@ -105,7 +110,7 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
     if (digest(rest) !== hash) return bad('its content does not match its hash')
     if (index > 0 && record.prev_hash !== prev) return bad('it does not follow the record before it')
     prev = hash
-    const signed = signedVote(record)
+    const signed = signedVote(record, owns)
     if (typeof signed === 'string') return bad(signed)
     if (signed) signatures.signed += 1
     else if ((record.subject as Fields | undefined)?.decision === 'approve') signatures.unsigned.push(index + 1)
@@ -126,13 +131,15 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[]):
 }
 
 /** Whether a record is a vote with a valid signature; a text says why it is not valid. */
-const signedVote = ({ operation_id, actor, subject }: Fields): boolean | string => {
+const signedVote = ({ operation_id, actor, subject }: Fields, owns: Owns): boolean | string => {
   const vote = subject as Fields | undefined
   if (vote?.signature === undefined) return false
   const name = `the signature of the vote of ${JSON.stringify((actor as Fields | undefined)?.name)} on ${JSON.stringify(vote.id)}`
   try {
     const why = voteFault(operation_id, vote)
-    return why === undefined ? true : `${name} does not fit: ${why}`
+    if (why !== undefined) return `${name} does not fit: ${why}`
+    const { jwk } = vote.signature as VoteSignature
+    return owns(String(vote.voter), jwk) || `${name} is by a key that the list of people does not name as theirs`
   } catch {
     return `${name} cannot be read`
   }

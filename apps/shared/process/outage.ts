@@ -35,8 +35,12 @@ export const isDatabaseAway = (error: unknown): boolean => {
   return NETWORK.has(known) || SQL_STATE.test(known) || LOST.test(`${message} ${cause?.message ?? ''}`)
 }
 
-/** Codes of the system and of the HTTP client; not those of a missing file or of a wrong call (`ERR_…`). */
-const SYSTEM = /^(E(?!RR_|NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|INVAL)[A-Z_]+|UND_ERR_[A-Z_]+)$/
+/**
+ * Codes of the system, of the HTTP client and of a certificate that must be renewed; not those of a missing file or of a
+ * wrong call (`ERR_…`).
+ */
+const SYSTEM =
+  /^(E(?!RR_|NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|INVAL)[A-Z_]+|UND_ERR_[A-Z_]+|CERT_HAS_EXPIRED|CERT_NOT_YET_VALID)$/
 const TIMEOUTS = new Set(['TimeoutError', 'AbortError'])
 const DEPTH = 5
 

@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { deriveKey, hmacSha256 } from '../data/digest.ts'
+import { deriveKeys, hmacSha256 } from '../data/digest.ts'
 
 const TOKEN = /^v1\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/
 
@@ -8,13 +8,13 @@ const TOKEN = /^v1\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/
  * are invalid for another session (auth.md 3.3). The first secret signs, all verify.
  */
 export const createCsrf = (secrets: readonly [Buffer, ...Buffer[]]) => {
-  const keys = secrets.map((secret) => deriveKey(secret, 'csrf'))
+  const keys = deriveKeys(secrets, 'csrf')
   const macOf = (key: Buffer, session_id: string, nonce: string) =>
     hmacSha256(key, `${session_id.length}:${session_id}${nonce.length}:${nonce}`).toString('base64url')
   return {
     make: (session_id: string): string => {
       const nonce = randomBytes(16).toString('base64url')
-      return `v1.${nonce}.${macOf(keys[0] as Buffer, session_id, nonce)}`
+      return `v1.${nonce}.${macOf(keys[0], session_id, nonce)}`
     },
     /** Takes constant time per key, whatever is wrong with a well-formed token. */
     verify: (session_id: string, token: string | undefined): boolean => {

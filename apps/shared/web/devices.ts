@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { deriveKey, hmacSha256 } from '../data/digest.ts'
+import { deriveKeys, hmacSha256 } from '../data/digest.ts'
 
 export const DEVICE_DAYS = 90
 /** The cookie that holds a device token. The prefix makes browsers require Secure, Path=/ and no Domain. */
@@ -17,7 +17,7 @@ const macOf = (key: Buffer, body: string) => hmacSha256(key, `d1.${body}`).toStr
  * lock it out. Bound to the user and to the folded name, all that is known before the user lookup; both as HMACs.
  */
 export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Clock) => {
-  const keys = secrets.map((secret) => deriveKey(secret, 'device'))
+  const keys = deriveKeys(secrets, 'device')
   const owner = (key: Buffer, kind: 'user' | 'name', value: string) =>
     hmacSha256(key, `${kind}:${value}`).subarray(0, 16).toString('base64url')
   const now = () => Math.floor(clock.now().getTime() / 1000)
@@ -42,7 +42,7 @@ export const createDevices = (secrets: readonly [Buffer, ...Buffer[]], clock: Cl
     sessionOf: (token: string | undefined): string | undefined => read(token)?.payload.session,
     /** Issues a new token for the device, with the id that it already has for this user. */
     issue: (user_id: string, folded_name: string, previous: string | undefined, session?: string): string => {
-      const key = keys[0] as Buffer
+      const key = keys[0]
       const found = read(previous)
       const same = found && found.payload.user === owner(found.key, 'user', user_id)
       const payload: Payload = {

@@ -1,7 +1,8 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import { readPointer } from '../../../apps/shared/data/pointer.ts'
+import { pluck } from '../../../apps/shared/data/pick.ts'
+import { isObject, readPointer } from '../../../apps/shared/data/pointer.ts'
 import { type Queryable, type Tx, updateRows } from '../../client.ts'
 import { gates, nodes } from '../tables/index.ts'
 import type { NewSubject } from './ask.ts'
@@ -27,29 +28,63 @@ export const listRebound = async (
       ),
     )
   if (bound.length === 0) return []
-  const outputs = await db
-    .select({ node_id: nodes.node_id, outputs: nodes.outputs })
+  const having = await db
+    .select({ node_id: nodes.node_id })
     .from(nodes)
-    .where(and(eq(nodes.operation_id, operation_id), sql`${nodes.outputs} is not null`))
+    .where(and(eq(nodes.operation_id, operation_id), isNotNull(nodes.outputs)))
     .orderBy(nodes.ordinal)
-  return bound.flatMap(({ gate_id, policy, subject, digest: before }) => {
-    const bound_outputs = policy.binds.flatMap((reference) => valuesOf(reference, outputs))
-    const next: GateSubject = { ...subject, bound_outputs }
+  const ids = having.map(({ node_id }) => node_id)
+  const rebound: NewSubject[] = []
+  for (const { gate_id, policy, subject, digest: before } of bound) {
+    const places = policy.binds.flatMap((reference) => placesOf(reference, ids))
+    const next: GateSubject = { ...subject, bound_outputs: await readBound(db, operation_id, places) }
     const now = digest(next)
-    return now === before ? [] : [{ gate_id, subject: next, digest: now }]
-  })
+    if (now !== before) rebound.push({ gate_id, subject: next, digest: now })
+  }
+  return rebound
 }
 
-type Outputs = { node_id: string; outputs: Record<string, unknown> | null }[]
+type Place = { node_id: string; pointer: string }
 
-const valuesOf = (reference: string, all: Outputs): GateSubject['bound_outputs'] => {
+const placesOf = (reference: string, ids: readonly string[]): Place[] => {
   const [, name = '', pointer = ''] = /^nodes\/([^/]+)\/outputs(\/.*)?$/.exec(reference) ?? []
-  return all
-    .filter(({ node_id }) => node_id === name || node_id.startsWith(`${name}.`))
-    .map(({ node_id, outputs }) => ({
-      pointer: `nodes/${node_id}/outputs${pointer}`,
-      value: readPointer(outputs, pointer) ?? null,
-    }))
+  return ids.filter((id) => id === name || id.startsWith(`${name}.`)).map((node_id) => ({ node_id, pointer }))
+}
+
+/** How much of the outputs a subject has in full, in characters, and how many outputs are read at a time. */
+const MOST = 4_000_000
+const PAGE = 50
+
+/** Reads the outputs page by page: together, those of a bulk change need more memory than a process has. */
+const readBound = async (db: Queryable, operation_id: string, places: readonly Place[]) => {
+  const bound: GateSubject['bound_outputs'] = []
+  let left = MOST
+  for (let from = 0; from < places.length; from += PAGE) {
+    const page = places.slice(from, from + PAGE)
+    const rows = await db
+      .select({ node_id: nodes.node_id, outputs: nodes.outputs })
+      .from(nodes)
+      .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, pluck(page, 'node_id'))))
+    const outputs = new Map(rows.map((row) => [row.node_id, row.outputs]))
+    for (const { node_id, pointer } of page) {
+      const value = readPointer(outputs.get(node_id) ?? null, pointer) ?? null
+      const { length } = JSON.stringify(value)
+      const fits = length <= left
+      if (fits) left -= length
+      bound.push({ pointer: `nodes/${node_id}/outputs${pointer}`, value: fits ? value : shortOf(value) })
+    }
+  }
+  return bound
+}
+
+const SHORT = 2_000
+
+/** The digest covers all of a value that is too long to be shown; of a preview, its short members stay as well. */
+const shortOf = (value: unknown) => {
+  const whole = digest(value)
+  if (!isObject(value) || !Array.isArray(value.changes)) return { whole }
+  const { kinds: _, ...rest } = { ...value, changes: [] } as Record<string, unknown>
+  return { ...(JSON.stringify(rest).length <= SHORT && rest), whole }
 }
 
 /** Fixes the bound outputs of a gate that is about to open. */

@@ -70,8 +70,8 @@ export const listBlockers = async (
 const notPaused = sql`not exists (select from ${operation_control} c where c.operation_id = ${lease_waits.operation_id} and c.control = 'pause')`
 
 /** Earlier waiters for leases that exclude these: no one overtakes them. */
-const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): Promise<Blocker[]> => {
-  const rows = await tx
+const listWaiting = async (db: Queryable, wanted: readonly Lease[], before?: string): Promise<Blocker[]> => {
+  const rows = await db
     .select({ operation_id: lease_waits.operation_id, title: operations.title, wanted: lease_waits.wanted })
     .from(lease_waits)
     .innerJoin(operations, eq(operations.operation_id, lease_waits.operation_id))
@@ -92,6 +92,15 @@ const listWaiting = async (tx: Tx, wanted: readonly Lease[], before?: string): P
     })
     return clash ? [{ operation_id, title, ...clash }] : []
   })
+}
+
+/** All resources of these leases that others hold, or wait for, in a mode that excludes them. */
+export const listTaken = async (db: Queryable, wanted: readonly Lease[]): Promise<string[]> => {
+  const blockers = [...(await listBlockers(db, wanted)), ...(await listWaiting(db, wanted))]
+  const taken = new Set(blockers.map(({ resource_id }) => resource_id))
+  const others = wanted.filter(({ resource_id }) => !taken.has(resource_id))
+  // Both lists are cut: the rest is asked about again.
+  return taken.size === 0 ? [] : [...taken, ...(await listTaken(db, others))]
 }
 
 /**

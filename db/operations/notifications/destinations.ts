@@ -48,12 +48,17 @@ export const listDestinations = (db: Queryable, owner: string) =>
     .where(and(eq(notify_destinations.owner, owner), kept))
     .orderBy(asc(notify_destinations.destination_id))
 
+/** Whether the same address was confirmed again after this row was removed: only its newest row hears, so it is told once. */
+const again = sql`exists (select from ${notify_destinations} n where n.owner = ${notify_destinations.owner}
+  and n.kind = ${notify_destinations.kind} and n.shown = ${notify_destinations.shown}
+  and n.destination_id > ${notify_destinations.destination_id} and (n.status = 'active' or n.removed_at is not null))`
+
 /** The destinations that hear of events of an account: the active ones, and mail addresses removed within a week. */
 export const listHearing = (db: Queryable, owner: string) =>
   db
     .select(pick(notify_destinations, 'destination_id', 'owner'))
     .from(notify_destinations)
-    .where(and(eq(notify_destinations.owner, owner), sql`(status = 'active' or ${recent})`))
+    .where(and(eq(notify_destinations.owner, owner), sql`(status = 'active' or (${recent} and not ${again}))`))
 
 export const moveDestination = (
   tx: Tx,

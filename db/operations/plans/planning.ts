@@ -9,6 +9,8 @@ import {
   catalog_types,
   durations,
   intents,
+  nodes,
+  operations,
   plans,
 } from '../tables/index.ts'
 
@@ -207,4 +209,28 @@ export const listRivalPlans = async (
     )
     .orderBy(asc(plans.plan_id))
     .limit(20)
+}
+
+/** What an intent asks for, whatever its targets; the parameters of a change say how, not what. */
+const askedBy = (request: SQL): SQL =>
+  sql`jsonb_build_array(${request} -> 'change' - 'parameters', ${request} -> 'action', ${request} -> 'runbook')`
+
+export type Failing = { operation_id: string; title: string; resource_id: string | null; name: string; error: string }
+
+/** Operations of the same change elsewhere that have failed nodes: open ones, and those that ended in the last day. */
+export const listFailingAlike = async (
+  db: Queryable,
+  intent_id: string,
+  visible: SQL | undefined,
+): Promise<Failing[]> => {
+  const { rows } = await db.execute<Failing>(sql`
+    select ${operations.operation_id}, ${operations.title}, n.target_id as resource_id, n.name, coalesce(n.error ->> 'message', '') as error
+    from ${intents} own join ${operations} on ${operations.kind} = own.kind and ${operations.intent_id} <> own.intent_id and ${operations.failed} > 0
+      and (${operations.ended_at} is null or ${operations.ended_at} > clock_timestamp() - interval '1 day')
+    join ${intents} other on other.intent_id = ${operations.intent_id} and ${askedBy(sql`other.request`)} = ${askedBy(sql`own.request`)}
+    cross join lateral (select f.target_id, f.name, f.error from ${nodes} f where f.operation_id = ${operations.operation_id}
+      and f.state in ('failed', 'outcome_unknown', 'compensation_failed') order by f.ended_at limit 1) n
+    where own.intent_id = ${intent_id} and own.kind <> 'graph' and ${visible ?? sql`true`}
+    order by ${operations.operation_id} desc limit 3`)
+  return rows
 }

@@ -234,6 +234,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
   /** A second catalog as a separate process on the same database; `crash_at` names where it kills itself. */
   const startProcess = async (
     crash_at?: string,
+    env: Record<string, string> = {},
   ): Promise<{ at: string; public_at: string; exited: Promise<unknown> }> => {
     beside ??= startTrust()
     const trusted = (await beside).at
@@ -251,6 +252,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
         AUTH__JWKS__URL: `${trusted}/jwks`,
         AUTH__RPC__IDENTITY_URL: trusted,
         ...(crash_at !== undefined && { SIGNALBOX_CRASH_AT: crash_at }),
+        ...env,
       },
     })
     children.push(child)
@@ -263,7 +265,7 @@ export const startCatalog = async ({ env = {}, linked = false }: Options = {}) =
     })
     // Another program took its port in between: retries with other ports.
     const public_at = `http://127.0.0.1:${port}`
-    return child.exitCode === null ? { at, public_at, exited } : startProcess(crash_at)
+    return child.exitCode === null ? { at, public_at, exited } : startProcess(crash_at, env)
   }
 
   const catalog = {

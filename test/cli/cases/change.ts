@@ -114,6 +114,19 @@ describe('a change from intent to end', () => {
       code: 2,
       err: expect.stringContaining('evidence.jsonl is not JSON, so it holds no keys.'),
     })
+    expect(await signalbox('olga', ['evidence', 'keys', '--people'])).toMatchObject({ code: 7 })
+    await login('ada')
+    const people = await signalbox('ada', ['evidence', 'keys', '--people'])
+    expect(JSON.parse(people.out)).toEqual({ people: [] })
+    writeFileSync(join(home, 'people.json'), people.out)
+    expect(await verify('evidence.jsonl', '--people', 'people.json')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("SIGNED   0 votes with passkeys; people.json vouches that a key is its voter's"),
+    })
+    expect(await verify('evidence.jsonl', '--people', 'keys.json')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('keys.json holds no list of people.'),
+    })
     expect(await signalbox('eva', ['evidence', 'export', id])).toMatchObject({ code: 7 })
 
     // A bundle shows what was approved; unapproved content cannot be slipped in.

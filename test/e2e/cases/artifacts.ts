@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { jobs, PATIENCE_MS, people, press, stack, tabOf, takePictures } from '../desk.ts'
+import { jobs, PATIENCE_MS, people, press, sitDown, stack, tabOf, takePictures } from '../desk.ts'
 
 describe('artifacts', () => {
   it(
@@ -53,6 +53,33 @@ describe('artifacts', () => {
       expect(await page.getByText('all eleven hosts answered').count()).toBe(0)
       await page.unroute('**/artifacts/*/content')
       await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a log without the stream', () => {
+  it(
+    'is read again every few seconds',
+    async () => {
+      const { promise: told, resolve: tell } = Promise.withResolvers<void>()
+      jobs.wait = async (_work, { log }) => {
+        log('said before')
+        await told
+        log('said later')
+        return {}
+      }
+      const { operation_id } = await startOperation(people.olga, 'unstreamed', {
+        ...{ kind: 'graph', title: 'unstreamed', reason: 'a test', targets: [] },
+        graph: { nodes: [{ node_id: 'talk', executor: 'external', pool: 'lab', with: { job: 'wait', inputs: {} } }] },
+      })
+      const { context, page } = await sitDown('eva')
+      await page.route('**/api/v1/events?**', (route) => route.abort())
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/talk?tab=logs`)
+      await page.getByText('said before', { exact: true }).waitFor()
+      tell()
+      await page.getByText('said later', { exact: true }).waitFor()
+      await context.close()
     },
     PATIENCE_MS,
   )

@@ -12,6 +12,26 @@ import { accounts, isHeld, nodesOf, PATIENCE_MS, people, sitDown, stack, start, 
 const gated = (operation_id: string) =>
   until(async () => (await nodesOf(operation_id)).second === 'gated', { what: 'the gate to ask' })
 
+describe('a reason in the inbox', () => {
+  it(
+    'shows characters that would change the direction of its text',
+    async () => {
+      const { operation_id } = await start('turned around')
+      await people.olga.post(`/v1/operations/${operation_id}/patches`, {
+        ...{ base_revision: 1, changes: [{ op: 'set_limits', max_parallel: 1 }], reason: 'retry \u202eelbasrever' },
+      })
+      const { context, page } = await sitDown('eva')
+      await page.goto(`${stack.gateway_url}/inbox`)
+      await page.getByRole('link', { name: 'retry U+202Eelbasrever' }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('elbasrever')
+      await page.getByRole('option', { name: /^retry U\+202Eelbasrever/ }).waitFor()
+      await context.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('the open inbox', () => {
   it(
     'moves no row below the pointer: what is decided stays in its place, and news waits until it is asked for',

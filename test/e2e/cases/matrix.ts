@@ -86,7 +86,7 @@ describe('the graph of many hosts', () => {
       const head = grid.getByRole('columnheader', { name: /^move/ })
       await head.getByRole('button', { name: /^Move them now\? Waiting/ }).waitFor()
       await head.getByText('0 of 6 done').waitFor()
-      await grid.getByText(/^6 of 6 done · p50\s\d/).waitFor()
+      await grid.getByText(/^6 of 6 done · median\s\d/).waitFor()
 
       // One tab stop: from the first cell, the arrows reach every other cell, and Enter opens it.
       await grid.locator('[tabindex="0"]').focus()

@@ -119,6 +119,28 @@ describe('changing a running graph', () => {
   )
 
   it(
+    'drafts no change of inputs that it could not read',
+    async () => {
+      const page = await tabOf('olga')
+      const { url } = await start('unread inputs')
+      await page.goto(`${url}/patches/new`)
+      await page.getByLabel('Change', { exact: true }).selectOption('Change the inputs of')
+      await page.getByLabel('Step', { exact: true }).selectOption(second)
+      await page.route('**/nodes/second', (route) => route.fulfill({ status: 599 }))
+      await press(page, 'Add to the patch')
+      await page.getByRole('alert').waitFor()
+      expect(await page.getByText('Edit as JSON').count()).toBe(0)
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.unroute('**/nodes/second')
+      await press(page, 'Add to the patch')
+      await page.getByText('Edit as JSON').waitFor()
+      expect(await page.getByRole('alert').count()).toBe(0)
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'tells a person whose dialog was open that someone else decided first',
     async () => {
       const { operation_id, url } = await start('patched twice')

@@ -133,6 +133,40 @@ describe('the actions of the go-to field', () => {
   )
 })
 
+describe('the actions of the go-to field on what has ended or repeats', () => {
+  it(
+    'are those of the page',
+    async () => {
+      const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {}, idempotent: true }] }
+      const intent = { kind: 'graph', title: 'over soon', reason: 'a test', targets: [], graph }
+      const { operation_id } = await startOperation(people.olga, 'over soon', intent)
+      const when = { cron: '0 22 * * 1-5', timezone: 'Europe/Berlin' }
+      const made = { when, intent: { ...intent, title: 'now and then' }, proceed: 'start' }
+      const { body } = await people.olga.post<{ schedule_id: string }>('/v1/schedules', made)
+      const page = await tabOf('olga')
+      const find = async (path: string, typed: string) => {
+        await page.goto(`${stack.gateway_url}${path}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.keyboard.press('Control+k')
+        await page.keyboard.type(typed)
+      }
+      await find(`/operations/${operation_id}/graph`, '>roll')
+      await page.getByRole('option', { name: /^Roll back/ }).waitFor()
+      await find(`/schedules/${body.schedule_id}`, '>pause')
+      await page.getByRole('option', { name: /^Pause/, selected: true }).waitFor()
+      await page.getByRole('combobox', { name: 'Go to a page, operation or resource' }).fill('>')
+      await page.getByRole('option', { name: /^Run now/ }).waitFor()
+      expect(await page.getByRole('option', { name: /^Resume/ }).count()).toBe(0)
+      await page.getByRole('combobox', { name: 'Go to a page, operation or resource' }).fill('>pause')
+      await page.getByRole('option', { name: /^Pause/, selected: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await dialogOf(page).getByRole('button', { name: 'Pause', exact: true }).waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('the actions of the go-to field on a page', () => {
   it.each([
     ['eva', 'approve', 'Approve 1 change'],

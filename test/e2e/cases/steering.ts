@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
@@ -197,6 +198,80 @@ describe('steering a running operation', () => {
       await page.locator('h1', { hasText: 'the one before' }).waitFor()
       expect(await dialogOf(page).count()).toBe(0)
       await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('a command dialog', () => {
+  it(
+    'cannot be closed while it sends, so that no answer is lost',
+    async () => {
+      const page = await tabOf('olga')
+      const { url } = await start('answered late', { held: true })
+      await isHeld()
+      const sent: Route[] = []
+      await page.route('**/pause', (route) =>
+        route.request().postDataJSON().dry_run ? route.continue() : void sent.push(route),
+      )
+      await page.goto(url)
+      await press(page, 'Pause')
+      await dialogOf(page).getByText('One running node finishes').waitFor()
+      await dialogOf(page).getByLabel('Reason').fill('slowly')
+      await confirm(page, 'Pause operation')
+      await dialogOf(page).getByRole('button', { name: 'Sending' }).waitFor()
+      await until(() => sent.length === 1, { what: 'the command to be sent' })
+      await page.keyboard.press('Escape')
+      await sent[0]?.fulfill({
+        status: 409,
+        contentType: 'application/problem+json',
+        json: { status: 409, category: 'plan_locked', code: 'already_started', detail: 'Too late for it.' },
+      })
+      await dialogOf(page).getByText('Not possible now').waitFor()
+      await page.keyboard.press('Escape')
+      await dialogOf(page).waitFor({ state: 'detached' })
+      letGo()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
+describe('planning again', () => {
+  it(
+    'is offered to those who may plan, and when a policy forbade the start',
+    async () => {
+      const graph = { nodes: [{ node_id: 'only', executor: 'noop', with: {}, idempotent: true }] }
+      const intent = { kind: 'graph', title: 'planned again', reason: 'a test', graph }
+      const stated = async (title: string) =>
+        (await people.olga.post<{ intent_id: string }>('/v1/intents', { ...intent, title })).body.intent_id
+      const path = `/v1/intents/${await stated('planned again')}/plan-preview`
+      const { plan_id } = (await people.olga.post<{ plan_id: string }>(path, {})).body
+      const database = new pg.Client({ connectionString: stack.database_url })
+      await database.connect()
+      const become = (status: string) =>
+        database.query('update operations.plans set status = $2 where plan_id = $1', [plan_id, status])
+
+      const eva = await tabOf('eva')
+      await become('stale')
+      await eva.goto(`${stack.gateway_url}/plans/${plan_id}`)
+      await eva.getByText('What can’t I do here?').click()
+      await eva.getByText('preview', { exact: true }).waitFor()
+      expect(await eva.getByRole('button', { name: 'Preview again' }).count()).toBe(0)
+      await stated('never planned')
+      await eva.goto(`${stack.gateway_url}/intents?whose=all`)
+      await eva.getByRole('cell', { name: 'never planned' }).waitFor()
+      expect(await eva.getByRole('button', { name: 'Create plan' }).count()).toBe(0)
+
+      const olga = await tabOf('olga')
+      await become('blocked_by_policy')
+      await olga.goto(`${stack.gateway_url}/plans/${plan_id}`)
+      await press(olga, 'Preview again')
+      await olga.getByRole('button', { name: 'Start', exact: true, disabled: false }).waitFor()
+      await olga.getByRole('button', { name: 'Preview again' }).waitFor({ state: 'detached' })
+      expect(await accessibilityOf(olga)).toEqual([])
+      await database.end()
+      await Promise.all([eva.close(), olga.close()])
     },
     PATIENCE_MS,
   )

@@ -145,6 +145,7 @@ describe('the timeline of an uneven operation', () => {
         .first()
         .waitFor()
       await page.getByRole('row').filter({ hasText: 'it answers again' }).first().waitFor()
+      await page.getByRole('row').getByRole('link', { name: 'Go on now?' }).first().waitFor()
       expect(await accessibilityOf(page)).toEqual([])
 
       await zoom(page)

@@ -20,7 +20,8 @@ import { testServices } from '../../support/services.ts'
 export const PASSWORD = 'Tr0mbone-Glacier-Napkin'
 const ISSUER = 'http://localhost:8080'
 
-type Sent = { body?: unknown; key?: string; headers?: Record<string, string>; auth_time?: number }
+type App = ReturnType<typeof buildApp>['app']
+type Sent = { body?: unknown; key?: string; headers?: Record<string, string>; auth_time?: number; at?: App }
 export type Change = {
   id: string
   digest: string
@@ -57,7 +58,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
 
   const env = {
     IDENTITY__DATABASE__URL: link?.url ?? database.url,
-    IDENTITY__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
+    IDENTITY__SECRET__KEYS: JSON.stringify([1, 2].map(() => randomBytes(32).toString('base64'))),
     IDENTITY__SERVICE__KEY_FILE: services.keyFile('identity'),
     AUTH__RPC__CREDENTIAL_URL: credential_url,
     AUTH__SERVICES__FILE: services.registry_file,
@@ -94,7 +95,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
     method: string,
     url: string,
     user_id: string | undefined,
-    { body, key = randomUUID(), headers, auth_time }: Sent = {},
+    { body, key = randomUUID(), headers, auth_time, at = app }: Sent = {},
   ): Promise<Reply> => {
     const authorization = user_id && `Bearer ${tokenOf(user_id, auth_time)}`
     const options: InjectOptions = {
@@ -107,7 +108,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
       },
       ...(body !== undefined && { payload: body as object }),
     }
-    const reply = await app.inject(options)
+    const reply = await at.inject(options)
     return { status: reply.statusCode, body: reply.body ? reply.json() : {}, headers: reply.headers }
   }
 
@@ -115,7 +116,7 @@ export const startIdentity = async ({ linked = false } = {}) => {
   const as = (user_id: string | undefined) => ({
     user_id,
     send: (method: string, url: string, body?: unknown) => send(method, url, user_id, { body }),
-    get: (url: string) => send('GET', url, user_id),
+    get: (url: string, more: Sent = {}) => send('GET', url, user_id, more),
     post: (url: string, body?: unknown, more: Sent = {}) => send('POST', url, user_id, { ...more, body }),
     put: (url: string, more: Sent = {}) => send('PUT', url, user_id, more),
     patch: (url: string, body: unknown, more: Sent = {}) => send('PATCH', url, user_id, { ...more, body }),

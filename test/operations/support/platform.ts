@@ -264,7 +264,9 @@ export const startPlatform = async ({
   const config = loadOperationsConfig({
     OPERATIONS__DATABASE__URL: link?.url ?? behind(database.url),
     OPERATIONS__NATS__URL: serverUrl('NATS_URL'),
-    OPERATIONS__SECRET__KEYS: JSON.stringify([randomBytes(32).toString('base64')]),
+    OPERATIONS__SECRET__KEYS: JSON.stringify(
+      Array.from({ length: instances }, () => randomBytes(32).toString('base64')),
+    ),
     OPERATIONS__PROJECTION__MAX_LAG_MS: '60000',
     OPERATIONS__COMMANDS__WAIT_MS: '600',
     AUTH__TOKENS__ISSUER: ISSUER,
@@ -298,7 +300,6 @@ export const startPlatform = async ({
     registry: loadRegistry(services.registry_file),
     evidence_key,
     catalog,
-    dropKey: () => {},
     close: () => {},
   })
   const running: {
@@ -310,7 +311,10 @@ export const startPlatform = async ({
   }[] = []
   for (let n = 0; n < instances; n++) {
     const library = await openLibrary({ ...config, ...(packages[n] && { OPERATIONS__PACKS__PACKAGES: packages[n] }) })
-    const deps = createDeps(config, trustOf(), library, { telemetry: telemetry() })
+    // Each signs with another key, as in the middle of a rotation.
+    const keys = config.OPERATIONS__SECRET__KEYS
+    const own = { ...config, OPERATIONS__SECRET__KEYS: [...keys.slice(n), ...keys.slice(0, n)] }
+    const deps = createDeps(own, trustOf(), library, { telemetry: telemetry() })
     const { app, internal } = await buildApp(deps)
     deps.nats.onConnect((nc) => {
       nc.subscribe(prefixed(prefix, 'wake.operations_outcome'), {

@@ -100,7 +100,7 @@ export const startAuth = async (env: Record<string, string> = {}, { clock }: { c
     base[`${app}__DATABASE__URL`] = database.url
     base[`${app}__REDIS__URL`] = serverUrl('REDIS_URL')
     base[`${app}__NATS__URL`] = serverUrl('NATS_URL')
-    base[`${app}__SECRET__KEYS`] = JSON.stringify([key()])
+    base[`${app}__SECRET__KEYS`] = JSON.stringify([key(), key()])
     base[`${app}__SERVICE__KEY_FILE`] = services.keyFile(app.toLowerCase())
   }
   const vars = { ...base, ...env }

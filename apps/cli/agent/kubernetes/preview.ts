@@ -26,6 +26,8 @@ export type Saved = {
   objects: (Placed & Pick<Checked, 'action' | 'fields' | 'taken'> & { previous?: KubeObject })[]
   prune: Pruned[]
   inventory: Entry[]
+  /** Older agents did not keep it. */
+  sensitive?: string[]
 }
 
 const LAST_APPLIED = 'last-applied-configuration'
@@ -67,7 +69,10 @@ export const previewSet: Tool = (job) =>
     const placed = await placeAll(cluster, objects, namespace, set)
     const rules: Rules = { take: conflicts === 'take', noise: textsOf(job, 'noise'), brought: broughtOf(placed) }
     const results = await eachOf(placed, (one) => check(cluster, one, rules))
-    const mask = secretsMask(job, [...objects, ...results.map((one) => ('live' in one ? one.live : undefined))])
+    const paths = textsOf(job, 'sensitive')
+    const sensitive = paths.map(matcherOf)
+    const lives = results.map((one) => ('live' in one ? one.live : undefined))
+    const mask = secretsMask(job, [...objects, ...lives], sensitive)
     const refused = results.filter((one): one is Refused => 'words' in one)
     const [first] = refused
     if (first) {
@@ -82,10 +87,9 @@ export const previewSet: Tool = (job) =>
     const checked = results as Checked[]
     const saved: Saved = {
       ...{ nonce: randomBytes(32).toString('hex'), cluster_uid: cluster.uid, namespace, set },
-      ...{ noise: [...rules.noise], take: rules.take, prune: gone, inventory },
+      ...{ noise: [...rules.noise], take: rules.take, prune: gone, inventory, sensitive: paths },
       objects: placed.map((one, i) => savedOf(one, checked[i] as Checked)),
     }
-    const sensitive = textsOf(job, 'sensitive').map(matcherOf)
     const isSensitive = (kind: string, path: string) =>
       (kind === 'Secret' && (path.startsWith('/data') || path.includes(LAST_APPLIED))) ||
       sensitive.some((fits) => fits(path))

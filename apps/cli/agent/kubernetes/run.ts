@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Value } from 'typebox/value'
 import { ObjectSet } from '../../../shared/contracts/client/preview.ts'
+import { matcherOf } from '../../../shared/data/pattern.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import type { CelProgram } from '../../../shared/expressions/cel.ts'
 import { fetchSealed } from '../tools/seal.ts'
@@ -20,7 +21,7 @@ export type Run = {
   saved: Saved
   /** The digest of the saved set. */
   content_sha256: string
-  /** Masks the data of every Secret of the set. */
+  /** Masks the data of every Secret of the set, and its values at sensitive paths. */
   mask: (text: string) => string
   /** The changes made so far, in words and in order. */
   done: string[]
@@ -51,7 +52,8 @@ export const openSaved = async (job: Job, cluster: Cluster): Promise<Run> => {
   const secrets = [...saved.objects.flatMap(({ object, previous }) => [object, previous]), ...before]
   const { content_sha256 } = given.plan
   if (given.source) job.executed.commit = given.source.commit
-  return { job, cluster, saved, content_sha256, mask: secretsMask(job, secrets), done: [], begun: false }
+  const mask = secretsMask(job, secrets, (saved.sensitive ?? []).map(matcherOf))
+  return { job, cluster, saved, content_sha256, mask, done: [], begun: false }
 }
 
 const progressOf = ({ done, saved }: Run): string =>

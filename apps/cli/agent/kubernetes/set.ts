@@ -3,7 +3,7 @@ import { maskerOf } from '../../../shared/data/mask.ts'
 import { isObject } from '../../../shared/data/pointer.ts'
 import { Ended, failed, type Job, refusal } from '../tools/types.ts'
 import { type Answer, type Cluster, rootOf, wordsOf } from './cluster.ts'
-import type { KubeObject } from './fields.ts'
+import { type KubeObject, leavesOf } from './fields.ts'
 
 /** The identity of an object: its kind, namespace and name. */
 export type Ref = { apiVersion: string; kind: string; namespace?: string; name: string }
@@ -114,12 +114,21 @@ export const eachOf = async <T, R>(list: readonly T[], act: (item: T) => Promise
 }
 
 const SECRET_LENGTH = 6
-/** Masks the data of Secrets wherever they appear, such as in the server's messages. */
-export const secretsMask = (job: Job, objects: readonly (KubeObject | undefined)[]) => {
+/** Masks the data of Secrets, and values at `hidden` paths, wherever they appear, such as in the server's messages. */
+export const secretsMask = (
+  job: Job,
+  objects: readonly (KubeObject | undefined)[],
+  hidden: readonly ((path: string) => boolean)[],
+) => {
   const values = objects.flatMap((object) =>
     object?.kind === 'Secret' && isObject(object.data) ? Object.values(object.data).map(String) : [],
   )
   const plain = values.flatMap((coded) => [coded, Buffer.from(coded, 'base64').toString('utf8')])
-  const mask = maskerOf(plain.filter(({ length }) => length >= SECRET_LENGTH))
+  const others = objects.flatMap((object) =>
+    [...leavesOf(hidden.length > 0 ? object : undefined)].flatMap(([path, value]) =>
+      typeof value !== 'object' && hidden.some((fits) => fits(path)) ? [String(value)] : [],
+    ),
+  )
+  const mask = maskerOf([...plain, ...others].filter(({ length }) => length >= SECRET_LENGTH))
   return (text: string) => mask(job.mask(text))
 }

@@ -64,7 +64,7 @@ export const addWith = (item: ImportItem, manifest: Manifest, { found }: Place):
 }
 
 /** Types of the pack `k8s`, by kind; all other kinds are generic. */
-const TYPES: Record<string, string> = {
+export const TYPES: Record<string, string> = {
   Namespace: 'k8s.namespace',
   Pod: 'k8s.pod',
   Job: 'k8s.job',

@@ -3,11 +3,11 @@ import { collect } from '../collect.ts'
 import { fieldsOf, isFields, listOf, positiveOf, type Reader, some, textOf, wholeOf } from '../items.ts'
 import { containersOf, hostsIn, type Manifest, manifestsOf, portOf, releaseOf, selects, specOf } from '../manifest.ts'
 import { placeOf } from '../places.ts'
-import { addWith, baseOf, idOf, object, type Place, type Rule } from './object.ts'
+import { addWith, baseOf, idOf, object, type Place, type Rule, TYPES } from './object.ts'
 
 /** Reads a cluster's objects: the file is the cluster, they are below it (catalog.md 13). Never reads Secrets. */
 export const readKubernetes: Reader = (documents, { source, into }) => {
-  const all = manifestsOf(documents)
+  const all = distinct(manifestsOf(documents))
   const found = collect()
   const cluster = `cluster/${source}`
   const place = { found, source, cluster, into, all }
@@ -27,6 +27,26 @@ export const readKubernetes: Reader = (documents, { source, into }) => {
     else found.skip(manifest.kind, reason)
   }
   return found.done()
+}
+
+/** The groups whose kinds our rules and types mean. */
+const OWN_GROUP = /^(|apps|batch|extensions|policy|autoscaling|.*\.k8s\.io)$/
+const groupOf = ({ apiVersion }: Manifest): string => /^(.*)\//.exec(textOf(apiVersion) ?? '')?.[1] ?? ''
+
+/**
+ * Names a kind with its group where its name alone means another kind, such as Knative's Service, or another object of
+ * the file has the same. The others keep the ids that they had, and workloads are known by their form in any group.
+ */
+const distinct = (all: Manifest[]): Manifest[] => {
+  const keyOf = ({ kind, namespace, name }: Manifest) => JSON.stringify([kind, namespace, name])
+  const alike = Map.groupBy(all, keyOf)
+  const isKnown = (kind: string) => (kind in RULES || kind in TYPES) && RULES[kind] !== workload
+  return all.map((one) => {
+    const group = groupOf(one)
+    const means_other = isKnown(one.kind) || alike.get(keyOf(one))?.some((other) => groupOf(other) !== group)
+    if (OWN_GROUP.test(group) || one.kind === 'Secret' || !means_other) return one
+    return { ...one, kind: `${one.kind}.${group}` }
+  })
 }
 
 const workload: Rule = (manifest, place) => {

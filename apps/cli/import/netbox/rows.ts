@@ -85,11 +85,17 @@ export const indexOf = (rows: readonly Row[]) => {
     if (byId.has(id)) throw new SourceError(`it contains ${id} twice`)
     byId.set(id, row)
   }
-  const kindOf = (value: unknown): string | undefined => {
+  const named = (value: unknown): string | undefined => {
     if (Array.isArray(value)) return value.join('.')
     if (typeof value === 'string' && value.includes('.')) return value
     const kind = byId.get(`contenttypes.contenttype/${String(value)}`)?.fields
     return kind ? `${String(kind.app_label)}.${String(kind.model)}` : undefined
+  }
+  // The API's endpoint has another name than its content type, and resources keep their ids.
+  const from_api = rows.some(({ model }) => model === 'virtualization.interface')
+  const kindOf = (value: unknown): string | undefined => {
+    const kind = named(value)
+    return from_api && kind === 'virtualization.vminterface' ? 'virtualization.interface' : kind
   }
   const tagged = new Map<string, string[]>()
   for (const { model, fields } of rows) {

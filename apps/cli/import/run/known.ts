@@ -4,6 +4,7 @@ import { uuidv7 } from '../../../shared/ids.ts'
 import type { Context } from '../../command.ts'
 import { renamed } from '../collect.ts'
 import { type Found, fieldsOf } from '../items.ts'
+import { patiently } from '../send.ts'
 
 const SOURCE_LABEL = 'signalbox/import-source'
 const ID_NOTE = 'signalbox/external-id'
@@ -96,7 +97,8 @@ const change = async (api: Context['api'], all: readonly Known[], patch: object)
       .slice(from, from + BATCH)
       .map(({ resource_id, version }) => ({ op: 'update', change: { resource_id, expected_version: version, patch } }))
     const key = { 'idempotency-key': uuidv7() }
-    const { body } = await api.send<BulkReply>('POST', '/api/v1/resources:bulk?mode=record_only', { items }, key)
+    const path = '/api/v1/resources:bulk?mode=record_only'
+    const { body } = await patiently(() => api.send<BulkReply>('POST', path, { items }, key))
     refusals.push(...body.results.map(({ status, body: one }) => (status < 300 ? undefined : (one as Refusal))))
   }
   return refusals

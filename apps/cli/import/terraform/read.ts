@@ -196,13 +196,16 @@ const stored = ({ mode, type, name, module, instances }: Fields, index: number, 
     const { index_key, attributes, sensitive_attributes, dependencies, deposed } = fieldsOf(instance)
     const key = index_key === undefined ? '' : `[${JSON.stringify(index_key)}]`
     return {
-      address: `${base}${key}${textOf(deposed) ? `#${deposed}` : ''}`,
+      address: `${base}${key}${ofDeposed(deposed)}`,
       type: String(type),
       values: withoutSecrets(String(type), fieldsOf(attributes), listOf(sensitive_attributes).map(memberOf), found),
       depends_on: texts(dependencies),
     }
   })
 }
+
+/** Sets an object that waits for its deletion apart from its replacement. */
+const ofDeposed = (key: unknown): string => (textOf(key) === undefined ? '' : `#${key}`)
 
 /** A sensitive attribute is named by a path of steps, of which the first names the member. */
 const memberOf = (path: unknown): string =>
@@ -213,7 +216,7 @@ const texts = (list: unknown): string[] => listOf(list).filter((one): one is str
 /** `terraform show -json`: modules within modules. */
 const shownIn = (module: Fields, found: Collected): Instance[] => {
   const own = listOf(module.resources).flatMap((entry, index): Instance[] => {
-    const { address, mode, type, values, sensitive_values, depends_on } = fieldsOf(entry)
+    const { address, mode, type, values, sensitive_values, depends_on, deposed_key } = fieldsOf(entry)
     if (textOf(address) === undefined || textOf(type) === undefined)
       throw new SourceError(
         `resource ${index + 1} of ${textOf(module.address)?.slice(0, 80) ?? 'the root module'} has no address or type`,
@@ -229,7 +232,14 @@ const shownIn = (module: Fields, found: Collected): Instance[] => {
       marks.map(([member]) => member),
       found,
     )
-    return [{ address: String(address), type: String(type), values: seen, depends_on: texts(depends_on) }]
+    return [
+      {
+        address: `${address}${ofDeposed(deposed_key)}`,
+        type: String(type),
+        values: seen,
+        depends_on: texts(depends_on),
+      },
+    ]
   })
   return [...own, ...listOf(module.child_modules).flatMap((child) => shownIn(fieldsOf(child), found))]
 }

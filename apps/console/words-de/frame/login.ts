@@ -20,7 +20,10 @@ export const REFUSED = {
     'Dort einen einrichten, dann neu beginnen.',
   ],
   sign_in_expired: ['Diese Anmeldung ist abgelaufen oder wurde zweimal geöffnet.', AGAIN],
-  sign_in_cancelled: ['Die Anmeldung wurde abgebrochen.', AGAIN],
+  sign_in_cancelled: [
+    'Ihr Anbieter hat die Anmeldung abgelehnt, oder sie wurde abgebrochen.',
+    'Neu beginnen oder die Administration fragen.',
+  ],
   no_account: ['Sie haben hier noch kein Konto.', ADMIN],
   account_disabled: ['Ihr Konto ist deaktiviert.', ADMIN],
   username_missing: ['Ihr Anbieter gibt keinen Kontonamen für Sie an.', ADMIN],

@@ -112,7 +112,7 @@ export const intent: typeof en.intent = {
     canary: 'Canarys vor der ersten Welle',
     failure_budget: 'Fehlschläge bis zum Anhalten',
     risk: 'Höchstes Risiko',
-    any: 'beliebig',
+    any: 'Beliebig',
   },
   ahead: {
     title: 'Vorschau',

@@ -41,7 +41,7 @@ export const operations: typeof en.operations = {
   ended_between: (from: string, to: string) => `Beendet: ${from} bis ${to}`,
   any_time: 'Beliebige Zeit',
   filters: {
-    any: 'beliebig',
+    any: 'Beliebig',
     kind: 'Art',
     kinds: { change: 'Änderung', action: 'Aktion', runbook: 'Runbook', graph: 'Graph' },
     age: 'Angefordert seit',

@@ -49,7 +49,10 @@ export const tLogin = {
       'Set up a second factor there, then start again.',
     ],
     sign_in_expired: ['This sign-in expired or was opened twice.', 'Start again.'],
-    sign_in_cancelled: ['The sign-in was canceled.', 'Start again.'],
+    sign_in_cancelled: [
+      'Your provider refused the sign-in, or you canceled it.',
+      'Start again, or ask an administrator.',
+    ],
     no_account: ['You have no account here yet.', ADMIN],
     account_disabled: ['Your account is disabled.', ADMIN],
     username_missing: ['Your provider gives no username for you.', ADMIN],

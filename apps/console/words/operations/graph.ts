@@ -11,7 +11,7 @@ export const graph = {
   no_cell: 'Not planned',
   host: 'Target',
   done: (n: number, of: number) => `${number(n)} of ${number(of)} done`,
-  p50: (time: string) => `p50\u00a0${time}`,
+  p50: (time: string) => `median\u00a0${time}`,
   broken: 'Failed nodes',
   find: 'Find a node',
   found: (at: number | undefined, n: number) =>

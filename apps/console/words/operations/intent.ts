@@ -115,7 +115,7 @@ export const intent = {
     canary: 'Canaries before the first wave',
     failure_budget: 'Failed nodes before it pauses',
     risk: 'Highest risk',
-    any: 'any',
+    any: 'Any',
   },
   ahead: {
     title: 'Preview',

@@ -16,7 +16,7 @@ export const operations = {
   ended_between: (from: string, to: string) => `Ended ${from} to ${to}`,
   any_time: 'Any time',
   filters: {
-    any: 'any',
+    any: 'Any',
     kind: 'Kind',
     kinds: { change: 'Change', action: 'Action', runbook: 'Runbook', graph: 'Graph' },
     age: 'Requested within',

@@ -22,6 +22,7 @@ export const DefinitionsQuery = Closed({
   ...PageQuery,
   category: Type.Optional(Type.String({ maxLength: 64 })),
   status: Type.Optional(Type.Enum(['active', 'deprecated'])),
+  version: OptionalText({ maxLength: 64, description: 'Only definitions whose newest version is this one.' }),
   ...FreshnessQuery,
 })
 export const DefinitionParams = Type.Object({ capability_key: text('compute.slots', { minLength: 1, maxLength: 64 }) })

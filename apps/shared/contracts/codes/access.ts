@@ -17,7 +17,10 @@ export const ACCESS = {
     certificate_required: ["The listener accepts the platform's own apps only.", 'Call with a client certificate.'],
     // Sign-in through a provider
     sign_in_expired: ['This sign-in expired, was opened twice or began in another browser.', 'Start again.'],
-    sign_in_cancelled: ['The sign-in was canceled at the provider.', 'Start again.'],
+    sign_in_cancelled: [
+      'The provider refused the sign-in, or it was canceled there.',
+      'Start again. If that does not help, ask an administrator whether the provider lets you in.',
+    ],
     id_token_issuer: ['The ID token is of another issuer.', 'Contact an administrator.'],
     id_token_audience: ['The ID token is for another client.', 'Contact an administrator.'],
     id_token_nonce: ['The ID token belongs to another sign-in.', 'Start again.'],
