@@ -95,8 +95,8 @@ export const streamName = (prefix: string, stream: StreamName): string => `${pre
 export const prefixed = (prefix: string, subject: string): string => (prefix ? `${prefix}.${subject}` : subject)
 
 /**
- * Creates missing streams. Existing ones keep their settings, but the relay, which alone may make and change them on a
- * server with accounts, gives them more replicas and bytes if configured.
+ * Creates missing streams. Existing ones keep their settings. Only the relay gives them more replicas and bytes, if
+ * configured: on a server with accounts no one else may make or change them.
  */
 export const ensureStreams = async (
   nc: NatsConnection,
