@@ -141,7 +141,7 @@ export const runEach = async <S, E, C extends Known>(
   }
 }
 
-/** Whether the audit log records the refusal: whoever tries addresses may be looking for what is inside the network. */
+/** Whether the audit log records the refusal: whoever tries addresses may be looking for hosts inside the network. */
 const isAttempt = ({ category, code }: AppError) => category === 'policy_denied' || code === 'address_refused'
 
 /** Splits commands into parts in which no name occurs twice. */

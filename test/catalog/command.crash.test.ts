@@ -148,7 +148,10 @@ describe('a process that signs with the next key', () => {
         { status: 201, replayed: true },
         { status: 201, replayed: true },
       ])
-      expect(await result(second, { changes: { observed_state_patch: { release: '9.9.8' } } })).toMatchObject({ status: 422, body: { code: 'command_id_reused' } })
+      expect(await result(second, { changes: { observed_state_patch: { release: '9.9.8' } } })).toMatchObject({
+        status: 422,
+        body: { code: 'command_id_reused' },
+      })
       expect(await create(second, { ...made, labels: { environment: 'another' } })).toMatchObject({
         status: 422,
         body: { code: 'idempotency_key_reused' },

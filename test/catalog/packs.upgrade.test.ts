@@ -233,7 +233,7 @@ describe('a field that a new version of a type makes sensitive', () => {
     expect(await asked).toMatchObject(plain)
     const changes = { desired_state_patch: desired_state }
     expect(await c.result(resource_id, { expected_version: 1, changes })).toMatchObject(plain)
-    // The old value does not stand in the way of other changes, and a reference replaces it.
+    // The old value does not prevent other changes, and a reference replaces it.
     expect(await patch({ size: 1 })).toMatchObject({ status: 200, body: { version: 2, type_version: 1 } })
     const key = 'secret://vault/key#1'
     expect((await patch({ key }, 2)).body).toMatchObject({ type_version: 2, desired_state: { key, size: 1 } })

@@ -142,7 +142,7 @@ export const sessionCommands: Command[] = [
           body,
           () => json,
           () => [json],
-      )
+        )
     },
   },
   {

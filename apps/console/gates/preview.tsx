@@ -1,7 +1,7 @@
 import type { Preview, PreviewField } from '../../shared/contracts/client/preview.ts'
 import { ChangeMark, FieldDiffs } from '../values/diff.tsx'
 import { tDecide } from '../words/decide.ts'
-import { tPreview as words } from '../words/operations/gate-parts.ts'
+import { tPreview as words } from '../words/operations/plan.ts'
 
 /** A tool's changes as an agent previewed them before the gate: each change with its fields, the heaviest first. */
 export const PreviewView = ({ preview }: { preview: Preview }) => (

@@ -1,7 +1,7 @@
 import { type Watch, watchRows } from '../../shared/contracts/watch.ts'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { Status } from '../values/status.tsx'
-import { tObserved as words } from '../words/operations/gate-parts.ts'
+import { tObserved as words } from '../words/operations/plan.ts'
 
 type Row = ReturnType<typeof watchRows>[number]
 const figure = (value: number | null | undefined) => (value === undefined ? null : (value ?? '-'))

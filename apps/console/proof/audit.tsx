@@ -78,7 +78,7 @@ export const AuditPage = () => {
           choices={[...new Set(rows.map(({ action }) => action))].sort()}
           search={set('action')}
         />
-          <SearchField label={tAudit.audit.object} value={find.object} search={set('object')} />
+        <SearchField label={tAudit.audit.object} value={find.object} search={set('object')} />
         <Day label={tAudit.audit.from} value={find.from} change={set('from')} />
         <Day label={tAudit.audit.to} value={find.to} change={set('to')} />
         {filtered ? clear : null}

@@ -7,7 +7,7 @@ export const SOURCES = ['operations', 'catalog', 'users', 'sign-ins'] as const
 export type Source = (typeof SOURCES)[number]
 export type AuditFind = { actor: string; action: string; object: string; from: string; to: string }
 
-/** The logs of what was done to accounts. */
+/** The logs of acts on accounts. */
 export const isOfUsers = (source: Source): boolean => source === 'users' || source === 'sign-ins'
 
 /** One page of a log. Days begin at midnight UTC. */

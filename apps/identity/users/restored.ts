@@ -1,18 +1,15 @@
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Db } from '../../../db/client.ts'
-import { lockCredential } from '../../../db/identity/machines.ts'
 import { ableAdmins, lockAdmins, lockUser } from '../../../db/identity/queries.ts'
 import { type UserStatus, user_events } from '../../../db/identity/tables.ts'
 import { uuidv7 } from '../../shared/ids.ts'
-import { endRow } from '../machines/credentials.ts'
-import { credentialView, detailsOf } from '../machines/measures.ts'
 import { setStatus } from './change.ts'
 
 /** The result for a person or a key whose end a database restore has undone. */
 export type ShutOut = 'done' | 'as it is' | 'unknown' | 'the last administrator'
 
-const RESTORED = { actor: { type: 'system', id: 'accept-restore' }, request_id: null }
-const reason = 'Its state before the database was restored.'
+export const RESTORED = { actor: { type: 'system', id: 'accept-restore' }, request_id: null }
+export const BEFORE = 'Its state before the database was restored.'
 const WORDS: Partial<Record<UserStatus, string>> = { DISABLED: 'user.disabled', DELETED: 'user.deleted' }
 
 /** Ends a person again (reliability.md 4.13) whom a restore revived; never the last administrator, who can repair. */
@@ -36,33 +33,7 @@ export const shutOutAgain = (
       action: WORDS[to] ?? to,
       object: `user:${user_id}`,
       outcome: 'done',
-      reason,
-    })
-    return 'done'
-  })
-
-/** Ends a machine's credential again that a restore revived. */
-export const revokeAgain = (
-  db: Db,
-  audit_key: Uint8Array,
-  { user_id, credential_id }: { user_id: string; credential_id: string },
-  actor: string,
-): Promise<ShutOut> =>
-  db.transaction(async (tx) => {
-    await lockAdmins(tx)
-    const machine = await lockUser(tx, user_id)
-    const row = machine && (await lockCredential(tx, machine.id, credential_id))
-    if (!row) return 'unknown'
-    if (row.revoked_at !== null) return 'as it is'
-    await endRow(tx, RESTORED, row)
-    await appendAuditTo(tx, user_events, audit_key, {
-      actor,
-      action: 'machine.credential_revoked',
-      object: `user:${user_id}`,
-      outcome: 'done',
-      reason,
-      before: credentialView(row),
-      details: detailsOf(row),
+      reason: BEFORE,
     })
     return 'done'
   })

@@ -101,7 +101,7 @@ const getEvidenceRoute = (app: Router, deps: Uses<'clock' | 'db' | 'keys' | 'tru
       return deps.db.transaction(async (tx) => {
         const records = await listEvidence(tx, operation_id, after_seq, limit)
         const heads = await getHeads(tx, operation_id)
-      return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
+        return { records, head: heads?.evidence ?? { seq: 0, hash: '' } }
       }, SNAPSHOT)
     },
   })

@@ -84,7 +84,7 @@ export const judge = async (deps: Deps, schedule: Schedule, on: Condition) => {
   } catch (error) {
     if (error instanceof SelectorTooSlow) return { status_reason: IN_VAIN }
     if (!(error instanceof AppError) || error.status >= 500) throw error
-    // Their number falls again without anybody who resumes it.
+    // Their number falls again without a person who resumes it.
     if (error.code === 'too_many_targets') return { status_reason: TOO_MANY }
     return { refusal: error, status_reason: error.message }
   }

@@ -1,5 +1,6 @@
+import { revokeAgain } from '../../identity/machines/restored.ts'
 import { ENDED_CREDENTIAL } from '../../identity/mutations.ts'
-import { revokeAgain, shutOutAgain } from '../../identity/users/restored.ts'
+import { shutOutAgain } from '../../identity/users/restored.ts'
 import type { LostEvent } from '../../relay/events/lost.ts'
 import { loadTokenConfig } from '../../token/config.ts'
 import { killKey } from '../../token/keys.service.ts'

@@ -92,7 +92,7 @@ const headOf = async (
   }
 }
 
-/** Gates that guard every first node: before they pass, the operation has nothing to protect by leases. */
+/** Gates that guard every first node: before they pass, the operation needs no leases. */
 const listEntryGates = async (db: Queryable, operation_id: string): Promise<Set<string>> => {
   const { rows } = await db.execute<{ gate_id: string }>(sql`
     select gate_id from ${gates} g where operation_id = ${operation_id} and not exists (
