@@ -213,7 +213,7 @@ export const listRivalPlans = async (
 
 /** What an intent asks for, whatever its targets; the parameters of a change say how, not what. */
 const askedBy = (request: SQL): SQL =>
-  sql`jsonb_build_array(${request} -> 'change' - 'parameters', ${request} -> 'action', ${request} -> 'runbook')`
+  sql`jsonb_build_array((${request} -> 'change') - 'parameters', ${request} -> 'action', ${request} -> 'runbook')`
 
 export type Failing = { operation_id: string; title: string; resource_id: string | null; name: string; error: string }
 
