@@ -164,10 +164,20 @@ type Wanted = {
   reason?: string
   ticket?: string
   step?: string
+  environment?: string
 }
 /** Two nodes, the second behind a gate; `held`: without a gate, and the first runs until `letGo`. */
 export const start = async (title: string, wanted: Wanted = {}) => {
-  const { signature, held = false, deadline_s = 3600, owner, reason = 'a test', ticket, step = 'task' } = wanted
+  const {
+    signature,
+    held = false,
+    deadline_s = 3600,
+    owner,
+    reason = 'a test',
+    ticket,
+    step = 'task',
+    environment,
+  } = wanted
   const task = (node_id: string, depends_on: string[] = []) => ({
     node_id,
     name: `${step} ${node_id}`,
@@ -187,6 +197,7 @@ export const start = async (title: string, wanted: Wanted = {}) => {
     title,
     reason,
     ...(ticket !== undefined && { ticket }),
+    ...(environment !== undefined && { labels: { environment } }),
     targets: [],
     graph: {
       nodes: [held ? first : task('first'), task('second', ['first'])],

@@ -566,6 +566,7 @@ describe('a preview', () => {
     const found = { kind: 'failed', id: operation_id, resource_id: there, title: 'look there', message }
     expect(await failed(plan)).toEqual([found])
     expect(await failed((await looking(here, 8)).plan)).toEqual([])
+    expect(await failed((await looking('eu1', 7)).plan)).toEqual([])
     const local = person('local', ['viewer'], [], { regionId: 'eu1' })
     Object.assign(p.people, { local })
     expect(await failed(plan, local)).toEqual([])

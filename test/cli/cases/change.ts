@@ -280,7 +280,7 @@ describe('a change from intent to end', () => {
     expect(examined, examined.out).toMatchObject({
       ...{
         code: 0,
-        out: expect.stringMatching(/credentials: .* key of a machine\n(.*\n)*.*session: a machine has none/),
+        out: expect.stringMatching(/credentials: .* key of a machine\.\n(.*\n)*.*session: a machine has none/),
       },
     })
     expect(await bot('signal', id)).toMatchObject({ code: 2, err: expect.stringContaining('--check') })

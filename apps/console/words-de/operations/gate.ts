@@ -153,7 +153,7 @@ export const gate: typeof en.gate = {
   dependents: 'Von diesen Ressourcen abhängig',
   policies: 'Ergebnisse der Richtlinien',
   evidence: 'Bisherige Nachweise',
-  conflicts: 'Andere Vorgänge auf diesen Ressourcen',
+  conflicts: 'Andere Vorgänge, Zeitfenster und Sperren',
   votes: 'Stimmen',
   no_votes: 'Noch keine Stimmen.',
   rule: (quorum: number, groups: string[], fourEyes: boolean) =>

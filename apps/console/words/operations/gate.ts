@@ -116,7 +116,7 @@ export const gate = {
   dependents: 'Dependents of these resources',
   policies: 'Policy results',
   evidence: 'Evidence so far',
-  conflicts: 'Other operations on these resources',
+  conflicts: 'Other operations, windows and freezes',
   votes: 'Votes',
   no_votes: 'No votes yet.',
   rule: (quorum: number, groups: string[], fourEyes: boolean) =>
