@@ -26,7 +26,8 @@ it('asks for the events about a person by id, and with any other text for an obj
   const typed = [`user:${olga}`, 'user:evva', 'user:0195f0c2', 'grant:x']
   const find = { actor: '', action: '', from: '', to: '' }
   for (const object of typed) await readAudit('users', { ...find, object }, { page_size: 1 })
-  const asked = get.mock.calls.map(([, init]) => (init as { params: { query: object } }).params.query)
+  const calls = get.mock.calls as unknown as [string, { params: { query: object } }][]
+  const asked = calls.map(([, { params }]) => params.query)
   get.mockRestore()
   const objects = typed.slice(1).map((object) => ({ page_size: 1, object }))
   expect(asked).toEqual([{ page_size: 1, user_id: olga }, ...objects])
