@@ -31,6 +31,9 @@ const byKey = (id: string, as: string) =>
 /** Of these ids those of people whom this directory manages, as `r`. */
 const peopleAmong = (provider: string, ids: readonly string[]) =>
   sql`unnest(${sql.param(ids)}::uuid[]) p(id) ${byKey('p.id', 'r')} where r.provider = ${provider} and r.type = 'User'`
+/** Whether an administrator deleted the account. */
+const isDeleted = (id: SQL | PgColumn) =>
+  sql`exists (select from ${users} u where u.id = ${id} and u.status = 'DELETED')`
 /** Uses the column's index; a text that is not an id matches no row. */
 const ofId = (column: PgColumn, value: string) => (isUuid(value) ? sql`${column} = ${value}` : sql`false`)
 const BOTH: Record<string, (value: string) => SQL> = {
@@ -48,7 +51,8 @@ export const FILTERS: Record<ScimType, typeof BOTH> = {
     ...BOTH,
     displayname: named,
     members: (value) =>
-      sql`exists (select 1 from ${scim_members} where ${scim_members.group_id} = ${scim_resources.id} and ${ofId(scim_members.user_id, value)})`,
+      sql`exists (select 1 from ${scim_members} where ${scim_members.group_id} = ${scim_resources.id} and ${ofId(scim_members.user_id, value)}
+        and not ${isDeleted(scim_members.user_id)})`,
   },
 }
 
@@ -135,8 +139,13 @@ export const freeId = async (tx: Tx, provider: string, id: string): Promise<bool
 export const keepDisabled = (tx: Tx, user_id: string) =>
   tx.update(scim_resources).set({ disabled_at: null }).where(eq(scim_resources.id, user_id))
 
+/** The members of these groups. Those whom an older build deleted have kept their rows, and do not count. */
 export const scimMembersOf = (db: Queryable, group_ids: string[]) =>
-  db.select().from(scim_members).where(inArray(scim_members.group_id, group_ids)).orderBy(asc(scim_members.user_id))
+  db
+    .select()
+    .from(scim_members)
+    .where(and(inArray(scim_members.group_id, group_ids), sql`not ${isDeleted(scim_members.user_id)}`))
+    .orderBy(asc(scim_members.user_id))
 
 /** Where the map finds a group's name. Ids and names never mix: a name could otherwise claim another group's id. */
 export const mapColumn = (scim: Matched) => (isById(scim) ? 'external_id' : 'name')
@@ -168,13 +177,12 @@ export const scimGroupsOf = (user_id: PgColumn, provider: string, by_id: boolean
   >`(select ${namesOf(provider, sql`case when ${by_id}::boolean then g.external_id else g.name end`)} from ${scim_resources} r
     where r.id = ${user_id} and r.provider = ${provider} and r.type = 'User')`
 
-/** How many of these ids are of people whom the directory manages, who are not removed and not deleted here. */
-export const countPeople = async (db: Queryable, provider: string, ids: readonly string[]): Promise<number> => {
-  const { rows } = await db.execute<{ n: number }>(
-    sql`select count(*)::int as n from ${peopleAmong(provider, ids)} and not r.removed
-      and not exists (select from ${users} u where u.id = r.id and u.status = 'DELETED')`,
+/** Of these ids those of people whom the directory manages and has not removed, and whether they were deleted here. */
+export const peopleOf = async (db: Queryable, provider: string, ids: readonly string[]) => {
+  const { rows } = await db.execute<{ id: string; deleted: boolean }>(
+    sql`select r.id, ${isDeleted(sql`r.id`)} as deleted from ${peopleAmong(provider, ids)} and not r.removed`,
   )
-  return rows[0]?.n ?? 0
+  return rows
 }
 
 /** Records that the rights of these people have yet to follow their groups. */

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest'
-import { actionWords, detailsOf, personOf, readable } from '../../apps/console/queries/audit.ts'
+import { expect, it, vi } from 'vitest'
+import { api } from '../../apps/console/api/client.ts'
+import { actionWords, detailsOf, personOf, readAudit, readable } from '../../apps/console/queries/audit.ts'
 
 it('shows names for known ids of people, and the ends of all other ids', () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
@@ -17,6 +18,19 @@ it("queries the logs by the person's id that it knows, whether a name or an id w
   for (const typed of ['olga', 'user:olga', olga, `user:${olga}`]) expect(personOf(typed, names)).toBe(`user:${olga}`)
   for (const typed of ['svc:worker', 'system', '', 'user:0195f0c2', 'resource:eu1-web-01'])
     expect(personOf(typed, names)).toBe(typed)
+})
+
+it('asks for the events about a person by id, and with any other text for an object of that name', async () => {
+  const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
+  const get = vi.spyOn(api, 'GET').mockResolvedValue({ data: { items: [] }, response: new Response() } as never)
+  const typed = [`user:${olga}`, 'user:evva', 'user:0195f0c2', 'grant:x']
+  const find = { actor: '', action: '', from: '', to: '' }
+  for (const object of typed) await readAudit('users', { ...find, object }, { page_size: 1 })
+  const calls = get.mock.calls as unknown as [string, { params: { query: object } }][]
+  const asked = calls.map(([, { params }]) => params.query)
+  get.mockRestore()
+  const objects = typed.slice(1).map((object) => ({ page_size: 1, object }))
+  expect(asked).toEqual([{ page_size: 1, user_id: olga }, ...objects])
 })
 
 it('says what was done in words, also of routes and of actions that it does not know', () => {

@@ -197,6 +197,9 @@ it('a key that was revoked in the future that a restore lost is revoked again', 
   const rows = () => p.deps.db.select().from(machine_credentials).where(ofMachine)
   const [row] = await rows()
   expect((await ada.delete(`/v1/admin/machines/${id}/credentials/${row?.id}`)).status).toBe(204)
+  const kept = await addKey(id)
+  await p.confirm(bob, (kept.body.change as { id: string }).id)
+  const [other] = (await rows()).filter(({ revoked_at }) => revoked_at === null)
   const told = (await p.deps.db.select().from(outbox)).filter(({ type }) => type === ENDED_CREDENTIAL)
   const event = told.map(({ payload }) => payload as object).find((one) => 'user_id' in one && one.user_id === id)
   await p.deps.db.update(machine_credentials).set({ revoked_at: null }).where(ofMachine)
@@ -206,6 +209,10 @@ it('a key that was revoked in the future that a restore lost is revoked again', 
   const said = vi.spyOn(console, 'log').mockImplementation(() => {})
   const lost = [
     { type: ENDED_CREDENTIAL, ...event },
+    // An owner was disabled by mistake, and enabled again.
+    { type: 'auth.user.status_changed.v1', user_id: bob.user_id, to: 'DISABLED', request_id: 'r1' },
+    { type: ENDED_CREDENTIAL, user_id: id, credential_id: other?.id, request_id: 'r1' },
+    { type: 'auth.user.status_changed.v1', user_id: bob.user_id, to: 'ACTIVE', request_id: 'r2' },
     { type: 'auth.user.recovery_started.v1', user_id: bob.user_id },
   ] as unknown as LostEvent[]
   for (let times = 0; times < 2; times++) await closeAccessAgain(lost)
@@ -214,11 +221,14 @@ it('a key that was revoked in the future that a restore lost is revoked again', 
   vi.unstubAllEnvs()
   expect(lines).toEqual([
     `credential ${row?.id} of ${id}: revoked again`,
+    `credential ${other?.id} of ${id}: its last owner left; review it`,
     expect.stringContaining(`user ${bob.user_id}: ways to sign in were ended`),
     `credential ${row?.id} of ${id}: as it is`,
+    `credential ${other?.id} of ${id}: its last owner left; review it`,
     expect.stringContaining(`user ${bob.user_id}: ways to sign in were ended`),
   ])
   expect(await causeOf(asked.body.key)).toBe('revoked')
+  expect(await causeOf(kept.body.key)).toBe('accepted')
   const now = (await p.deps.db.select().from(outbox)).filter(({ type }) => type === ENDED_CREDENTIAL)
   expect(now).toHaveLength(told.length + 1)
   const audited = (await p.deps.db.select().from(user_events)).filter(({ object }) => object === `user:${id}`)

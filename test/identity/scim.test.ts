@@ -577,16 +577,25 @@ describe('a leaver', () => {
     const name = `del-${nameless()}`
     const sent = entraUser(name)
     const { id } = (await scim('POST', '/Users', sent)).body
-    const crew = await team(`t-${nameless()}`, id)
+    const [bo, eva] = [await hire(), await hire()]
+    const crew = await team(`t-${nameless()}`, id, bo)
     const gone = await admin(`/users/${id}/delete`, { reason: 'left' })
     expect([gone.status, (await accountOf(id))?.status]).toEqual([200, 'DELETED'])
     expect((await find('/Users', `userName eq "${name}"`)).body.totalResults).toBe(0)
     expect(await patch(`/Users/${id}`, { op: 'replace', value: { active: true } })).toMatchObject(failed(404))
-    expect(await membersOf(crew)).toEqual([])
+    // An older build left the membership.
+    await sso.identity_deps.db.insert(scim_members).values({ group_id: crew, user_id: id })
+    expect(await membersOf(crew)).toEqual([bo])
     expect((await find('/Groups', `members eq "${id}"`)).body.totalResults).toBe(0)
-    expect(await patch(`/Groups/${crew}`, { op: 'add', path: 'members', value: [{ value: id }] })).toMatchObject(
-      failed(400, 'invalidValue'),
-    )
+    // The directory still names them, and that keeps nobody else in or out.
+    const add = (...members: string[]) =>
+      patch(`/Groups/${crew}`, { op: 'add', path: 'members', value: members.map((value) => ({ value })) })
+    const only = { schemas: [GROUP], displayName: `t-${nameless()}`, members: [{ value: id }] }
+    expect((await scim('PUT', `/Groups/${crew}`, only)).status).toBe(200)
+    expect(await membersOf(crew)).toEqual([])
+    expect((await add(id, eva)).status).toBe(200)
+    expect(await membersOf(crew)).toEqual([eva])
+    expect(await add(id, randomUUID())).toMatchObject(failed(400, 'invalidValue'))
     expect(await scim('POST', '/Users', sent)).toMatchObject(failed(409, 'uniqueness'))
     const removed = entraUser(`del-${nameless()}`)
     const { id: both } = (await scim('POST', '/Users', removed)).body

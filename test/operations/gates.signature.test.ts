@@ -244,7 +244,7 @@ describe('the offline verifier', () => {
       (...one) => asked.push(one) > 0,
     )
     expect(known).toMatchObject({ signed: 1 })
-    expect(asked).toEqual([[p.people.eva.id, eva.jwk()]])
+    expect(asked).toEqual([[p.people.eva.id, eva.jwk(), 'eva']])
     const why = expect.stringMatching(/the vote of "eva" on "go" is by a key that the list of people does not name/)
     expect(
       verifyWith(

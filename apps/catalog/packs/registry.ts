@@ -55,7 +55,10 @@ const createTypes = (
     newest: (type_key: string) => newest.get(type_key),
     version: (id: number, version: number) => byVersion.get(`${id}@${version}`),
     byId: (id: number) => byId.get(id),
-    /** States that end a resource, as `<type id> <state>`: the newest version that has a state decides. */
+    /**
+     * States that end a resource, as `<type id> <state>`: the newest version that has a state decides. A past document
+     * follows its own version (`hasEnded`).
+     */
     ended: ended as ReadonlySet<string>,
     keyOf: (id: number): string => byId.get(id)?.type_key ?? 'unknown.type',
     isA,

@@ -204,6 +204,7 @@ const ownsIn = (given: unknown, from: string): Owns => {
   const people = (given as { people?: unknown } | null)?.people
   if (!Array.isArray(people))
     throw usageError(`${from} holds no list of people. "signalbox evidence keys --people" prints it.`)
-  const known = new Set(people.map((one: Partial<PersonKey> | null) => canonicalJson([one?.user_id, one?.jwk])))
-  return (voter, jwk) => known.has(canonicalJson([voter, jwk]))
+  const keyOf = (one: Partial<PersonKey> | null) => canonicalJson([one?.user_id, one?.jwk, one?.username])
+  const known = new Set(people.map(keyOf))
+  return (voter, jwk, name) => known.has(canonicalJson([voter, jwk, name]))
 }

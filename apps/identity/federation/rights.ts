@@ -2,7 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { type AuditEntry, appendAuditTo, listAudit } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { listUngiven, rightsAtSignIn, type Ungiven } from '../../../db/identity/external.ts'
-import { countPeople } from '../../../db/identity/scim.ts'
+import { peopleOf } from '../../../db/identity/scim.ts'
 import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
@@ -119,7 +119,7 @@ export const keepGiven = async (
 ): Promise<void> => {
   if (!giver?.startsWith(giverOf(''))) return
   const provider = giver.slice(giverOf('').length)
-  if ((await countPeople(tx, provider, [user_id])) === 0) return
+  if ((await peopleOf(tx, provider, [user_id])).every(({ deleted }) => deleted)) return
   const ungiven = await listUngiven(tx, deps.providers.list(), [user_id])
   if (!ungiven.some((one) => one.giver === giver && (id ? one.id === id : one.group_key === group_key)))
     throw refuseGivenRight(provider)

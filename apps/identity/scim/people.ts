@@ -23,7 +23,7 @@ export const refuseName = async ({ tx, req }: Sync, name: string): Promise<void>
     throw scimError(409, 'uniqueness', 'This userName is taken.')
 }
 
-export const DELETED_HERE = 'The account of this externalId was deleted here: unlink its identity, then POST.'
+export const DELETED_HERE = 'The account of this externalId was deleted here: unlink its identity first.'
 
 /**
  * The account of a new person: the one that this provider created at their sign-in, the local one that they have linked

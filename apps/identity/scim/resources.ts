@@ -1,11 +1,11 @@
 import { and, eq } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import {
-  countPeople,
   freeName,
   isOneOf,
   type Known,
   mapColumn,
+  peopleOf,
   queueUnaligned,
   type ScimType,
   scimAdoptable,
@@ -213,10 +213,12 @@ const refuseTaken = async ({ tx, req }: Sync, type: ScimType, by: By, own?: stri
 const movesOf = async ({ tx, req }: Sync, { id }: ScimRow, wanted: ReadonlySet<string> | undefined) => {
   const members = await membersOf(tx, id)
   const before = new Set(members)
-  const joined = [...(wanted ?? [])].filter((one) => !before.has(one))
+  const added = [...(wanted ?? [])].filter((one) => !before.has(one))
   const left = wanted ? members.filter((one) => !wanted.has(one)) : []
-  if ((await countPeople(tx, req.directory.id, joined)) < joined.length)
-    throw scimError(400, 'invalidValue', 'A member is not a user of this directory.')
+  const people = await peopleOf(tx, req.directory.id, added)
+  if (people.length < added.length) throw scimError(400, 'invalidValue', 'A member is not a user of this directory.')
+  // The directory may still name one who was deleted here; to refuse that would keep all others from joining and leaving.
+  const joined = people.filter(({ deleted }) => !deleted).map(({ id: user_id }) => user_id)
   return { members, joined, left, changed: joined.length + left.length > 0 }
 }
 type Moves = Awaited<ReturnType<typeof movesOf>>

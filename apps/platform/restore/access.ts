@@ -18,6 +18,10 @@ export const closeAccessAgain = async (lost: readonly LostEvent[]): Promise<void
   const last = new Map<string, 'DISABLED' | 'DELETED' | 'ACTIVE'>()
   for (const { type, user_id, to } of lost)
     if (type === 'auth.user.status_changed.v1') last.set(String(user_id), to as 'DISABLED' | 'DELETED' | 'ACTIVE')
+  // A key whose machine lost its last owner is announced as ended in the same request, but works again with a new owner.
+  const leaving = new Set(
+    lost.flatMap(({ type, request_id }) => (type === 'auth.user.status_changed.v1' && request_id ? [request_id] : [])),
+  )
   settingOf('identity', 'DATABASE__URL')
   await withDb('identity', async (db) => {
     const key = auditKeysOf('identity')[0] as Buffer
@@ -31,12 +35,16 @@ export const closeAccessAgain = async (lost: readonly LostEvent[]): Promise<void
     for (const { type, ...of } of lost) {
       if (type !== ENDED_CREDENTIAL) continue
       const [user_id, credential_id] = [String(of.user_id), String(of.credential_id)]
+      if (leaving.has(of.request_id ?? '')) {
+        console.log(`credential ${credential_id} of ${user_id}: its last owner left; review it`)
+        continue
+      }
       const became = await revokeAgain(db, key, { user_id, credential_id }, operator())
       console.log(`credential ${credential_id} of ${user_id}: ${became === 'done' ? 'revoked again' : became}`)
     }
   })
   for (const user_id of new Set(lost.flatMap((one) => (ENDED.has(one.type) ? [String(one.user_id)] : []))))
-    console.log(`user ${user_id}: ways to sign in were ended in the lost future; recover the account`)
+    console.log(`user ${user_id}: ways to sign in were ended in the lost future; unlink again or recover the account`)
   const changed = lost.flatMap(({ type, user_ids }) =>
     type === 'auth.user.roles_changed.v1' && Array.isArray(user_ids) ? user_ids : [],
   )

@@ -68,7 +68,8 @@ const adminRoutes = (app: Router, deps: SessionDeps) => {
     summary: 'Unlink an identity of a user',
     tags: ['administration'],
     'x-errors': [404],
-    description: 'Unlinks an identity, takes the rights that it gave, and ends all sessions of the user.',
+    description:
+      "Unlinks an identity, takes the rights that it gave, and ends all sessions of the user. Of a deleted account it also frees the directory's externalId.",
     params: Type.Object({ ...UserParams.properties, ...ProviderParams.properties }),
     headers: CommandHeaders,
     response: { 204: Type.Null() },

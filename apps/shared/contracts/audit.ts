@@ -8,7 +8,7 @@ const Words = (description: string) => Type.Optional(Type.String({ maxLength: 51
 export const AuditQuery = Closed({
   page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
   page_token: Type.Optional(Type.String({ maxLength: 1024, description: 'From the previous reply.' })),
-  actor: Words('Who: `user:<uuid>` or `svc:<name>`.'),
+  actor: Words('Who, as spelled in the rows: `user:<uuid>`, `svc:<name>`, `system`.'),
   action: Words('The action, as spelled in the rows.'),
   object: Words('To what: `<kind>:<id>`, such as resource:eu1-web-01.'),
   from: Type.Optional(Type.String({ format: 'date-time', description: 'Not before this time.' })),
@@ -20,7 +20,11 @@ const { action: _, ...shared } = AuditQuery.properties
 export const PersonAuditQuery = Closed({
   ...shared,
   user_id: Type.Optional(
-    Type.String({ format: 'uuid', description: 'Only events about this user; of changes also those of their grants.' }),
+    Type.String({
+      format: 'uuid',
+      description:
+        'Only events about this user. In the log of changes also those of their grants, memberships and machines.',
+    }),
   ),
   type: Type.Optional(Type.String({ maxLength: 64, description: 'An action, such as login or user.disabled.' })),
 })

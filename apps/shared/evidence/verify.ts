@@ -44,8 +44,8 @@ export const exportEvidence = (records: readonly object[], head: Omit<ExportHead
   return [...records, { ...signed, signature }].map((line) => `${canonicalJson(line)}\n`).join('')
 }
 
-/** Whether a voter has this public key, by a list from elsewhere. */
-export type Owns = (voter: string, jwk: object) => boolean
+/** Whether a voter has this public key and this name, by a list from elsewhere. */
+export type Owns = (voter: string, jwk: object, name: unknown) => boolean
 
 /**
  * Checks a file that exportEvidence made, without any server: form, numbers without gaps, hashes, links from the plan
@@ -134,12 +134,13 @@ const verifyLines = (lines: readonly Uint8Array[], keys: readonly JsonWebKey[], 
 const signedVote = ({ operation_id, actor, subject }: Fields, owns: Owns): boolean | string => {
   const vote = subject as Fields | undefined
   if (vote?.signature === undefined) return false
-  const name = `the signature of the vote of ${JSON.stringify((actor as Fields | undefined)?.name)} on ${JSON.stringify(vote.id)}`
+  const by = (actor as Fields | undefined)?.name
+  const name = `the signature of the vote of ${JSON.stringify(by)} on ${JSON.stringify(vote.id)}`
   try {
     const why = voteFault(operation_id, vote)
     if (why !== undefined) return `${name} does not fit: ${why}`
     const { jwk } = vote.signature as VoteSignature
-    return owns(String(vote.voter), jwk) || `${name} is by a key that the list of people does not name as theirs`
+    return owns(String(vote.voter), jwk, by) || `${name} is by a key that the list of people does not name as theirs`
   } catch {
     return `${name} cannot be read`
   }
