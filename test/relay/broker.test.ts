@@ -195,8 +195,8 @@ it('goes on with a stream that cannot have the bytes of the setting', async () =
   try {
     await expect(ensureStreams(nc, '', ['CATALOG'])).rejects.toThrow('insufficient storage')
     expect(await check()).toBe(false)
-    await write('d1')
-    await hears('d1')
+    await write('room')
+    await hears('room')
   } finally {
     links.nats_stream_bytes = undefined
   }
