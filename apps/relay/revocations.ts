@@ -152,7 +152,8 @@ export const startRevocations = (deps: RelayDeps): { stop: () => Promise<void> }
   const announce = async (event: Fields) => {
     const nc = nats.get()
     if (!nc) throw new Error('NATS is unavailable')
-    if (!streams) await ensureStreams(nc, config.SIGNALBOX__NATS__PREFIX, ['AUTH'])
+    // More room is the business of the check of the broker: a disk without it must stop no revocation.
+    if (!streams) await ensureStreams(nc, config.SIGNALBOX__NATS__PREFIX, ['AUTH'], { raise: false })
     streams = true
     await publish(nc, config.SIGNALBOX__NATS__PREFIX, event)
   }

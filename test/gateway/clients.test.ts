@@ -80,6 +80,7 @@ const callers = async ({ url }: Gateway, count: number, bytes: string, reads = t
 }
 const taken = ({ deps }: Gateway) =>
   Object.values(deps.proxy.seats).reduce((sum, seats) => sum + SEATED.reduce((all, one) => all + seats.used(one), 0), 0)
+const resting = ({ deps: { resting } }: Gateway) => resting.news.count() + resting.slow.count()
 const inFlight = ({ deps }: Gateway) => counted(deps.telemetry.metrics, 'signalbox_http_in_flight')
 const allFree = (at: Gateway) =>
   until(async () => taken(at) === 0 && (await inFlight(at)) === 0, {
@@ -151,10 +152,14 @@ describe('clients that send slowly', () => {
         'Content-Type: application/json',
         'Transfer-Encoding: chunked',
       ].join('\r\n')}\r\n\r\n1\r\nx\r\n`
-    const strangers = await Promise.all([1, 2, 3].map((n) => callers(proxied, 16, hook(`192.0.2.${n}`))))
-    const refused = () => strangers.flat().filter(({ read }) => read.startsWith('HTTP/1.1 429')).length
-    await until(() => refused() === 40, { what: 'the end of those above 8' })
-    expect(taken(proxied)).toBe(8)
+    const strangers = await callers(proxied, 16, hook('192.0.2.1'))
+    const refused = () => strangers.filter(({ read }) => read.startsWith('HTTP/1.1 429')).length
+    await until(() => refused() === 12, { what: 'the end of those above 4 of one address' })
+    const [other] = await callers(proxied, 1, `${hook('192.0.2.2')}0\r\n\r\n`)
+    await until(() => other?.read.startsWith('HTTP/1.1 200'), { what: 'the hook of another address' })
+    for (const n of [2, 3, 4]) strangers.push(...(await callers(proxied, 16, hook(`192.0.2.${n}`))))
+    await until(() => refused() === 52, { what: 'the end of those above 12' })
+    expect(taken(proxied)).toBe(12)
     const [read] = await callers(proxied, 1, head('GET /api/v1/operations', 'Connection: close'))
     await until(() => read?.ended, { what: 'a read beside them' })
     expect(read?.read).toMatch(/^HTTP\/1\.1 200/)
@@ -230,12 +235,8 @@ describe('clients that wait for news', () => {
   const NEWS = 'GET /api/v1/operations/x/timeline?after_seq=1&wait_ms=5000'
   const starting = (status: number, made: { read: string }[]) =>
     made.filter(({ read }) => read.startsWith(`HTTP/1.1 ${status}`)).length
-  const reads = () =>
-    counted(gateway.deps.telemetry.metrics, 'signalbox_gateway_answer_seconds', {
-      class: 'read',
-      result: 'answered',
-      le: '+Inf',
-    })
+  const reads = (result = 'answered') =>
+    counted(gateway.deps.telemetry.metrics, 'signalbox_gateway_answer_seconds', { class: 'read', result, le: '+Inf' })
 
   it('hold no seat while they wait, are few, and leave places to others', async () => {
     const held: ServerResponse[] = []
@@ -248,7 +249,7 @@ describe('clients that wait for news', () => {
     await until(() => held.length === 16, { what: 'all of them at operations' })
     await until(() => taken(gateway) === 0, { what: 'the seats of those who wait' })
     expect(await inFlight(gateway)).toBe(0)
-    const before = await reads()
+    const [before, failed] = [await reads(), await reads('failed')]
     const [seventeenth] = await callers(gateway, 1, head(NEWS, 'Connection: close'))
     await until(() => seventeenth?.ended, { what: 'the refusal of one too many' })
     expect(seventeenth?.read).toMatch(/^HTTP\/1\.1 503[\s\S]*"code":"overloaded"/)
@@ -262,16 +263,36 @@ describe('clients that wait for news', () => {
     expect(starting(200, [...waiting, ...others])).toBe(17)
     // The time of a wait is no slow answer.
     expect(await reads()).toBe(before + 10)
-    expect(gateway.deps.resting.count()).toBe(0)
+    expect(await reads('failed')).toBe(failed)
+    expect(resting(gateway)).toBe(0)
+    await allFree(gateway)
+  })
+
+  it('cut no answer of theirs that is read slowly, and leave it a place', async () => {
+    upstream.answerWith((req, res) => {
+      if (req.url?.includes('wait_ms')) res.writeProcessing()
+      else res.writeHead(200).end(LARGE)
+    })
+    const waiting = await callers(gateway, 16, head(NEWS))
+    await until(() => resting(gateway) === 16, { what: 'all places of those who wait' })
+    const content = head('GET /api/v1/operations/x/artifacts/y/content', 'Connection: close')
+    const [reader] = await callers(gateway, 1, content, false)
+    await until(() => resting(gateway) === 17, { what: 'a place for the reader' })
+    let size = 0
+    reader?.socket.on('data', (chunk) => (size += chunk.length)).resume()
+    await until(() => reader?.ended, { what: 'the whole answer' })
+    expect(size).toBeGreaterThan(LARGE.length)
+    for (const { socket } of waiting) socket.resetAndDestroy()
+    await until(() => resting(gateway) === 0, { what: 'their places' })
     await allFree(gateway)
   })
 
   it('give their places back when they leave', async () => {
     upstream.answerWith((_req, res) => res.writeProcessing())
     const waiting = await callers(gateway, 8, head(NEWS))
-    await until(() => gateway.deps.resting.count() === 8, { what: 'all places' })
+    await until(() => resting(gateway) === 8, { what: 'all places' })
     for (const { socket } of waiting) socket.resetAndDestroy()
-    await until(() => gateway.deps.resting.count() === 0, { what: 'their places' })
+    await until(() => resting(gateway) === 0, { what: 'their places' })
     await allFree(gateway)
   })
 })
@@ -283,7 +304,7 @@ describe('clients that stop reading', () => {
   ])('lose their connection and give back their seats: %s', async (_name, path) => {
     upstream.answerWith((_req, res) => res.writeHead(200).end(LARGE))
     const stalled = await callers(hurried, 8, head(`GET ${path}`), false)
-    const kept = () => taken(hurried) + hurried.deps.streams.size() + hurried.deps.resting.count()
+    const kept = () => taken(hurried) + hurried.deps.streams.size() + resting(hurried)
     await until(() => kept() === 8, { what: 'eight readers' })
     await until(() => kept() === 0, { what: 'all seats', timeout_ms: 25_000 })
     await allFree(hurried)
@@ -292,17 +313,20 @@ describe('clients that stop reading', () => {
     await until(() => stalled.every(({ ended }) => ended), { what: 'the end of the connections' })
   })
 
-  it('keep no seat from others: few may, and are no requests in flight; one too many is cut', async () => {
+  it('keep few seats from others: few rest, and are no requests in flight; one too many keeps its seat', async () => {
     const path = '/api/v1/operations/x/artifacts/y/content'
     upstream.answerWith((req, res) => res.writeHead(200).end(req.url?.endsWith('/content') ? LARGE : '{}'))
-    const stalled = await callers(gateway, 30, head(`GET ${path}`), false)
-    await until(() => gateway.deps.resting.count() === 16 && taken(gateway) === 0, { what: 'the seats of all' })
-    expect(await inFlight(gateway)).toBe(0)
+    const stalled = await callers(gateway, 20, head(`GET ${path}`, 'Connection: close'), false)
+    await until(() => resting(gateway) === 16 && taken(gateway) === 4, { what: 'the seats of the first' })
+    expect(await inFlight(gateway)).toBe(4)
     const [read] = await callers(gateway, 1, headOf(olgas, 'GET /api/v1/operations', 'Connection: close'))
     await until(() => read?.ended, { what: 'the read of another person' })
     expect(read?.read).toMatch(/^HTTP\/1\.1 200/)
-    for (const { socket } of stalled) socket.resetAndDestroy()
-    await until(() => gateway.deps.resting.count() === 0, { what: 'their places' })
+    let size = 0
+    for (const { socket } of stalled) socket.on('data', (chunk) => (size += chunk.length)).resume()
+    await until(() => stalled.every(({ ended }) => ended), { what: 'the answers to all' })
+    expect(size).toBeGreaterThan(20 * LARGE.length)
+    expect(resting(gateway)).toBe(0)
     await allFree(gateway)
   })
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ROUTES } from '../../apps/gateway/routes/table.ts'
-import { PART_SILENT_S, PART_TTL_S } from '../../apps/shared/http/lifecycle.ts'
+import { PART_SILENT_S, PART_TTL_S, reportPart } from '../../apps/shared/http/lifecycle.ts'
 import { signToken } from '../../apps/shared/jwt/sign.ts'
 import {
   type Answer,
@@ -15,6 +15,8 @@ import {
   send,
   startAuth,
 } from '../session/support/auth.ts'
+import { serverUrl } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import { raw, startUpstream } from './support/upstream.ts'
 
 let auth: Auth
@@ -675,6 +677,8 @@ describe('own endpoints', () => {
     )
     for (const part of ['relay:1', 'worker:1', 'gone:1'])
       await auth.redis.zadd(`${auth.prefix}ops:part:all`, Date.now(), `${auth.prefix}ops:part:${part}`)
+    await auth.redis.sadd(`${auth.prefix}other`, 'x')
+    await auth.redis.zadd(`${auth.prefix}ops:part:all`, Date.now(), `${auth.prefix}other`)
     const scan = vi.spyOn(gateway.deps.redis, 'scan')
     const health = await api('/api/v1/platform/health')
     expect(scan, 'a look through the keys of a million people').not.toHaveBeenCalled()
@@ -687,6 +691,21 @@ describe('own endpoints', () => {
     expect(
       codeOf(await send(`${gateway.url}/api/v1/platform/health`, { headers: bearer(vera.body.access_token) })),
     ).toEqual([403, 'permission_missing'])
+  })
+
+  it('show a part as soon as it reports; the index of all ends with the reports, because old versions cannot read it', async () => {
+    const read = async () => ({ status: 'ready', checks: {} })
+    const redis_url = serverUrl('REDIS_URL')
+    const part = reportPart('catalog', { redis_url, prefix: auth.prefix, read }, gateway.deps.telemetry.log)
+    const apps = async () => {
+      const { body } = await api('/api/v1/platform/health')
+      return (body.parts as { app: string }[]).map(({ app }) => app)
+    }
+    await until(async () => (await apps()).includes('catalog'), { what: 'its report' })
+    const ttl = await auth.redis.ttl(`${auth.prefix}ops:part:all`)
+    expect([ttl > 0, ttl <= PART_TTL_S]).toEqual([true, true])
+    await part.stop()
+    expect(await apps()).not.toContain('catalog')
   })
 
   it('pass on the public keys', async () => {

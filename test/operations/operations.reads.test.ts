@@ -696,6 +696,25 @@ describe('nodes and logs', () => {
     }
   })
 
+  it('reach a reader who takes longer than an answer may take', async () => {
+    const nodes = await withLog(40)
+    await p.query(
+      `update operations.log_chunks set lines = jsonb_build_array(jsonb_set(lines->0, '{text}', to_jsonb(repeat('x', 1000000)))) where operation_id = $1`,
+      [nodes.split('/')[3]],
+    )
+    const headers = { authorization: `Bearer ${p.tokenOf(p.people.vic)}`, 'x-request-deadline': '500' }
+    const size = await new Promise((resolve, reject) => {
+      request(`${p.running[0]?.url}${nodes}/behind/logs/raw`, { headers }, (res) => {
+        let size = 0
+        res.on('error', reject).on('end', () => resolve(size))
+        setTimeout(() => res.on('data', (chunk: Buffer) => (size += chunk.length)), 1500)
+      })
+        .on('error', reject)
+        .end()
+    })
+    expect(size).toBe(40 * 1_000_001)
+  })
+
   it('keep artifacts that a browser never runs', async () => {
     const { operation_id } = await p.startOperation(gated())
     const artifact_id = randomUUID()

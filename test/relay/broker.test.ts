@@ -20,6 +20,7 @@ import { republishRevocations } from '../../apps/relay/revocations.ts'
 import { createMeters, leadSchema } from '../../apps/relay/schemas.ts'
 import { connectNats, consume, ensureStreams, epochOf } from '../../apps/shared/events/events.ts'
 import { holdNats } from '../../apps/shared/events/holder.ts'
+import { linksOfProcess } from '../../apps/shared/links.ts'
 import { createTelemetry } from '../../apps/shared/telemetry.ts'
 import { createDb } from '../../db/client.ts'
 import { createFence, refuseEvent } from '../../db/restore.ts'
@@ -187,6 +188,19 @@ it('gives a rolled back stream its revocations again, though the outbox has lost
     await nats.close()
   }
 }, 120_000)
+
+it('goes on with a stream that cannot have the bytes of the setting', async () => {
+  const links = linksOfProcess()
+  links.nats_stream_bytes = 2 ** 50
+  try {
+    await expect(ensureStreams(nc, '', ['CATALOG'])).rejects.toThrow('insufficient storage')
+    expect(await check()).toBe(false)
+    await write('room')
+    await hears('room')
+  } finally {
+    links.nats_stream_bytes = undefined
+  }
+})
 
 it('holds everything back if the database was restored, until a person accepts it', async () => {
   const place = { pool, schema: 'catalog' as const, prefix: '' }

@@ -10,6 +10,7 @@ import type { Priority } from '../../shared/process/priority.ts'
 import type { OpenSpan } from '../../shared/tracing.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { StaticFile } from '../files/static.ts'
+import type { Resting } from '../proxy/resting.ts'
 import { API_POLICY, commonHeaders, type HeaderList } from './headers.ts'
 
 /** One request on its way through the checks. `endpoint` is the route template once it is known. */
@@ -27,7 +28,7 @@ export type Exchange = {
   /** Whether it counts as in flight; a stream of events does not, once it has begun. */
   counted: boolean
   /** Gives its seat to others, because its upstream only waits; undefined without a seat. Throws if too many do. */
-  rest: (() => void) | undefined
+  rest: ((why: keyof Resting) => void) | undefined
   /** Undefined if no spans are recorded. */
   span: OpenSpan | undefined
 }

@@ -9,6 +9,7 @@ import { beginSpan } from '../../shared/tracing.ts'
 import { createAnswers } from '../counts.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { discardRest, streamOf } from '../proxy/bodies.ts'
+import type { Resting } from '../proxy/resting.ts'
 import { type Match, parseTarget, splitBase, type Target } from '../routes/router.ts'
 import type { Route } from '../routes/table.ts'
 import { answerError, answerFile, answerJson, answerPreflight, type Exchange, refuseMalformed } from './answers.ts'
@@ -224,19 +225,22 @@ const seated = async (
   const seat = typeof taken === 'number' ? taken : await taken
   const since = performance.now()
   const leave = () => seats.leave(priority, flow, seat, performance.now() - since)
-  let rests = false
-  exchange.rest = () => {
+  let rests: keyof Resting | undefined
+  exchange.rest = (why) => {
     if (rests || priority === 'batch') return
-    resting.enter(flow)
-    rests = true
+    const may = resting[why].enter(flow)
+    // A wait that is refused is no failed read; an answer that is on its way is never cut for want of a place.
+    if (may || why === 'news') exchange.priority = undefined
+    if (!may && why === 'news') throw overloaded()
+    if (!may) return
+    rests = why
     leave()
     uncount(deps, exchange)
-    exchange.priority = undefined
   }
   try {
     await run()
   } finally {
-    if (rests) resting.leave(flow)
+    if (rests) resting[rests].leave(flow)
     else leave()
   }
 }
@@ -312,7 +316,7 @@ const serve = async (
         const passed = answerHeaders(headers, upstream, exchange.base)
         res.writeHead(status, commonHeaders(deps, exchange, passed, apiPolicy(headers['content-security-policy'])))
       },
-      rests: () => exchange.rest?.(),
+      rests: (why) => exchange.rest?.(why),
     })
     if (body === undefined) discardRest(req, limitOf(route))
   } finally {

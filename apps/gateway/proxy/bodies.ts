@@ -11,8 +11,9 @@ const ARRIVAL_MS = 5000
 const MOST_SMALL = 64
 /** How many large ones: each holds a seat until it is here. */
 const MOST_LARGE = 16
-/** How many large ones of all senders who have not signed in: a few addresses would take every seat. */
-const MOST_OPEN = 8
+/** How many large ones of all senders who have not signed in, and of one: a few addresses would take every seat. */
+const MOST_OPEN = 12
+const MOST_OPEN_EACH = 4
 /** No address is spelled like this. */
 const OPEN = 'open'
 
@@ -96,7 +97,8 @@ export const createBodies = ({ enter, leave }: Pressure) => {
       if (Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= SMALL_BYTES)
         return read(req, limit, sender)
       if (req.destroyed) throw gone()
-      if (sizeOf(large, sender) >= MOST_LARGE || (open && sizeOf(large, OPEN) >= MOST_OPEN)) throw tooMany()
+      const most = open ? MOST_OPEN_EACH : MOST_LARGE
+      if (sizeOf(large, sender) >= most || (open && sizeOf(large, OPEN) >= MOST_OPEN)) throw tooMany()
       note(large, req, sender, () => {})
       if (open) note(large, req, OPEN, () => {})
       return undefined

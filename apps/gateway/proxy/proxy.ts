@@ -5,7 +5,7 @@ import { AppError, unavailable } from '../../shared/errors.ts'
 import { type WatchedDependency, watchDependency } from '../../shared/process/dependency.ts'
 import type { Telemetry } from '../../shared/telemetry.ts'
 import { clientTls, mtlsOfProcess } from '../../shared/tls/mtls.ts'
-import { MOST_RESTING } from './resting.ts'
+import { MOST_RESTING, type Resting } from './resting.ts'
 import { type BySeated, createSeats, measureSeats, type Seats } from './seats.ts'
 
 const KEEP_ALIVE_MS = 60_000
@@ -43,7 +43,11 @@ export type UpstreamRequest = {
  * Where the answer goes. `begin` writes its head; `rests` hears, perhaps twice, that the upstream only waits from here
  * on: for news, or for a slow client. If one of them throws, the answer ends.
  */
-export type Sink = { res: ServerResponse; begin: (status: number, headers: UpstreamHeaders) => void; rests: () => void }
+export type Sink = {
+  res: ServerResponse
+  begin: (status: number, headers: UpstreamHeaders) => void
+  rests: (why: keyof Resting) => void
+}
 
 /** What an upstream says, once, when it has looked and begins to wait for news (RFC 2518, 10.1). */
 const WAITS = 102
@@ -58,7 +62,7 @@ export const createProxy = (
   telemetry: Telemetry,
 ) => {
   const mtls = mtlsOfProcess()
-  const connections = SPARE_CONNECTIONS + MOST_RESTING + Object.values(seats).reduce((sum, count) => sum + count, 0)
+  const connections = SPARE_CONNECTIONS + 2 * MOST_RESTING + Object.values(seats).reduce((sum, count) => sum + count, 0)
   const watched = Object.fromEntries(
     Object.keys(urls).map((name) => [name, watchDependency(telemetry, name)]),
   ) as Record<keyof Upstreams, WatchedDependency>
@@ -174,17 +178,13 @@ const createPassing = (
     fail(error, true)
     controller?.abort(error)
   }, reply_ms)
-  // Its upstream has done its work, so a slow reader keeps no seat. If it reads no more, `gone` reports its end.
+  // Its upstream has done its work, so a slow reader keeps no seat if few do so. If it reads no more, `gone` reports its end.
   const stall = () => {
     if (over) return
     if (slow) return void res.destroy()
     slow = true
-    try {
-      rests()
-      unread = setTimeout(stall, reply_ms)
-    } catch {
-      res.destroy()
-    }
+    rests('slow')
+    unread = setTimeout(stall, reply_ms)
   }
   res.on('close', gone)
   return {
@@ -195,7 +195,7 @@ const createPassing = (
     onResponseStart: (given, status, headers) => {
       if (over || (status < 200 && status !== WAITS)) return
       try {
-        if (status === WAITS) return rests()
+        if (status === WAITS) return rests('news')
         clearTimeout(timer)
         begun = true
         dependency.called('http', 'ok', started)

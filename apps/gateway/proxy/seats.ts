@@ -47,7 +47,7 @@ const READS_BESIDE_SLOW = 3
 const WRITE = SEATED.indexOf('write')
 const READ = SEATED.indexOf('read')
 const BATCH = SEATED.indexOf('batch')
-/** What one person may always read at once; else it is half of the seats for reading, however long the reads wait. */
+/** At least this many reads of one person run at once; above that, at most half of the seats for reading. */
 const READS_OF_ONE = 3
 
 /**

@@ -47,7 +47,9 @@ export type Own = ReturnType<typeof createOwn>
 
 const readParts = async (redis: Redis, prefix: string): Promise<unknown[]> => {
   const start = `${prefix}ops:part:`
-  const sorted = (await redis.zrevrange(partsKey(prefix), 0, MAX_PARTS - 1)).sort()
+  const names = await redis.zrevrange(partsKey(prefix), 0, MAX_PARTS - 1)
+  // Every app may write names, and this process may read more keys than they.
+  const sorted = names.filter((key) => key.startsWith(start)).sort()
   const read = redis.pipeline()
   for (const key of sorted) read.get(key).ttl(key)
   const values = (await read.exec()) ?? []

@@ -84,7 +84,6 @@ const BATCH = new Set([
   'POST /api/v1/resources:bulk',
   'POST /api/v1/imports',
   'GET /api/v1/operations/{operation_id}/evidence',
-  'GET /api/v1/operations/{operation_id}/nodes/{node_id}/logs/raw',
 ])
 
 const priorityOfRow = (name: string, kind: Kind, limit: LimitClass): Priority => {

@@ -13,8 +13,8 @@ import {
 } from '../../../db/operations/history/logs.ts'
 import { getNode } from '../../../db/operations/nodes/rows.ts'
 import type { LogPage, LogQuery } from '../../shared/contracts/operations/nodes.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
-import { withinDeadline } from '../../shared/process/deadline.ts'
+import { AppError, notFound, unavailable } from '../../shared/errors.ts'
+import { Deadline, withinDeadline } from '../../shared/process/deadline.ts'
 import { lookUntil } from '../command/reply.ts'
 import type { Uses } from '../deps.ts'
 
@@ -113,7 +113,7 @@ export const sendRawLog = async (
   const head = ref && (await getLogHead(deps.db, ref))
   if (ref && !head) throw notFound('attempt', String(ref.attempt))
   if (head?.storage === 'gone') throw logGone()
-  const text = () => Readable.from(ref ? textOf(deps, req, ref) : [], { highWaterMark: 1 })
+  const text = () => Readable.from(ref ? textOf(deps, ref) : [], { highWaterMark: 1 })
   reply.headers({
     'content-type': 'text/plain; charset=utf-8',
     'content-disposition': `attachment; filename="${place.node_id}.${ref?.attempt ?? 0}.log"`,
@@ -131,10 +131,17 @@ export const sendRawLog = async (
     .send(Readable.from(cut(text(), range), { highWaterMark: 1 }))
 }
 
-/** The text of a log, part by part, in the time of its request and on connections of its class. */
-async function* textOf({ db }: Uses<'db'>, { deadline }: FastifyRequest, ref: LogRef): AsyncGenerator<Buffer> {
+const PART_MS = 8000
+const tooLate = () => unavailable('The answer took too long.')
+
+/**
+ * The text of a log, part by part, on the connections of large requests. Each part has a time of its own: how long the
+ * whole takes is up to its reader.
+ */
+async function* textOf({ db }: Uses<'db'>, ref: LogRef): AsyncGenerator<Buffer> {
   const parts = wholeLog(db, ref)
   for (;;) {
+    const deadline = new Deadline(performance.now() + PART_MS, tooLate, 'batch')
     const { value: lines } = await withinDeadline(deadline, () => parts.next())
     if (!lines) return
     yield Buffer.from(lines.map(({ text }) => `${text}\n`).join(''))

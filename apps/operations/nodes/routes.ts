@@ -107,6 +107,7 @@ const logRoutes = (app: Router, deps: Deps) => {
     'x-errors': [410, 416],
     response: { 200: LogText, 206: LogText },
     preHandler: allow('log:read', { kind: 'R' }),
+    config: { endless: true },
     handler: async (req, reply) => {
       await requireLogs(deps, req.caller, req.params.operation_id)
       return sendRawLog(deps, req, reply, req.params, req.query)

@@ -44,7 +44,7 @@ export const checkBroker = async (
   stream: StreamName,
   log: Logger,
 ): Promise<boolean> => {
-  const jsm = await ensureStreams(nc, prefix, [stream])
+  const jsm = await ensureStreams(nc, prefix, [stream], { raise: false })
   // In this order: anything already marked as published must be in the stream a moment later.
   const { rows } = await pool.query<{ stream_created: string | null; js_last_seq: string | null; seen: string | null }>(
     `select stream_created, js_last_seq as seen, (select js_seq from (select js_seq, occurred_at from ${schema}.outbox
@@ -72,5 +72,9 @@ export const checkBroker = async (
     created,
     last,
   ])
+  // A server without room for what is configured still carries what there is.
+  await ensureStreams(nc, prefix, [stream]).catch((err: unknown) =>
+    log.error({ err, stream }, 'the stream cannot have the configured replicas or bytes'),
+  )
   return lost
 }

@@ -32,7 +32,7 @@ export const findLost = async (
   newest = false,
 ): Promise<LostEvent[]> => {
   const { stream, subject } = TOLD[schema]
-  const jsm = await ensureStreams(nc, prefix, [stream])
+  const jsm = await ensureStreams(nc, prefix, [stream], { raise: false })
   const { last_seq } = (await jsm.streams.info(streamName(prefix, stream))).state
   // AUTH is small and also holds other events, so all of it is read.
   const from = newest && stream !== 'AUTH' ? last_seq - NEWEST + 1 : 1

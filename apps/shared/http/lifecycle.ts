@@ -176,12 +176,14 @@ const EVERY_MS = 10_000
 /** Longer than the silence after which a part counts as gone, so that its absence stays visible for a while. */
 export const PART_TTL_S = 600
 export const PART_SILENT_S = 30
+/** Longer than the reports live: a clock that is ahead must not make one forget the others. */
+const FORGOTTEN_MS = 6 * PART_TTL_S * 1000
 
 /** The names of all parts by the time of their last report: without it, a reader would look through all keys. */
 export const partsKey = (prefix: string): string => `${prefix}ops:part:all`
 
 /** Writes `ops:part:<app>:<instance>` every 10 s. Best effort: no one waits, and the next write makes up for a miss. */
-const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: Logger) => {
+export const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: Logger) => {
   if (!redis_url) return { stop: async () => {} }
   const redis = new Redis(redis_url, {
     ...redisLink(redis_url),
@@ -206,7 +208,9 @@ const reportPart = (app: string, { redis_url, prefix, read, lags }: Part, log: L
       .multi()
       .set(key, JSON.stringify({ ...answer, since, lags: behind }), 'EX', PART_TTL_S)
       .zadd(all, now, key)
-      .zremrangebyscore(all, '-inf', now - PART_TTL_S * 1000)
+      .zremrangebyscore(all, '-inf', now - FORGOTTEN_MS)
+      // Gateways of before the index take it for a report, and cannot read it.
+      .expire(all, PART_TTL_S)
       .exec()
   }
   const tellSoon = () =>
