@@ -469,6 +469,8 @@ describe('a schedule', () => {
 
   it("that has ended stays so if its owner's account is closed", async () => {
     const { schedule_id } = await made({ when: { at: new Date(Date.now() + 3_600_000).toISOString() } })
+    const past = JSON.stringify({ at: new Date().toISOString() })
+    await p.query('update operations.schedules set "when" = $2 where schedule_id = $1', [schedule_id, past])
     await due(schedule_id)
     const { olga } = p.people
     olga.disabled = true
