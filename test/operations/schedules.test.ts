@@ -469,6 +469,8 @@ describe('a schedule', () => {
 
   it("that has ended stays so if its owner's account is closed", async () => {
     const { schedule_id } = await made({ when: { at: new Date(Date.now() + 3_600_000).toISOString() } })
+    const past = JSON.stringify({ at: new Date().toISOString() })
+    await p.query('update operations.schedules set "when" = $2 where schedule_id = $1', [schedule_id, past])
     await due(schedule_id)
     const { olga } = p.people
     olga.disabled = true
@@ -491,19 +493,20 @@ describe('a schedule', () => {
     expect(problem(await act(schedule_id, 'pause', 'far'))).toBe('404 not_found/schedule')
   })
 
+  const stated = (procedure: string, ids: string[]) => ({
+    ...{ kind: 'runbook', title: `${procedure} ${number}`, reason: 'each hour' },
+    ...{ runbook: { pack: 'looks', procedure }, targets: ids.map((resource_id) => ({ resource_id })) },
+  })
+  const change = async (ids: string[]) => {
+    const { intent_id } = must(await p.as('olga').post('/v1/intents', stated('change', ids)), 201).body
+    const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
+    const start = { reviewed_plan_hash: plan.plan_hash }
+    return must(await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, start), 202).body
+  }
+
   it('that only looks leaves out what is being changed, so that it holds up no other change', async () => {
     await p.deps.projection.catchUp()
     const [one, two] = hosts as [string, string]
-    const stated = (procedure: string, ids: string[]) => ({
-      ...{ kind: 'runbook', title: `${procedure} ${number}`, reason: 'each hour' },
-      ...{ runbook: { pack: 'looks', procedure }, targets: ids.map((resource_id) => ({ resource_id })) },
-    })
-    const change = async (ids: string[]) => {
-      const { intent_id } = must(await p.as('olga').post('/v1/intents', stated('change', ids)), 201).body
-      const plan = must(await p.as('olga').post(`/v1/intents/${intent_id}/plan-preview`, {}), 201).body
-      const start = { reviewed_plan_hash: plan.plan_hash }
-      return must(await p.as('olga').post(`/v1/plans/${plan.plan_id}/start`, start), 202).body
-    }
     expect((await change([one])).blocked_on).toEqual([])
     const { schedule_id } = await made({ proceed: 'start', intent: stated('look', hosts) })
     await due(schedule_id)
@@ -525,6 +528,49 @@ describe('a schedule', () => {
     expect((await runsOf(schedule_id))[0]).toMatchObject({
       ...{ state: 'skipped', detail: 'Left out, as others hold them: 2 of 2 resources.', operation_id: null },
     })
+  })
+
+  it('that only looks skips a time from which it would wait: others may hold its resources by then', async () => {
+    await p.deps.projection.catchUp()
+    const not_before = new Date(Date.now() + 3_600_000).toISOString()
+    const intent = { ...stated('look', hosts), constraints: { not_before } }
+    const { schedule_id } = await made({ proceed: 'start', intent })
+    await due(schedule_id)
+    await fire()
+    expect(await runsOf(schedule_id)).toMatchObject([
+      { state: 'skipped', detail: `It may begin only at ${not_before}.`, operation_id: null },
+    ])
+  })
+
+  it('that only looks leaves out at each try what is held then', async () => {
+    await p.deps.projection.catchUp()
+    const [one, two] = hosts as [string, string]
+    const { operation_id } = await change([one])
+    const { schedule_id } = await made({ proceed: 'start', intent: stated('look', hosts) })
+    await due(schedule_id)
+    const again = () =>
+      p.query('update operations.schedule_runs set leased_until = null where schedule_id = $1', [schedule_id])
+    await p.query(`create function operations.fail_now() returns trigger language plpgsql as $$ begin
+      raise exception 'away'; end $$`)
+    await p.query(
+      `create trigger fail_now before insert on operations.operations execute function operations.fail_now()`,
+    )
+    try {
+      await fire()
+      await p.query('delete from operations.leases where operation_id = $1', [operation_id])
+      await again()
+      await fire()
+    } finally {
+      await p.query('drop function operations.fail_now cascade')
+    }
+    expect(await runsOf(schedule_id)).toMatchObject([{ state: 'begun' }])
+    await change([two])
+    await again()
+    await fire()
+    const [run] = await runsOf(schedule_id)
+    expect(run).toMatchObject({ state: 'started', detail: 'Left out, as others hold them: 1 of 2 resources.' })
+    const { catalog_pins } = must(await p.as('olga').get(`/v1/plans/${run.plan_id}`), 200).body
+    expect(catalog_pins).toMatchObject([{ resource_id: one }])
   })
 
   it('that is not valid is refused with the place of the fault, and leaves nothing behind', async () => {

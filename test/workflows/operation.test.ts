@@ -422,9 +422,10 @@ describe('leases', () => {
 
   it('are free while gates hold back everything, and kept at the same gate once something has begun', async () => {
     target.answer('/a', () => ({ status: 422 }))
-    const nodes = [call('a'), call('b')]
-    const spec = { nodes, gates: [gate('go', ['a', 'b'])], leases: leases('entry') }
-    const operation_id = await engine.start(spec)
+    const nodes = [call('a'), call('b'), call('c', { depends_on: ['a'] })]
+    // One that releases them says so of itself alone.
+    const policies = [gate('go', ['a', 'b']), gate('end', ['c'], { lease_policy: 'release' })]
+    const operation_id = await engine.start({ nodes, gates: policies, leases: leases('entry') })
     await until(async () => (await heldBy('entry')).length === 0)
     const types = async () => (await engine.read.timeline(operation_id)).map(({ type }) => type)
     await approve(operation_id, 'go')
@@ -438,7 +439,7 @@ describe('leases', () => {
       await tx.execute(sql`update operations.nodes set state = 'pending', generation = 2
         where operation_id = ${operation_id} and node_id = 'a'`)
       await tx.execute(sql`update operations.gates set status = 'armed', round = 2, approved_digest = null
-        where operation_id = ${operation_id}`)
+        where operation_id = ${operation_id} and gate_id = 'go'`)
     })
     await until(async () => (await engine.read.gate(operation_id, 'go')).status === 'waiting')
     await engine.statusIs(operation_id, 'blocked')
@@ -448,23 +449,22 @@ describe('leases', () => {
     expect((await types()).filter((type) => type === 'lease.released')).toHaveLength(1)
   })
 
-  it('are taken again only if the targets are unchanged: a change meanwhile pauses', async () => {
+  it('are taken again although a target has moved: its claim waits until the watch has pinned it, or paused', async () => {
     await engine.db.execute(sql`
       insert into operations.catalog_resources (resource_id, type_key, type_version, name, version, lifecycle_status, labels, desired_state, observed_state)
       values ('three', 't', 1, 'three', 5, 'active', '{}', '{}', '{}')`)
     const operation_id = await engine.start(stepped('three', { pins: [{ resource_id: 'three', version: 4 }] }))
     await until(async () => (await heldBy('three')).length === 0)
     await approve(operation_id, 'go')
-    await until(async () => (await engine.sendPending(operation_id)).includes('catalog_drift'))
-    await engine.statusIs(operation_id, 'paused')
-    expect(await engine.read.operation(operation_id)).toMatchObject({ pause_reason: 'catalog_drift' })
+    await until(async () => (await engine.read.operation(operation_id)).blocked_on[0]?.kind === 'catalog')
+    expect(await heldBy('three')).toEqual([operation_id])
     expect(target.paths()).toEqual(['/a'])
-    // A person who resumes accepts the new version.
     await engine.pool.query(`update operations.operations set pins = '{"three": 5}' where operation_id = $1`, [
       operation_id,
     ])
-    await resume(operation_id)
     expect((await engine.ends(operation_id)).status).toBe('succeeded')
+    const types = (await engine.read.timeline(operation_id)).map(({ type }) => type)
+    expect(types).not.toContain('operation.drifted')
   })
 
   it('that a claim finds missing are taken again; an undo needs them too', async () => {

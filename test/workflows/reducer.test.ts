@@ -794,6 +794,8 @@ describe('reducer', () => {
       const command = world.command('gate_decided', { gate_id: 'g0', round: 1, status: 'rejected', digest: 'd' })
       step(s, { type: 'command', at: world.now, command })
       expect([s.nodes[0]?.state, retry()]).toEqual(['gated', undefined])
+      for (const gate of s.gates) gate.on_reject = 'cancel_operation'
+      expect(retry()).toBe('node_not_retryable')
     })
 
     const reporting = (gates: boolean[]) => {

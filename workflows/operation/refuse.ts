@@ -20,6 +20,7 @@ import {
 import { refusePatch } from './rules/patches.ts'
 import { isPassed } from './state/gates.ts'
 import { at as item } from './state/graph.ts'
+import { isRefused } from './state/nodes.ts'
 import type { State } from './state/types.ts'
 
 /** A command as an engineer queries it in the Temporal UI; `round`: the current one if absent. */
@@ -131,7 +132,12 @@ const nodeFacts = (s: State, i: number): NodeFacts => {
 const unpassedOf = (s: State) =>
   s.gates
     .filter(({ status }) => !isPassed(status))
-    .map(({ status, guards }) => ({ status, guards: guards.map((i) => item(s.graph.ids, i)) }))
+    .map(({ gate_id, status, on_reject, guards }) => ({
+      gate_id,
+      status,
+      final: on_reject === 'cancel_operation' && isRefused(status),
+      guards: guards.map((i) => item(s.graph.ids, i)),
+    }))
 
 const gateFacts = (s: State, gate_id: string): GateFacts | undefined => {
   const g = s.graph.gate_index.get(gate_id)

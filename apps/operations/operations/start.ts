@@ -53,10 +53,10 @@ export const startSteps = (
       await refuseLost(tx, plan.document.nodes, deps.clock.now().toISOString())
       const risk = await bindAgain(tx, deps, intent, plan)
       const now = deps.clock.now()
-      const constraints = constraintsOf(plan.document.constraints, body, openingFor(deps, plan, body, now.getTime()))
+      const { constraints, is_early } = constraintsNow(deps, plan, body, now.getTime())
       const queue = body.on_conflict !== 'reject'
       // The clock of a deadline begins once the first leases are held, so such an operation takes them now.
-      const later = constraints.deadline_s === undefined && Date.parse(String(constraints.not_before)) > now.getTime()
+      const later = constraints.deadline_s === undefined && is_early
       const blockers = await takeLeases(tx, command.operation_id, plan.document.leases, { queue, later })
       if (!queue) await refuseLeaseHeld(tx, caller, blockers)
       const resource_ids = pins.map(({ resource_id }) => resource_id)
@@ -171,6 +171,17 @@ const currentPins = async (deps: PlanningDeps, tx: Tx, { plan, intent }: StartSu
   )
 }
 
+/** The constraints of an operation that is started now, and whether it would begin only later. */
+export const constraintsNow = (
+  deps: Uses<'library'>,
+  plan: Plan,
+  body: Omit<StartBody, 'reviewed_plan_hash'>,
+  now: number,
+) => {
+  const constraints = constraintsOf(plan.document.constraints, body, openingFor(deps, plan, body, now))
+  return { constraints, is_early: Date.parse(String(constraints.not_before)) > now }
+}
+
 const OPENINGS = 50
 
 /**
@@ -180,7 +191,7 @@ const OPENINGS = 50
 const openingFor = (
   { library }: Uses<'library'>,
   { document }: Plan,
-  { not_before, window_id }: StartBody,
+  { not_before, window_id }: Omit<StartBody, 'reviewed_plan_hash'>,
   now: number,
 ): string | undefined => {
   const asked = window_id ?? document.constraints.window_id

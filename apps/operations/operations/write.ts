@@ -197,7 +197,7 @@ const rehearsedEvent = (plan_id: string, rehearsal: Rehearsal) => ({
 /** The bounds of the intent, narrowed by the starter; `opens_at`: when its windows let it begin, if later than now. */
 export const constraintsOf = (
   given: Record<string, unknown>,
-  { not_before, window_id, max_parallel, deadline_s }: StartBody,
+  { not_before, window_id, max_parallel, deadline_s }: Omit<StartBody, 'reviewed_plan_hash'>,
   opens_at: string | undefined,
 ) => ({
   ...given,

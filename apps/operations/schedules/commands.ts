@@ -146,7 +146,10 @@ const refuseTooMany = async (tx: Tx, user_id: string): Promise<void> => {
 export type ScheduleAct = 'pause' | 'resume' | 'run' | 'end'
 const STATES = { pause: 'paused', resume: 'active', end: 'ended' } as const
 
-/** Pauses, resumes, runs now or ends a schedule. No effect if that is already its state. */
+/**
+ * Pauses, resumes, runs now or ends a schedule. One that is already in that state stays so; a pause still drops a run that
+ * its owner began by hand.
+ */
 export const changeSchedule = (
   deps: Deps,
   mutation: Mutation,

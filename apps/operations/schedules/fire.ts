@@ -1,5 +1,6 @@
 import type { Answer } from '../../../db/command/run.ts'
 import { type Lease, listTaken } from '../../../db/operations/leases/rows.ts'
+import { getPlan } from '../../../db/operations/plans/rows.ts'
 import {
   beginRun,
   endRun,
@@ -16,7 +17,7 @@ import {
 import { actorOfCaller } from '../../shared/auth/caller.ts'
 import type { IntentView } from '../../shared/contracts/operations/intents.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
-import { isTriggered } from '../../shared/contracts/operations/schedules.ts'
+import { isTriggered, type When } from '../../shared/contracts/operations/schedules.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import { AppError, unavailable } from '../../shared/errors.ts'
 import { uuidv5 } from '../../shared/ids.ts'
@@ -26,7 +27,7 @@ import type { Mutation } from '../command/mutate.ts'
 import { acceptCommand } from '../command/run.ts'
 import type { OperationsDeps } from '../deps.ts'
 import { createIntent } from '../intents/create.ts'
-import { startSteps } from '../operations/start.ts'
+import { constraintsNow, startSteps } from '../operations/start.ts'
 import { previewPlan } from '../plans/preview.ts'
 import { callerFor, judge, watchConditions } from './watch.ts'
 import { nextTime } from './when.ts'
@@ -137,8 +138,11 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
   const whole = bodyOf<PlanView>(await previewPlan(deps, step('plan'), intent_id, {}))
   made.plan_id = whole.plan_id
   if (schedule.proceed === 'plan') return 'planned' as const
-  const looks = isLook(whole) && !isTriggered(schedule.when)
-  const plan = looks ? await freeOf(deps, whole, step('plan of the free'), made) : whole
+  const looks = isLook(whole) && comesAgain(schedule.when)
+  // Each try leaves out others, and replaces the plan of the last one.
+  const plan = looks
+    ? await freeOf(deps, whole, step(`plan of the free at ${deps.clock.now().toISOString()}`), made)
+    : whole
   if (!plan) return 'skipped' as const
   made.plan_id = plan.plan_id
   const operation_id = uuidv5(run.schedule_id, run.due_at)
@@ -176,13 +180,26 @@ const proceed = async (deps: OperationsDeps, schedule: Schedule, run: Run, made:
 /** A look waits for no change and holds up none, or one long change would stop all others. */
 const isLook = ({ leases }: PlanView) => leases.length > 0 && leases.every(({ mode }) => mode === 'shared')
 
-/** The same plan without targets that are being changed: the next run looks at them. Undefined if all are. */
+/** What a run at such a time leaves out, the next one does. */
+const comesAgain = (when: When) => 'every_s' in when || 'cron' in when
+
+/**
+ * The same plan without targets that are being changed: the next run looks at them. Undefined if all are, or if it may
+ * begin only later: by then others may hold them.
+ */
 const freeOf = async (deps: OperationsDeps, plan: PlanView, mutation: Mutation, made: RunEnd) => {
+  const known = await getPlan(deps.db, plan.plan_id)
+  const begins = known && constraintsNow(deps, known, {}, deps.clock.now().getTime())
+  if (begins?.is_early) {
+    made.detail = `It may begin only at ${begins.constraints.not_before}.`
+    return undefined
+  }
   const all = pluck(plan.catalog_pins, 'resource_id')
   const taken = new Set(await listTaken(deps.db, plan.leases as Lease[]))
   const exclude_targets = all.filter((id) => taken.has(id))
-  if (exclude_targets.length === 0) return plan
-  made.detail = `Left out, as others hold them: ${exclude_targets.length} of ${all.length} resources.`
+  if (exclude_targets.length === 0 && known?.status === 'ready') return plan
+  if (exclude_targets.length > 0)
+    made.detail = `Left out, as others hold them: ${exclude_targets.length} of ${all.length} resources.`
   if (exclude_targets.length === all.length) return undefined
   return bodyOf<PlanView>(await previewPlan(deps, mutation, plan.intent_id, { exclude_targets }))
 }

@@ -1,8 +1,7 @@
 import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
-import { pluck } from '../../../apps/shared/data/pick.ts'
-import { isObject, readPointer } from '../../../apps/shared/data/pointer.ts'
+import { isObject, tokensOf } from '../../../apps/shared/data/pointer.ts'
 import { type Queryable, type Tx, updateRows } from '../../client.ts'
 import { gates, nodes } from '../tables/index.ts'
 import type { NewSubject } from './ask.ts'
@@ -55,23 +54,33 @@ const placesOf = (reference: string, ids: readonly string[]): Place[] => {
 const MOST = 4_000_000
 const PAGE = 50
 
-/** Reads the outputs page by page: together, those of a bulk change need more memory than a process has. */
+/** An output and its length; what does not fit comes as a digest of its text, and of a preview also the short members. */
+type Output = { value: unknown; length: number; whole: string; rest: Record<string, unknown> | null }
+
+/**
+ * Reads the outputs page by page: together, those of a bulk change need more memory than a process has. Those that are
+ * not shown stay in the database, which takes their digests: to read and hash them here takes too long for a gate.
+ */
 const readBound = async (db: Queryable, operation_id: string, places: readonly Place[]) => {
   const bound: GateSubject['bound_outputs'] = []
   let left = MOST
   for (let from = 0; from < places.length; from += PAGE) {
     const page = places.slice(from, from + PAGE)
-    const rows = await db
-      .select({ node_id: nodes.node_id, outputs: nodes.outputs })
-      .from(nodes)
-      .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, pluck(page, 'node_id'))))
-    const outputs = new Map(rows.map((row) => [row.node_id, row.outputs]))
-    for (const { node_id, pointer } of page) {
-      const value = readPointer(outputs.get(node_id) ?? null, pointer) ?? null
-      const { length } = JSON.stringify(value)
+    const asked = page.map(({ node_id, pointer }, at) => ({ at, node_id, path: tokensOf(pointer) }))
+    const { rows } = await db.execute<Output>(sql`
+      select case when length(t) <= ${left} then v end as value, coalesce(length(t), 0) as length,
+        'sha256:' || encode(sha256(convert_to(t, 'UTF8')), 'hex') as whole,
+        case when jsonb_typeof(v) = 'object' and jsonb_typeof(v -> 'changes') = 'array' then v - '{changes,kinds}'::text[] end as rest
+      from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as place(at int, node_id text, path text[])
+      left join ${nodes} n on n.operation_id = ${operation_id} and n.node_id = place.node_id
+      cross join lateral (select n.outputs #> place.path as v offset 0) as found
+      cross join lateral (select v::text as t offset 0) as written
+      order by place.at`)
+    for (const [at, { node_id, pointer }] of page.entries()) {
+      const { value, length, whole, rest } = rows[at] as Output
       const fits = length <= left
       if (fits) left -= length
-      bound.push({ pointer: `nodes/${node_id}/outputs${pointer}`, value: fits ? value : shortOf(value) })
+      bound.push({ pointer: `nodes/${node_id}/outputs${pointer}`, value: fits ? value : shortOf(whole, rest) })
     }
   }
   return bound
@@ -79,12 +88,14 @@ const readBound = async (db: Queryable, operation_id: string, places: readonly P
 
 const SHORT = 2_000
 
-/** The digest covers all of a value that is too long to be shown; of a preview, its short members stay as well. */
-const shortOf = (value: unknown) => {
-  const whole = digest(value)
-  if (!isObject(value) || !Array.isArray(value.changes)) return { whole }
-  const { kinds: _, ...rest } = { ...value, changes: [] } as Record<string, unknown>
-  return { ...(JSON.stringify(rest).length <= SHORT && rest), whole }
+/** Of a preview, its plan stays in any case: evidence names the saved plan that was approved. */
+const shortOf = (whole: string, rest: Output['rest']) => {
+  if (!rest) return { whole }
+  const { targets: _t, place: _p, ...less } = rest
+  const { plan } = rest
+  const short = [rest, less].map((members) => ({ ...members, changes: [] }))
+  const kept = [...short, ...(isObject(plan) ? [{ plan }] : [])].find((one) => JSON.stringify(one).length <= SHORT)
+  return { ...kept, whole }
 }
 
 /** Fixes the bound outputs of a gate that is about to open. */

@@ -1,11 +1,6 @@
 import { and, asc, eq, gt, inArray, ne, sql } from 'drizzle-orm'
-import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
-import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
-import { uuidv7 } from '../../../apps/shared/ids.ts'
-import { type Db, type Queryable, type Tx, updateRows } from '../../client.ts'
-import { tellEngine } from '../commands/rows.ts'
-import type { TimelineEvent } from '../facts/state.ts'
+import type { Db, Queryable, Tx } from '../../client.ts'
 import {
   catalog_resources,
   nodes,
@@ -135,37 +130,3 @@ export const markLooked = (db: Queryable, operation_id: string, versions: Record
     .update(operations)
     .set({ drift_looked: sql`${operations.drift_looked} || ${JSON.stringify(versions)}::jsonb` as never })
     .where(eq(operations.operation_id, operation_id))
-
-/**
- * Pauses an operation if nodes that have not started would meet other versions of their targets than planned
- * (operations.md 3.4), and informs the engine. Returns no events if no node would, if it is not running, or if it
- * ignores drift. The caller holds the control row and states the facts.
- */
-export const pauseOnDrift = async (tx: Tx, operation_id: string, actor: Actor): Promise<TimelineEvent[]> => {
-  const [row] = await tx
-    .select({ control: operation_control.control, ...pick(operations, 'pins', 'constraints') })
-    .from(operation_control)
-    .innerJoin(operations, eq(operations.operation_id, operation_control.operation_id))
-    .where(eq(operation_control.operation_id, operation_id))
-  if (row?.control !== 'run' || row.constraints.on_drift === 'ignore') return []
-  const moved = await listMovedTargets(tx, operation_id, row.pins)
-  const node_ids = moved.flatMap((target) => target.node_ids)
-  if (node_ids.length === 0) return []
-  const command_id = uuidv7()
-  await updateRows(tx, { operation_id }, operation_control, { control: 'pause', pause_reason: 'catalog_drift' })
-  await tellEngine(tx, operation_id, 'catalog_drift', { node_ids }, { command_id, class: 'stop', actor, decided: true })
-  return [
-    {
-      type: 'operation.drifted',
-      actor,
-      command_id,
-      data: { node_ids },
-      evidence: {
-        kind: 'command',
-        statement: `Nodes whose targets no longer have the planned version: ${node_ids.length}`,
-        subject: { type: 'operation', id: operation_id },
-        subject_digest: digest({ command_id, kind: 'catalog_drift', node_ids }),
-      },
-    },
-  ]
-}

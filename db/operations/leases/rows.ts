@@ -15,7 +15,6 @@ import {
   operations,
   plans,
 } from '../tables/index.ts'
-import { pauseOnDrift } from './drift.ts'
 
 /**
  * Who may change which resources (operations.md 3.5). An operation holds its leases from start to end. They are free
@@ -97,11 +96,16 @@ const listWaiting = async (db: Queryable, wanted: readonly Lease[], before?: str
 
 /** All resources of these leases that others hold, or wait for, in a mode that excludes them. */
 export const listTaken = async (db: Queryable, wanted: readonly Lease[]): Promise<string[]> => {
-  const blockers = [...(await listBlockers(db, wanted)), ...(await listWaiting(db, wanted))]
-  const taken = new Set(blockers.map(({ resource_id }) => resource_id))
-  const others = wanted.filter(({ resource_id }) => !taken.has(resource_id))
-  // Both lists are cut: the rest is asked about again.
-  return taken.size === 0 ? [] : [...taken, ...(await listTaken(db, others))]
+  const { rows } = await db.execute<{ resource_id: string }>(sql`
+    with wanted as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w(resource_id text, mode text)),
+    others as (
+      select ${leases.resource_id}, ${leases.mode} from ${leases} where ${leases.resource_id} in (select resource_id from wanted)
+      union all select o.resource_id, o.mode from ${lease_waits},
+        jsonb_to_recordset(${lease_waits.wanted}) as o(resource_id text, mode text) where ${notPaused})
+    select distinct resource_id from wanted join others using (resource_id)
+    where 'exclusive' in (wanted.mode, others.mode)`)
+  return rows.map(({ resource_id }) => resource_id)
 }
 
 /**
@@ -262,11 +266,11 @@ export const moveLeases = async (
 const mayRelease = async (tx: Tx, operation_id: string): Promise<boolean> => {
   const { rows } = await tx.execute<{ may: boolean }>(sql`
     select not exists (select from operations.node_attempts where operation_id = ${operation_id})
-      or exists (select from operations.gates where operation_id = ${operation_id} and policy ->> 'lease_policy' = 'release') as may`)
+      or exists (select from operations.gates where operation_id = ${operation_id} and policy ->> 'lease_policy' = 'release' and status = 'waiting') as may`)
   return rows[0]?.may ?? false
 }
 
-/** The leases are held again: claims are granted, unless a target has moved meanwhile. */
+/** The leases are held again. A target that has moved meanwhile is the business of its claim and of the watch (3.4). */
 const leasesTaken = async (
   tx: Tx,
   operation_id: string,
@@ -275,7 +279,7 @@ const leasesTaken = async (
 ): Promise<TimelineEvent[]> => {
   await setLeaseState(tx, operation_id, 'held')
   const resources = wanted.map(({ resource_id }) => resource_id)
-  return [{ type: 'lease.granted', actor, data: { resources } }, ...(await pauseOnDrift(tx, operation_id, actor))]
+  return [{ type: 'lease.granted', actor, data: { resources } }]
 }
 
 export const setLeaseState = (tx: Tx, operation_id: string, lease_state: LeaseState) =>

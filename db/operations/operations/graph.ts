@@ -78,7 +78,7 @@ const headOf = async (
     .innerJoin(operation_control, eq(operation_control.operation_id, operations.operation_id))
     .where(eq(operations.operation_id, operation_id))
   if (!row) throw new Error(`no operation ${operation_id}`)
-  const entries = await listEntryGates(db, operation_id)
+  const entries = guarding.length === 0 ? new Set() : await listEntryGates(db, operation_id)
   const known = guarding.map((gate) => ({ ...gate, entry: entries.has(gate.gate_id) }))
   return {
     plan_revision: row.plan_revision,
