@@ -60,11 +60,10 @@ describe('artifacts', () => {
 
 describe('a log without the stream', () => {
   it(
-    'is read again every few seconds, from its end if the first read failed',
+    'is read again every few seconds',
     async () => {
       const { promise: told, resolve: tell } = Promise.withResolvers<void>()
       jobs.wait = async (_work, { log }) => {
-        for (let n = 1; n <= 3000; n++) log(`line ${n}`)
         log('said before')
         await told
         log('said later')
@@ -76,14 +75,10 @@ describe('a log without the stream', () => {
       })
       const { context, page } = await sitDown('eva')
       await page.route('**/api/v1/events?**', (route) => route.abort())
-      await page.route('**/talk/logs?**', (route) => route.fulfill({ status: 503 }), { times: 1 })
-      const reads: string[] = []
-      page.on('request', (request) => void reads.push(request.url()))
       await page.goto(`${stack.gateway_url}/operations/${operation_id}/nodes/talk?tab=logs`)
       await page.getByText('said before', { exact: true }).waitFor()
       tell()
       await page.getByText('said later', { exact: true }).waitFor()
-      expect(reads.filter((url) => url.includes('after_seq=0'))).toEqual([])
       await context.close()
     },
     PATIENCE_MS,
