@@ -492,6 +492,7 @@ describe('kubernetes', () => {
           ...object('apps.kruise.io/v1beta1', 'StatefulSet'),
           spec: { template: { spec: { containers: [{ image: 'shop/web:1' }] } } },
         },
+        { ...object('batch.volcano.sh/v1', 'Job'), metadata: { name: 'run', ownerReferences: [{ controller: true }] } },
         { ...object('external.example/v1', 'Secret'), data: { password: 'hunter2' } },
       ],
     })
@@ -505,6 +506,7 @@ describe('kubernetes', () => {
       ['src/CiliumNode/default/web', 'infra.generic'],
       ['src/StatefulSet/default/web', 'infra.deployment'],
     ])
+    expect(found.notes).toEqual([expect.stringMatching(/^Gateway\.networking\.istio\.io web is named by its group/)])
     expect(JSON.stringify(found)).not.toContain('hunter2')
   })
 })

@@ -6,11 +6,11 @@ import { pause } from '../../apps/client/send.ts'
 import { until } from '../support/until.ts'
 import { ROLES, startOperation, startWorld, type World } from './world.ts'
 
-/** The client generated from the document, against the started platform. */
-it('waits not at all after a signal that has ended already', async () => {
+it('does not wait after a signal that has already ended', async () => {
   await expect(pause(60_000, AbortSignal.abort('over'))).rejects.toBe('over')
 })
 
+/** The client generated from the document, against the started platform. */
 describe('the client', () => {
   let world: World
   beforeAll(async () => {

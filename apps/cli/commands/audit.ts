@@ -19,7 +19,7 @@ type Row = Pick<
 
 const FILTERS = {
   source: { type: 'string', choices: Object.keys(SOURCES), about: 'the log to read' },
-  actor: { type: 'string', about: 'who acted, such as user:eva or svc:worker' },
+  actor: { type: 'string', about: 'who acted, such as user:eva, eva or svc:worker' },
   action: { type: 'string', about: 'what was done' },
   object: { type: 'string', about: 'what it was done to, such as user:eva or resource:eu1-web-01' },
   from: { type: 'string', value: 'TIME', about: 'the earliest time' },
@@ -83,7 +83,8 @@ const sourceOf = async (context: Context, values: Values) => {
   const source = text(values, 'source') ?? 'operations'
   const path = SOURCES[source] ?? ''
   const [action, from, to] = ['action', 'from', 'to'].map((name) => text(values, name))
-  const [actor, object] = [await idIn(context, text(values, 'actor')), await idIn(context, text(values, 'object'))]
+  const [acted, object] = [text(values, 'actor'), await idIn(context, text(values, 'object'))]
+  const actor = await idIn(context, acted && !acted.includes(':') && acted !== 'system' ? `${PERSON}${acted}` : acted)
   const common = { actor, from, to }
   if (!path.includes('/admin/')) return { source, path, query: { ...common, action, object } }
   const about = object?.startsWith(PERSON) ? { user_id: object.slice(PERSON.length) } : { object }

@@ -27,7 +27,11 @@ export const userCommands: Command[] = [
     about: 'Accounts with their roles and groups; --status and --q narrow them.',
     examples: ['user list --status active', 'user list --q ev'],
     options: {
-      status: { type: 'string', choices: STATUSES, about: 'accounts of this status only' },
+      status: {
+        type: 'string',
+        choices: [...STATUSES, ...STATUSES.map((one) => one.toUpperCase())],
+        about: 'accounts of this status only',
+      },
       q: { type: 'string', value: 'TEXT', about: 'names that contain this' },
     },
     run: async ({ api, out, all }, _, values) =>

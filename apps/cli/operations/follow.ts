@@ -5,7 +5,7 @@ import { type Command, type Context, text } from '../command.ts'
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts'
 import { harmless, moment, short, word } from '../terminal/output.ts'
 import { operationId } from './operation.ts'
-import { watch } from './watch.ts'
+import { isForPeople, watch } from './watch.ts'
 
 const ENDS: Record<string, ExitCode> = {
   succeeded: EXIT.done,
@@ -32,7 +32,7 @@ export const followCommands: Command[] = [
       const operation = await watch(context, id, ({ status }) => status in ENDS)
       if (operation) {
         // Its data are the events, so scripts that read them get no other line.
-        if (context.out.format === 'table') context.out.print(endLine(operation))
+        if (isForPeople(context)) context.out.print(endLine(operation))
         else context.out.note(endLine(operation))
         return codeOf(context, operation, values.strict === true)
       }

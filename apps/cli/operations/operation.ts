@@ -95,21 +95,22 @@ export const operationCommands: Command[] = [
     run: async (context, [node_id = ''], values) => {
       const path = `/api/v1/operations/${await operationId(context, needed(values, 'op'))}/nodes/${encodeURIComponent(node_id)}/logs`
       const { api, out } = context
-      // A person reads each page as it comes; data is one list.
-      const data: LogPage['lines'] | undefined = out.format === 'table' && !out.selects ? undefined : []
+      // Lines are printed as each page comes; other data is one list.
+      const data: LogPage['lines'] | undefined = (out.format === 'table' || out.jsonl) && !out.selects ? undefined : []
       for (let after = 0; ; ) {
         const query = { attempt: text(values, 'attempt'), after_seq: String(after), limit: '1000' }
         const { lines, total_lines } = await api.get<LogPage>(withQuery(path, query))
         data?.push(...lines)
-        if (!data)
-          for (const { time, level, text: line } of lines)
-            out.print(harmless(`${second(time).slice(11)} ${level.padEnd(5)} ${line}`))
+        if (!data) for (const line of lines) out.print(out.jsonl ? JSON.stringify(line) : lineOf(line))
         after = lines.at(-1)?.seq ?? total_lines
         if (after >= total_lines) return data && out.list(data, 'seq', [])
       }
     },
   },
 ]
+
+const lineOf = ({ time, level, text: line }: LogPage['lines'][number]): string =>
+  harmless(`${second(time).slice(11)} ${level.padEnd(5)} ${line}`)
 
 /** Nodes in an order in which they can run, as the server lists them. */
 const graphLines = ({ nodes, gates }: OperationGraph): string[] => [

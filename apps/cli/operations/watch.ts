@@ -38,7 +38,7 @@ export const watch = async (
   const stop = () => stopped.abort()
   const signals = ['SIGINT', 'SIGTERM'] as const
   for (const signal of signals) process.once(signal, stop)
-  const shows = process.stdout.isTTY === true && context.out.format === 'table' ? onScreen() : inLines(context)
+  const shows = process.stdout.isTTY === true && isForPeople(context) ? onScreen() : inLines(context)
   try {
     const ended = new Promise<undefined>((resolve) =>
       stopped.signal.addEventListener('abort', () => resolve(undefined)),
@@ -98,15 +98,22 @@ const follow = async (
   return undefined
 }
 
+/** A table on a terminal; a selection from the events is data. */
+export const isForPeople = ({ out }: Context): boolean => out.format === 'table' && !out.selects
+
 /** Prints one line per event, or its body with --jsonl. */
-const inLines = ({ out }: Context): Shows => {
+const inLines = (context: Context): Shows => {
+  const { out } = context
   let was_lost = false
   return {
     show: ({ lost }, news) => {
       if (lost && !was_lost) out.note(`${lost.why} Trying again until it answers.`)
       if (!lost && was_lost) out.note('It answers again.')
       was_lost = lost !== undefined
-      for (const event of news) out.print(out.format === 'table' ? eventLine(harmless(event)) : JSON.stringify(event))
+      for (const event of news) {
+        if (out.selects) out.one(event, 'seq', () => [])
+        else out.print(isForPeople(context) ? eventLine(harmless(event)) : JSON.stringify(event))
+      }
     },
     end: () => {},
   }

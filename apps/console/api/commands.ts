@@ -89,8 +89,9 @@ async function send<Reply>(
       ...(bodied ? { body: JSON.stringify(body) } : {}),
     })
     const answer = await withSession(request)
+    // An answer that breaks off does not say what was done: it is none.
+    if (answer.ok) return { status: answer.status, reply: JSON.parse((await answer.text()) || 'null') as Reply }
     const content: unknown = await answer.json().catch(() => null)
-    if (answer.ok) return { status: answer.status, reply: content as Reply }
     return { status: answer.status, problem: problemFrom(answer.status, content, answer.headers.get('retry-after')) }
   } catch (thrown) {
     return { status: null, problem: problemOf(thrown) }

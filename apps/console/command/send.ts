@@ -1,5 +1,6 @@
 import { useEffect, useReducer, useRef, useState } from 'react'
 import type { Problem } from '../../shared/contracts/client/problem.ts'
+import { problemOf } from '../api/client.ts'
 import { type Command, commandSender, dryRun, type Outcome } from '../api/commands.ts'
 import { usePhase } from '../api/hooks.ts'
 import { addRecorded, type Recorded } from '../api/recorded.ts'
@@ -80,11 +81,15 @@ export const useCommand = <Reply>({ done, refused, close }: Answers<Reply>) => {
     if (sending.current) return
     sending.current = true
     tell({ type: 'sending' })
+    if (state.phase !== 'unknown') sent.current = undefined
     try {
-      const command = (state.phase === 'unknown' && sent.current) || (await complete(given))
+      const command = sent.current ?? (await complete(given))
       if (!('body' in command)) return tell({ type: 'refused', problem: command })
       sent.current = command as Command
       answered(await sendOnce<Reply>(sent.current))
+    } catch (thrown) {
+      // It cannot be closed while it sends, so it must not stay so.
+      tell({ type: sent.current ? 'unknown' : 'refused', problem: problemOf(thrown) })
     } finally {
       sending.current = false
     }

@@ -99,7 +99,7 @@ const FURTHER: Column<Entry>[] = [
       Object.keys(data).length === 0 ? null : (
         <details>
           <summary className="text-table whitespace-nowrap">{t.show}</summary>
-          <pre className="code mt-1">{JSON.stringify(data, null, 2)}</pre>
+          <pre className="code mt-1">{shown(JSON.stringify(data, null, 2))}</pre>
         </details>
       ),
   },

@@ -108,7 +108,7 @@ const Sentence = ({ operation }: { operation: Operation }): React.ReactNode => {
           <>
             {words.waiting_failed}{' '}
             <NodeLink operation_id={operation.operation_id} node_id={failed.id} tab="logs">
-              <span lang="en">{failed.message}</span>
+              <span lang="en">{shown(failed.message)}</span>
             </NodeLink>
           </>
         )

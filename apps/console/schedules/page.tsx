@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { ScheduleView } from '../api/types.ts'
 import { ActionButton, actionOf, mayPress, WhyNot } from '../command/allowed.tsx'
 import { CommandDialog } from '../command/dialog.tsx'
+import { shown } from '../kit/format.ts'
 import { useWishes } from '../kit/wish.ts'
 import { scheduleQuery } from '../queries/changes.ts'
 import { Card } from '../ui/card.tsx'
@@ -84,8 +85,8 @@ const Parts = ({ schedule }: { schedule: ScheduleView }) => (
         <DataTable caption={tPlan.schedule.runs} columns={COLUMNS} rows={schedule.runs} keyOf="due_at" />
       )}
     </Card>
-    <Card title={tPlan.schedule.asks} note={schedule.intent.reason}>
-      <pre className="mono overflow-x-auto p-4 text-table">{JSON.stringify(schedule.intent, null, 2)}</pre>
+    <Card title={tPlan.schedule.asks} note={shown(schedule.intent.reason)}>
+      <pre className="mono overflow-x-auto p-4 text-table">{shown(JSON.stringify(schedule.intent, null, 2))}</pre>
     </Card>
   </>
 )

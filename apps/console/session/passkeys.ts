@@ -1,4 +1,5 @@
 import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
+import { sleep } from './wait.ts'
 
 /** The challenge for the browser's passkey dialog, whose answer is null if the person closed it or has no passkey. */
 type Challenge = { challenge: string; rp_id: string }
@@ -10,16 +11,21 @@ const askChallenge = async (): Promise<Challenge | null> => {
   return answer?.ok ? ((await answer.json()) as Challenge) : null
 }
 
+/** Some password managers never answer once their window was closed. */
+const LONGEST_MS = 180_000
+
 /** Signs this challenge with one of the site's passkeys: any that the person chooses, or one of these. */
-export const signWith = ({ challenge, rp_id }: Challenge, credential_ids: readonly string[] = []) =>
-  startAuthentication({
+export const signWith = ({ challenge, rp_id }: Challenge, credential_ids: readonly string[] = []) => {
+  const signed = startAuthentication({
     optionsJSON: {
       challenge,
       rpId: rp_id,
       userVerification: required,
       allowCredentials: credential_ids.map((id) => ({ id, type: 'public-key' as const })),
     },
-  }).catch(() => null)
+  })
+  return Promise.race([signed, sleep(LONGEST_MS).then(() => null)]).catch(() => null)
+}
 
 /** Proves a passkey to the server, to sign in or to confirm. */
 export const proveKey = async () => {

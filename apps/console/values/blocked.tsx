@@ -1,5 +1,6 @@
 import { Fragment } from 'react'
 import type { OperationRow } from '../api/types.ts'
+import { shown } from '../kit/format.ts'
 import { tOperation } from '../words/operation.ts'
 import { TimeText } from './time.tsx'
 
@@ -10,7 +11,7 @@ export const BlockedOn = ({ by }: { by: OperationRow['blocked_on'] }) =>
     return (
       <Fragment key={`${kind} ${id} ${message}`}>
         {at > 0 ? '; ' : null}
-        {said ? <span title={message}>{said}</span> : <span lang="en">{message}</span>}
+        {said ? <span title={shown(message)}>{shown(said)}</span> : <span lang="en">{shown(message)}</span>}
         {said && kind === 'not_before' && until ? <TimeText at={until} form="both" /> : null}
       </Fragment>
     )

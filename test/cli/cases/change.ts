@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ScheduleView } from '../../../apps/shared/contracts/operations/schedules.ts'
 import { until } from '../../support/until.ts'
-import { home, json, login, signalbox } from '../client.ts'
+import { home, hooks, json, login, signalbox } from '../client.ts'
 
 describe('a change from intent to end', () => {
   let ended = ''
@@ -25,6 +25,16 @@ describe('a change from intent to end', () => {
         { gate_id: 'go', question: 'Go on?', policy: { approvals: { quorum: 1, groups: [] } }, guards: ['second'] },
       ],
     },
+  }
+
+  const started = async (graph: object): Promise<string> => {
+    const create = ['intent', 'create', '-f', '-', '-o', 'id']
+    const created = await signalbox('olga', create, JSON.stringify({ ...intent, graph }))
+    const plan = json<{ plan_id: string; plan_hash: string }>(
+      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
+    )
+    const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
+    return (await signalbox('olga', start)).out.trim()
   }
 
   it('is created, planned, started, waits for a person, is approved on the shown digest, and ends', async () => {
@@ -94,7 +104,13 @@ describe('a change from intent to end', () => {
     expect(watched.map(({ type }) => type)).toContain('node.succeeded')
     expect(await lines('op', 'wait', ended, '--jsonl')).toMatchObject([{ operation_id: ended, status: 'succeeded' }])
     expect((await signalbox('olga', ['op', 'wait', ended, '-o', 'id'])).out).toBe(`${ended}\n`)
-    const log = ['op', 'logs', 'first', '--op', ended]
+    const types = await signalbox('olga', ['op', 'watch', ended, '--select', 'type'])
+    expect(types).toMatchObject({ code: 0, err: expect.stringMatching(/^SUCCEEDED/) })
+    expect(types.out.trim().split('\n')).toEqual(watched.map(({ type }) => type))
+    const request = { method: 'GET', url: `${hooks.url}/asked` }
+    const asked = await started({ nodes: [{ node_id: 'ask', executor: 'http', with: { request }, idempotent: true }] })
+    expect(await signalbox('olga', ['op', 'wait', asked])).toMatchObject({ code: 0 })
+    const log = ['op', 'logs', 'ask', '--op', asked]
     const [line = {}] = await lines(...log, '--jsonl')
     expect(line).toMatchObject({ seq: 1, text: expect.any(String) })
     expect((await signalbox('olga', [...log, '--select', '$[0].text'])).out).toBe(`${line.text}\n`)
@@ -259,16 +275,7 @@ describe('a change from intent to end', () => {
     const check = { service: 'machine:checker', timeout_s: 600 }
     const [gate] = intent.graph.gates
     const graph = { ...intent.graph, gates: [{ ...gate, policy: { check } }] }
-    const created = await signalbox(
-      'olga',
-      ['intent', 'create', '-f', '-', '-o', 'id'],
-      JSON.stringify({ ...intent, graph }),
-    )
-    const plan = json<{ plan_id: string; plan_hash: string }>(
-      await signalbox('olga', ['plan', 'preview', created.out.trim(), '-o', 'json']),
-    )
-    const start = ['plan', 'start', plan.plan_id, '--yes', '--digest', plan.plan_hash, '-o', 'id']
-    const id = (await signalbox('olga', start)).out.trim()
+    const id = await started(graph)
     await until(async () => (await signalbox('olga', ['gate', 'show', 'go', '--op', id])).out.includes('WAITING'), {
       what: 'the gate',
       timeout_ms: 30_000,

@@ -237,6 +237,33 @@ describe('a command dialog', () => {
   )
 })
 
+describe('an answer that breaks off', () => {
+  it(
+    'says that the outcome is unknown, and can be closed',
+    async () => {
+      const page = await tabOf('olga')
+      const { url } = await start('broken off', { held: true })
+      await isHeld()
+      await page.route('**/pause', (route) =>
+        route.request().postDataJSON().dry_run
+          ? route.continue()
+          : route.fulfill({ status: 202, contentType: 'application/json', body: '{' }),
+      )
+      await page.goto(url)
+      await press(page, 'Pause')
+      await dialogOf(page).getByText('One running node finishes').waitFor()
+      await dialogOf(page).getByLabel('Reason').fill('cut')
+      await confirm(page, 'Pause operation')
+      await dialogOf(page).getByText('It is unknown whether this took effect.').waitFor()
+      await page.keyboard.press('Escape')
+      await dialogOf(page).waitFor({ state: 'detached' })
+      letGo()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
+})
+
 describe('planning again', () => {
   it(
     'is offered to those who may plan, and when a policy forbade the start',

@@ -7,8 +7,8 @@ import { addWith, baseOf, idOf, object, type Place, type Rule, TYPES } from './o
 
 /** Reads a cluster's objects: the file is the cluster, they are below it (catalog.md 13). Never reads Secrets. */
 export const readKubernetes: Reader = (documents, { source, into }) => {
-  const all = distinct(manifestsOf(documents))
   const found = collect()
+  const all = distinct(manifestsOf(documents), found.note)
   const cluster = `cluster/${source}`
   const place = { found, source, cluster, into, all }
   if (all.some((one) => leftOut(one) === undefined && one.kind !== 'Node'))
@@ -37,14 +37,16 @@ const groupOf = ({ apiVersion }: Manifest): string => /^(.*)\//.exec(textOf(apiV
  * Names a kind with its group where its name alone means another kind, such as Knative's Service, or another object of
  * the file has the same. The others keep the ids that they had, and workloads are known by their form in any group.
  */
-const distinct = (all: Manifest[]): Manifest[] => {
+const distinct = (all: Manifest[], note: (text: string) => void): Manifest[] => {
   const keyOf = ({ kind, namespace, name }: Manifest) => JSON.stringify([kind, namespace, name])
   const alike = Map.groupBy(all, keyOf)
   const isKnown = (kind: string) => (kind in RULES || kind in TYPES) && RULES[kind] !== workload
   return all.map((one) => {
     const group = groupOf(one)
-    const means_other = isKnown(one.kind) || alike.get(keyOf(one))?.some((other) => groupOf(other) !== group)
+    const known = isKnown(one.kind)
+    const means_other = known || alike.get(keyOf(one))?.some((other) => groupOf(other) !== group)
     if (OWN_GROUP.test(group) || one.kind === 'Secret' || !means_other) return one
+    if (!known) note(`${one.kind}.${group} ${one.name} is named by its group, as its namesake is in the file too.`)
     return { ...one, kind: `${one.kind}.${group}` }
   })
 }
@@ -216,7 +218,7 @@ const leftOut = ({ kind, generated, metadata }: Manifest): string | undefined =>
   if (generated) return 'it has no fixed name: the cluster generates one at each creation'
   if (BY_CLUSTER.has(kind)) return 'the cluster creates it'
   const owned = listOf(fieldsOf(metadata).ownerReferences).some((owner) => fieldsOf(owner).controller === true)
-  return owned && /^(Pod|ReplicaSet|Job)$/.test(kind) ? 'another object of the cluster creates it' : undefined
+  return owned && /^(Pod|ReplicaSet|Job)(\.|$)/.test(kind) ? 'another object of the cluster creates it' : undefined
 }
 
 const RULES: Record<string, Rule> = {
