@@ -72,7 +72,7 @@ export const checkBroker = async (
     created,
     last,
   ])
-  // A server without room for what is configured still carries what there is.
+  // A server without that room still carries the events that there are.
   await ensureStreams(nc, prefix, [stream]).catch((err: unknown) =>
     log.error({ err, stream }, 'the stream cannot have the configured replicas or bytes'),
   )
