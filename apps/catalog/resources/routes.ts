@@ -93,7 +93,7 @@ export const resourceReads = routes<CatalogDeps, { side: Side }>('catalog', (app
       const { resource_id } = req.params
       const { view, etag } = await readResource(deps, resource_id, req.query, side.reader(req))
       if (etag !== undefined) reply.header('etag', etag)
-      // Of a second check that expires before the sweep, the x of the first one does not tell.
+      // The x of a first expired check does not tell of a second one that expires before the sweep.
       if (etag !== undefined && !etag.endsWith('x"') && isKnown(req, etag)) return sendUnchanged(reply)
       const fields = fieldsOf(req.query.fields)
       return fields ? sendPart(reply, pickFields(view, fields) as typeof view) : view

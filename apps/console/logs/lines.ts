@@ -97,9 +97,8 @@ const useLines = (page: ReturnType<typeof usePages>, attempt: number) => {
       try {
         const asked = lines.current
         // Without a held line, such as after a first read that failed, the end is read: a log may be long.
-        const next = asked.length === 0 ? 'tail' : where
-        const reply = await page(queryOf(next, asked))
-        hold(joined(next, asked, lines.current, reply.lines), () => ({
+        const reply = await page(queryOf(asked.length === 0 ? 'tail' : where, asked))
+        hold(joined(where, asked, lines.current, reply.lines), () => ({
           total: reply.total_lines,
           complete: reply.complete,
           loading: false,

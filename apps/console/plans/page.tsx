@@ -116,9 +116,9 @@ const Changes = ({ plan }: { plan: Plan }) =>
 /** Statuses of plans that cannot be started, only previewed again. */
 const AGAIN: ReadonlySet<string> = new Set(['stale', 'expired', 'superseded'])
 
-/** Resources that changed in the catalog after the plan was made. */
+/** Resources that changed in the catalog after the plan was made, until its own operation changes them. */
 const Moved = ({ plan }: { plan: Plan }) =>
-  plan.pins_moved.length === 0 ? null : (
+  plan.pins_moved.length === 0 || plan.operation_id !== null ? null : (
     <details className="text-table">
       <summary>
         {tPlan.plan.moved_title} ({plan.pins_moved.length})

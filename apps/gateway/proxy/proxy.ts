@@ -178,7 +178,7 @@ const createPassing = (
     fail(error, true)
     controller?.abort(error)
   }, reply_ms)
-  // Its upstream has done its work, so a slow reader keeps no seat if few do so. If it reads no more, `gone` reports its end.
+  // Its upstream has done its work, so a slow reader keeps no seat as long as there is a place. If it reads no more, `gone` reports its end.
   const stall = () => {
     if (over) return
     if (slow) return void res.destroy()

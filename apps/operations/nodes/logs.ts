@@ -122,7 +122,12 @@ export const sendRawLog = async (
     'cache-control': 'private, no-store',
   })
   let size = 0
-  if (req.headers.range !== undefined) for await (const part of text()) size += part.length
+  if (req.headers.range !== undefined) {
+    for await (const part of text()) {
+      if (reply.raw.destroyed) throw tooLate()
+      size += part.length
+    }
+  }
   const range = byteRange(req.headers.range, size)
   if (!range) return reply.send(text())
   return reply
@@ -135,13 +140,13 @@ const PART_MS = 8000
 const tooLate = () => unavailable('The answer took too long.')
 
 /**
- * The text of a log, part by part, on the connections of large requests. Each part has a time of its own: how long the
+ * The text of a log, part by part, on the connections of reads. Each part has a time of its own: how long the
  * whole takes is up to its reader.
  */
 async function* textOf({ db }: Uses<'db'>, ref: LogRef): AsyncGenerator<Buffer> {
   const parts = wholeLog(db, ref)
   for (;;) {
-    const deadline = new Deadline(performance.now() + PART_MS, tooLate, 'batch')
+    const deadline = new Deadline(performance.now() + PART_MS, tooLate, 'read')
     const { value: lines } = await withinDeadline(deadline, () => parts.next())
     if (!lines) return
     yield Buffer.from(lines.map(({ text }) => `${text}\n`).join(''))

@@ -150,7 +150,7 @@ const nameOf = ({ log, seal_seq, seal_hash }: SealedHead): string => `${log} ${s
 const anchor = async (nc: NatsConnection, prefix: string, what: Anchor) => {
   const line = signAnchor(what, readKeyFile('RELAY__AUDIT__KEY_FILE', settingOf('relay', 'AUDIT__KEY_FILE')))
   appendAnchor(settingOf('relay', 'AUDIT__ANCHOR_FILE'), line)
-  await ensureStreams(nc, prefix, ['AUDIT'])
+  await ensureStreams(nc, prefix, ['AUDIT'], { raise: false })
   await nc.jetstream().publish(prefixed(prefix, 'audit.anchor'), line)
 }
 

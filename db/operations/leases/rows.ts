@@ -266,7 +266,7 @@ export const moveLeases = async (
 const mayRelease = async (tx: Tx, operation_id: string): Promise<boolean> => {
   const { rows } = await tx.execute<{ may: boolean }>(sql`
     select not exists (select from operations.node_attempts where operation_id = ${operation_id})
-      or exists (select from operations.gates where operation_id = ${operation_id} and policy ->> 'lease_policy' = 'release' and status = 'waiting') as may`)
+      or exists (select from operations.gates where operation_id = ${operation_id} and policy ->> 'lease_policy' = 'release') as may`)
   return rows[0]?.may ?? false
 }
 
