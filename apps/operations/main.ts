@@ -5,9 +5,9 @@ import { createTelemetry } from '../shared/telemetry.ts'
 import { buildApp } from './app.ts'
 import { startBackground } from './background.ts'
 import { loadOperationsConfig } from './config.ts'
+import { createLags } from './metrics.ts'
 import { openLibrary } from './packs/open.ts'
 import { recordLibrary } from './packs/record.ts'
-import { createLags } from './upkeep/metrics.ts'
 import { createDeps, createTrust } from './wire.ts'
 
 await runApp('operations', async () => {

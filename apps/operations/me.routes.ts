@@ -4,8 +4,8 @@ import { pick } from '../shared/data/pick.ts'
 import { createReadiness } from '../shared/http/health.ts'
 import { routes } from '../shared/http/routes.ts'
 import type { Uses } from './deps.ts'
-import { checksOf } from './health.ts'
 import { countsFor } from './policies/mine.ts'
+import { checksOf } from './upkeep/health.ts'
 
 const VERSION = '0.1.0'
 

@@ -83,7 +83,7 @@ describe('the first minute', () => {
       'eu1-web-01: healthy, ended',
       '2 healthy',
       'not rehearsed',
-      'canceling with compensation undoes every change',
+      'cancel with compensation',
       '0 of 1 vote from netops: eva · not olga (requester)',
     ])
       expect(await brief.textContent()).toContain(words)

@@ -6,7 +6,7 @@ import { CatalogUnavailable, createCatalogClient } from '../../apps/operations/c
 import { requireFresh, startCatalogConsumer } from '../../apps/operations/catalog/consumer.ts'
 import { type CatalogProjection, createCatalogProjection } from '../../apps/operations/catalog/projection.ts'
 import { createRequestedIntent } from '../../apps/operations/intents/requested.ts'
-import { createLags } from '../../apps/operations/upkeep/metrics.ts'
+import { createLags } from '../../apps/operations/metrics.ts'
 import type { CatalogEvent, RelationshipEvent } from '../../apps/shared/contracts/catalog/events.ts'
 import { connectNats, ensureStreams, subjectOf } from '../../apps/shared/events/events.ts'
 import { Away, isOutage } from '../../apps/shared/process/outage.ts'

@@ -58,11 +58,11 @@ export const gate = {
       `${at_least ? 'at least ' : ''}${count(n, '1 dependent', '{n} dependents')}`,
     forbids: (policy: string) => `${policy} forbids it`,
     time: 'Time',
-    takes: (least: string, most: string) => (least === most ? `${least} in total` : `${least} to ${most} in total`),
+    takes: (least: string, most: string) => (least === most ? least : `${least} to ${most}`),
     rehearsed: (end: string) => `rehearsal ${end.replaceAll('_', ' ')}`,
     not_rehearsed: 'not rehearsed',
     back: 'Way back',
-    back_all: 'canceling with compensation undoes every change',
+    back_all: 'cancel with compensation',
     back_but: (names: string[], more: number) =>
       `canceling with compensation undoes all but ${list.format([...names, ...(more > 0 ? [`${more} more`] : [])])}`,
     back_none: 'no step can be undone',
@@ -77,7 +77,7 @@ export const gate = {
       voter_lost_right: 'right lost',
       voter_tainted: 'right given by a participant or, lately, a provider',
     } as Record<string, string>,
-    adds: (at: string, groups: string[]) => `from ${at} also ${list.format(groups)}`,
+    adds: (at: string, groups: string[]) => `${at} adds ${list.format(groups)}`,
     ends: (at: string, effect: string) => `expires ${at}: ${effect}`,
     timeout: { reject: 'rejected', hold: 'keeps waiting', approve: 'approved' } as Record<string, string>,
     effects: {

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import type { FastifyInstance } from 'fastify'
-import type { Db } from '../../../db/client.ts'
-import { type Measured, type MeasuredGauge, measure } from '../../shared/process/measured.ts'
-import { lagGauge, type Telemetry } from '../../shared/telemetry.ts'
-import type { CatalogProjection } from '../catalog/projection.ts'
+import type { Db } from '../../db/client.ts'
+import { type Measured, type MeasuredGauge, measure } from '../shared/process/measured.ts'
+import { lagGauge, type Telemetry } from '../shared/telemetry.ts'
+import type { CatalogProjection } from './catalog/projection.ts'
 
 const GAUGES: readonly MeasuredGauge[] = [
   ['signalbox_operations_open', 'Operations that have not ended.', 'status'],

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
-import { UNDELIVERED } from '../../db/operations/commands/undelivered.ts'
-import { refuseHeld } from '../../db/restore.ts'
-import type { Checks } from '../shared/http/health.ts'
-import type { Uses } from './deps.ts'
+import { UNDELIVERED } from '../../../db/operations/commands/undelivered.ts'
+import { refuseHeld } from '../../../db/restore.ts'
+import type { Checks } from '../../shared/http/health.ts'
+import type { Uses } from '../deps.ts'
 
 const UNDELIVERED_S = 10
 
