@@ -79,10 +79,12 @@ const whoLine = (gate: Gate, at: (time: string) => string): Line => {
   ])
 }
 
-/** The bad lines of the context; otherwise the state of the canary or the targets. The dialog repeats them. */
+/** What is bad in the context; otherwise the state of the canary or the targets. The dialog repeats it. */
 export const gravest = (gate: Gate, now: number): Line[] => {
   const lines = [canaryLine(gate, now, true), nowLine(gate), riskLine(gate)].filter((each) => each !== undefined)
-  const bad = lines.filter((each) => each.bad)
+  const bad = lines
+    .filter((each) => each.bad)
+    .map((each) => ({ ...each, parts: each.parts.filter((part) => part.bad) }))
   return bad.length > 0 ? bad : lines.slice(0, 1)
 }
 
