@@ -90,6 +90,18 @@ describe('a new pack', () => {
   })
 })
 
+describe('the pack for OpenTofu', () => {
+  it('applies the optional members of a workspace, too', async () => {
+    const dir = begin('opentofu')
+    edit(join(dir, 'tests/first.yaml'), (text) =>
+      text
+        .replace('variables: { size: 10 } }', 'variables: { size: 10 }, var_files: [a.tfvars], credentials: eu1 }')
+        .replace(/plan(\.\S+): \{ inputs: .*/, 'apply$1: { inputs: { var_files: [a.tfvars], credentials: eu1 } }'),
+    )
+    expect(await signalbox('pack', 'test', dir)).toMatchObject({ code: 0, err: '2 passed, 0 failed.\n' })
+  })
+})
+
 describe('the checks', () => {
   it('name every fault by file, line, column, rule and remedy', async () => {
     const dir = begin('opentofu')
@@ -120,8 +132,8 @@ describe('the checks', () => {
       ['old.yaml:2:9', 'format'],
       ['pack.yaml:13:22', 'type'],
       ['pack.yaml:16:13', 'expression'],
-      ['pack.yaml:41:17', 'order'],
-      ['pack.yaml:42:79', 'reference'],
+      ['pack.yaml:43:17', 'order'],
+      ['pack.yaml:44:79', 'reference'],
     ])
   })
 
