@@ -18,7 +18,7 @@ export const closeAccessAgain = async (lost: readonly LostEvent[]): Promise<void
   const last = new Map<string, 'DISABLED' | 'DELETED' | 'ACTIVE'>()
   for (const { type, user_id, to } of lost)
     if (type === 'auth.user.status_changed.v1') last.set(String(user_id), to as 'DISABLED' | 'DELETED' | 'ACTIVE')
-  // A key whose machine lost its last owner is announced as ended in the same request as the change of the owner, but works again with a new owner.
+  // The request that ends a machine's last owner announces its key as ended, too; with a new owner the key works again.
   const leaving = new Set(
     lost.flatMap(({ type, request_id }) => (type === 'auth.user.status_changed.v1' && request_id ? [request_id] : [])),
   )
