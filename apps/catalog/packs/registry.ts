@@ -31,8 +31,11 @@ const createTypes = (
     newest.set(type.type_key, type)
     byId.set(type.id, type)
     byVersion.set(`${type.id}@${type.version}`, type)
-    for (const state of type.lifecycle.states)
-      ended[isTerminal(type.lifecycle, state) ? 'add' : 'delete'](`${type.id} ${state}`)
+    for (const state of type.lifecycle.states) {
+      const known = `${type.id} ${state}`
+      if (isTerminal(type.lifecycle, state)) ended.add(known)
+      else ended.delete(known)
+    }
   }
   const relationByKey = new Map(relationship_types.map((type) => [type.type_key, type]))
   const relationById = new Map(relationship_types.map((type) => [type.id, type]))

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { Route } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
@@ -203,6 +203,15 @@ describe('steering a running operation', () => {
   )
 })
 
+/** Sends a pause from the page of an operation with one running node. */
+const pauseFor = async (page: Page, url: string, reason: string) => {
+  await page.goto(url)
+  await press(page, 'Pause')
+  await dialogOf(page).getByText('One running node finishes').waitFor()
+  await dialogOf(page).getByLabel('Reason').fill(reason)
+  await confirm(page, 'Pause operation')
+}
+
 describe('a command dialog', () => {
   it(
     'cannot be closed while it sends, so that no answer is lost',
@@ -214,11 +223,7 @@ describe('a command dialog', () => {
       await page.route('**/pause', (route) =>
         route.request().postDataJSON().dry_run ? route.continue() : void sent.push(route),
       )
-      await page.goto(url)
-      await press(page, 'Pause')
-      await dialogOf(page).getByText('One running node finishes').waitFor()
-      await dialogOf(page).getByLabel('Reason').fill('slowly')
-      await confirm(page, 'Pause operation')
+      await pauseFor(page, url, 'slowly')
       await dialogOf(page).getByRole('button', { name: 'Sending' }).waitFor()
       await until(() => sent.length === 1, { what: 'the command to be sent' })
       await page.keyboard.press('Escape')
@@ -249,11 +254,7 @@ describe('an answer that breaks off', () => {
           ? route.continue()
           : route.fulfill({ status: 202, contentType: 'application/json', body: '{' }),
       )
-      await page.goto(url)
-      await press(page, 'Pause')
-      await dialogOf(page).getByText('One running node finishes').waitFor()
-      await dialogOf(page).getByLabel('Reason').fill('cut')
-      await confirm(page, 'Pause operation')
+      await pauseFor(page, url, 'cut')
       await dialogOf(page).getByText('It is unknown whether this took effect.').waitFor()
       await page.keyboard.press('Escape')
       await dialogOf(page).waitFor({ state: 'detached' })
