@@ -18,8 +18,8 @@ const observed = async (id: string, ms: number, attributes: Record<string, unkno
   const { status, text } = await c.observe(id, { observed_at: ago(ms), attributes, ...more })
   expect([status, text]).toEqual([200, expect.any(String)])
 }
-const compare = async (resource_ids: string[], rest_ids: string[], started = 10 * MIN, ended = 5 * MIN) => {
-  const asked = { resource_ids, rest_ids, started_at: ago(started), ended_at: ago(ended) }
+const compare = async (resource_ids: string[], rest_ids: string[], started = 10 * MIN, ended = 5 * MIN, more = {}) => {
+  const asked = { resource_ids, rest_ids, started_at: ago(started), ended_at: ago(ended), ...more }
   return (await c.internally('POST', '/health:compare', asked, { service: 'operations' })).body.metrics
 }
 
@@ -76,6 +76,8 @@ it('have no median where there is no observation, and cover at most the last hou
   const none = { median: null, samples: 0 }
   expect(errors).toMatchObject({ own: none, rest: none, before: none })
   expect(p95).toMatchObject({ own: { median: 9, samples: 1 }, rest: none, before: none })
+  const then = await compare(['eu1-web-04'], [], 200 * MIN, 190 * MIN, { until: ago(60 * MIN) })
+  expect(then[1]).toMatchObject({ own: { median: 5, samples: 1 }, rest: none, before: none })
 })
 
 it('are none where the type declares none, and nobody reads them without the right', async () => {

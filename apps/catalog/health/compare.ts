@@ -9,7 +9,7 @@ const SPAN_MS = 3_600_000
 /** Compares the metrics of changed resources with the rest, and with their own before. Unknown ones do not count. */
 export const compareHealth = async (
   { db, clock, registry }: Pick<CatalogDeps, 'db' | 'clock' | 'registry'>,
-  { resource_ids, rest_ids, started_at, ended_at }: HealthCompareQuery,
+  { resource_ids, rest_ids, started_at, ended_at, until: asked }: HealthCompareQuery,
 ): Promise<HealthCompared> => {
   const rids = await getRids(db, [...resource_ids, ...rest_ids])
   const rows = await getFixed(db, [...rids.values()])
@@ -21,7 +21,7 @@ export const compareHealth = async (
   )
   if (metrics.size === 0) return { metrics: [] }
   const rest = rows.filter((row) => types.has(row.type_id) && !changed.has(row.resource_id))
-  const until = clock.now()
+  const until = asked === undefined ? clock.now() : new Date(asked)
   const start = new Date(started_at)
   const since = new Date(Math.max(Date.parse(ended_at), until.getTime() - SPAN_MS))
   const ridsOf = (some: typeof rows) => some.map(({ rid }) => rid)

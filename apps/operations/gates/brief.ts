@@ -13,13 +13,13 @@ const WORST = ['unhealthy', 'degraded', 'unknown', 'maintenance', 'healthy']
 const badness = ({ health }: BriefTarget) => WORST.indexOf(health)
 
 /**
- * Returns what a voter weighs besides the subject, without names that this viewer may not see. While the gate is
- * waiting, it asks the catalog how the metrics of the canary compare.
+ * Returns what a voter weighs besides the subject, without names that this viewer may not see. It asks the catalog how
+ * the metrics of the canary compare; those of a decided gate as they were then, so that the record keeps what was seen.
  */
 export const briefFor = async (
   { db, trust }: Uses<'db' | 'trust'>,
   viewer: Viewer,
-  { status }: Pick<GateRow['gate'], 'status'>,
+  { status, decided_at }: Pick<GateRow['gate'], 'status' | 'decided_at'>,
   brief: Brief,
 ): Promise<GateBrief> => {
   const all = brief.targets.map(({ resource_id }) => resource_id)
@@ -27,7 +27,8 @@ export const briefFor = async (
   const visible = brief.targets.filter(({ resource_id }) => seen.has(resource_id))
   const aimed = visible.filter(({ ended_at }) => ended_at === null)
   const canary = visible.filter(({ ended_at }) => ended_at !== null)
-  const metrics = status === 'waiting' && canary.length > 0 ? await compared(trust.catalog, canary, aimed) : undefined
+  const asks = canary.length > 0 && (status === 'waiting' || decided_at !== null)
+  const metrics = asks ? await compared(trust.catalog, canary, aimed, decided_at) : undefined
   const lasting = brief.lasting.filter((node) => changes({ ...node, kind: 'task' }))
   return {
     asked: pick(brief, 'requester', 'title', 'reason', 'ticket', 'plan_id', 'plan_hash'),
@@ -65,11 +66,11 @@ const endOf = (canary: BriefTarget[]): string =>
     .at(-1) ?? ''
 
 /** The metrics of the canary against the rest; null if the catalog does not answer: the gate can still be decided. */
-const compared = (catalog: CatalogClient, canary: BriefTarget[], rest: BriefTarget[]) => {
+const compared = (catalog: CatalogClient, canary: BriefTarget[], rest: BriefTarget[], until: string | null) => {
   const ids = (targets: BriefTarget[]) => pluck(targets, 'resource_id').slice(0, COMPARED_MAX)
   const ended_at = endOf(canary)
   const [started_at = ended_at] = canary.flatMap((target) => target.started_at ?? []).sort()
-  const asked = { resource_ids: ids(canary), rest_ids: ids(rest), started_at, ended_at }
+  const asked = { resource_ids: ids(canary), rest_ids: ids(rest), started_at, ended_at, ...(until && { until }) }
   return catalog.compareHealth(asked).catch((error: unknown) => {
     if (error instanceof CatalogUnavailable) return null
     throw error

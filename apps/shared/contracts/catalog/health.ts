@@ -63,6 +63,7 @@ export const HealthCompareQuery = Closed(
     rest_ids: ids('Those of other types than resource_ids do not count.'),
     started_at: InputTime,
     ended_at: InputTime,
+    until: Type.Optional({ ...InputTime, description: 'Compares as it was then; observations are kept for 30 days.' }),
   },
   {
     examples: [
@@ -83,7 +84,7 @@ export const ComparedMetric = Type.Object(
   { ...HealthMetric.properties, own: Median, rest: Median, before: Median },
   {
     description:
-      'own and rest: since ended_at, but at most the last hour. before: the resources themselves in the hour before started_at.',
+      'own and rest: since ended_at, but at most the last hour before `until`. before: the resources themselves in the hour before started_at.',
   },
 )
 export const HealthCompared = Type.Object({

@@ -85,7 +85,7 @@ export const GateBrief = Type.Object({
           Nullable(
             Type.Array(ComparedMetric, {
               description:
-                'While the gate is waiting. Empty: the type declares none; null: the catalog did not answer.',
+                'Of a decided gate as they were then. Empty: the type declares none; null: the catalog did not answer.',
             }),
           ),
         ),
