@@ -79,7 +79,7 @@ describe('the first minute', () => {
     await brief.getByText('olga: “Bring release 2.4.0 to these hosts”').waitFor()
     for (const words of [
       '2 changes: drain, deploy, verify, undrain each',
-      '2 fleet.host in eu1',
+      '2 × fleet.host in eu1',
       'eu1-web-01: healthy, ended',
       '2 healthy',
       'not rehearsed',

@@ -48,7 +48,7 @@ const timeLine = ({ brief, context }: Gate): Line => {
 
 /** How many of which types where, and the sizes of the batches. */
 export const whereWords = ({ types, regions, batches }: Places): string => {
-  const what = types.map(({ type_key, count }) => words.counted(count, type_key)).join(', ')
+  const what = types.map(({ type_key, count }) => words.of_type(count, type_key)).join(', ')
   return joined([
     regions.length > 0 ? `${what} ${words.in_regions(regions.map(shown))}` : what,
     batches.length > 1 && words.batches(batches),

@@ -165,7 +165,7 @@ describe('deciding a gate', () => {
       await page.goto(gate)
       const brief = page.getByRole('region', { name: 'Decision brief' })
       await brief.getByText('olga: “becauseU+202E of a bidi mark”').waitFor()
-      await brief.getByRole('heading', { name: 'Bound to your vote' }).waitFor()
+      await brief.getByRole('heading', { name: 'Covered by your vote' }).waitFor()
       await brief.getByRole('heading', { name: /^Context as of \d\d:\d\d:\d\d$/ }).waitFor()
       await brief.getByText('no step changes a target').waitFor()
       await brief

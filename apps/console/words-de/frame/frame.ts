@@ -142,7 +142,7 @@ export const frame: typeof en.frame = {
     disabled: 'Deaktiviert',
     deleted: 'Gelöscht',
     ended: 'Beendet',
-    begun: 'Läuft',
+    begun: 'Gestartet',
     planned: 'Geplant',
     refused: 'Zurückgewiesen',
     locked: 'Startet',

@@ -78,6 +78,7 @@ export const gate: typeof en.gate = {
     last_known: (text: string) => `zuletzt bekannt: ${text}`,
     retries: (n: number) => count(n, '1 Wiederholung', '{n} Wiederholungen'),
     now: 'Jetzt',
+    of_type: (n: number, type: string) => `${number(n)} × ${type}`,
     counted: (n: number, word: string) => `${number(n)} ${word}`,
     bad: (n: number, of: number, word: string, names: string[]) =>
       `${number(n)} von ${number(of)} ${word}: ${names.join(', ')}`,

@@ -24,7 +24,7 @@ export const graph: typeof en.graph = {
   cell_marks: {
     held: 'hält für eine Planänderung',
     excepted: 'von einer Person geändert',
-    critical: 'auf dem kritischen Pfad',
+    critical: 'auf dem erwarteten kritischen Pfad',
   },
   why: 'Wartet auf',
   view: 'Ansicht',
@@ -51,7 +51,7 @@ export const graph: typeof en.graph = {
   guards: 'Steht vor',
   open_gate: 'Freigabe öffnen',
   selected_gate: 'Ausgewählte Freigabe',
-  critical: 'auf dem kritischen Pfad',
+  critical: 'auf dem erwarteten kritischen Pfad',
   gate_before: (question: string) => `Freigabe davor: ${question}`,
   after: 'Nach',
   open: 'Schritt öffnen',

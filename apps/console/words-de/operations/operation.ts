@@ -31,7 +31,7 @@ const KINDS: Record<string, string> = {
 export const operations: typeof en.operations = {
   title: 'Vorgänge',
   tabs: {
-    running: 'Laufend',
+    running: 'Offen',
     waiting: 'Handlungsbedarf',
     failed: 'Fehlgeschlagen',
     all: 'Alle',

@@ -137,7 +137,7 @@ export const frame = {
     disabled: 'Disabled',
     deleted: 'Deleted',
     ended: 'Ended',
-    begun: 'Running',
+    begun: 'Started',
     planned: 'Planned',
     refused: 'Refused',
     locked: 'Starting',

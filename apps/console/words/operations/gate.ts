@@ -23,8 +23,8 @@ export const gate = {
   } as Record<string, string>,
   brief: {
     title: 'Decision brief',
-    bound: 'Bound to your vote',
-    was_bound: 'Bound to the votes',
+    bound: 'Covered by your vote',
+    was_bound: 'Covered by the votes',
     context: (at: string) => `Context as of ${at}`,
     worse: 'Worse since you opened this page',
     asks: 'Asked by',
@@ -45,6 +45,7 @@ export const gate = {
     last_known: (text: string) => `last known: ${text}`,
     retries: (n: number) => count(n, '1 retry', '{n} retries'),
     now: 'Now',
+    of_type: (n: number, type: string) => `${number(n)} × ${type}`,
     counted: (n: number, word: string) => `${number(n)} ${word}`,
     bad: (n: number, of: number, word: string, names: string[]) =>
       `${number(n)} of ${number(of)} ${word}: ${names.join(', ')}`,

@@ -16,7 +16,7 @@ export const graph = {
   find: 'Find a node',
   found: (at: number | undefined, n: number) =>
     n === 0 ? 'No node found' : at === undefined ? count(n, '{n} node', '{n} nodes') : `${number(at)} of ${number(n)}`,
-  cell_marks: { held: 'held by a patch', excepted: 'changed by a person', critical: 'on the critical path' },
+  cell_marks: { held: 'held by a patch', excepted: 'changed by a person', critical: 'on the expected critical path' },
   why: 'Waits for',
   view: 'View',
   legend: 'Legend: select a status to filter by it',
@@ -42,7 +42,7 @@ export const graph = {
   guards: 'Guards',
   open_gate: 'Open gate',
   selected_gate: 'Selected gate',
-  critical: 'on the critical path',
+  critical: 'on the expected critical path',
   gate_before: (question: string) => `gate before it: ${question}`,
   after: 'After',
   open: 'Open node',

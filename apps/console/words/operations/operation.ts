@@ -6,7 +6,7 @@ const finishing = (running: number): string =>
 export const operations = {
   title: 'Operations',
   tabs: {
-    running: 'Running',
+    running: 'Open',
     waiting: 'Needs attention',
     failed: 'Failed',
     all: 'All',
