@@ -292,7 +292,7 @@ it('a plan holds the capacity of its reservation, and no longer: of two plans fo
   expect(starts[0]?.status).toBe(won === 'vm-1' ? 202 : 409)
 })
 
-it('a gate shows how the metrics of its canary compare; a catalog that is stopped takes them away, not the decision', async () => {
+it('a gate shows how the metrics of its canary compare; a catalog that is stopped takes them away, not the decision; a decided gate keeps them', async () => {
   const { record } = catalog.as('ada')
   await record({
     resource_id: 'plain',
@@ -363,6 +363,10 @@ it('a gate shows how the metrics of its canary compare; a catalog that is stoppe
   // The context is not bound: with any of these the digest is the same.
   expect([digest, subject]).toEqual([before.digest, before.subject])
   must(await p.as('eva').post(`${gate}/approve`, { reviewed_digest: digest, round }), 200, 202)
-  expect((await read()).brief.canary).not.toHaveProperty('metrics')
+  expect((await read()).brief.canary.metrics).toBeNull()
   stopped = undefined
+  // The record keeps the figures that were there at the decision.
+  await aim('web')
+  await observe('web', 0, 900)
+  expect((await read()).brief.canary.metrics).toEqual(before.brief.canary.metrics)
 })
