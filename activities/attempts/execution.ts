@@ -31,8 +31,8 @@ import {
   type Work,
   workOf,
 } from './inputs.ts'
-import { type Granted, isIdempotent, type Prepared, refOf, startAttempt, storable } from './running.ts'
-import { type AttemptInput, createAims, lookOf, patiently } from './target.ts'
+import { type Granted, isIdempotent, type Prepared, startAttempt, storable } from './running.ts'
+import { type AttemptInput, createAims, lookOf, patiently, refOf } from './target.ts'
 
 /** Tries of one activity; the workflow sets the same number (operations.md 8). */
 const ACTIVITY_TRIES = 5

@@ -13,7 +13,7 @@ import type { Claim } from '../../db/operations/nodes/claim.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { ExecutorContext, ExecutorResult } from '../executors/types.ts'
 import type { Work } from './inputs.ts'
-import { type AttemptInput, type Look, patiently, refuseTarget } from './target.ts'
+import { type AttemptInput, type Look, patiently, refOf, refuseTarget } from './target.ts'
 
 const BEAT_MS = 3000
 /** Bytes of log lines waiting to be stored. An executor that writes more waits for Postgres. */
@@ -30,13 +30,6 @@ export type Prepared = {
   /** Happens before the call, on the first slice. */
   look: Look | undefined
 }
-
-export const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({
-  operation_id,
-  node_id,
-  role,
-  attempt,
-})
 
 export const isIdempotent = ({ spec }: Granted, role: AttemptInput['role']): boolean =>
   role === 'run' ? spec.idempotent : (spec.compensate?.idempotent ?? false)

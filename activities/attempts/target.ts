@@ -117,3 +117,10 @@ export const refuseTarget = (
 
 const HINT = 'Bring the target or the catalog in line, retry this node, and resume. Or cancel, and plan again.'
 const told = (value: unknown): string => (value === undefined ? 'missing' : JSON.stringify(value).slice(0, 100))
+
+export const refOf = ({ operation_id, node_id, role, attempt }: AttemptInput) => ({
+  operation_id,
+  node_id,
+  role,
+  attempt,
+})

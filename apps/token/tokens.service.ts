@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import { ENROLMENT } from '../shared/auth/caller.ts'
-import { scopeOf } from '../shared/auth/principals.ts'
+import { scopeOf } from '../shared/auth/scope.ts'
 import type { Clock } from '../shared/clock.ts'
 import { type GenerateTokensRequest, ResponseMode } from '../shared/contracts/gen/auth_pb.ts'
 import { isUuid } from '../shared/ids.ts'

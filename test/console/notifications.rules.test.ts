@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { draftOf, faultOf, rulesOf } from '../../apps/console/notifications/rules.ts'
-import { DEFAULT_RULES } from '../../apps/shared/contracts/notifications/notifications.ts'
+import { DEFAULT_RULES } from '../../apps/shared/contracts/notifications/rules.ts'
 
 const mail = { destination_id: 'mail', kind: 'email' } as const
 const phone = { destination_id: 'phone', kind: 'push' } as const

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type GraphGate, type GraphNode, PlanRefusal } from '../../apps/operations/graph/types.ts'
+import { PlanRefusal } from '../../apps/operations/graph/refusal.ts'
+import type { GraphGate, GraphNode } from '../../apps/operations/graph/types.ts'
 import { nodeOf } from '../../apps/operations/packs/defaults.ts'
 import { graphGates } from '../../apps/operations/planner/gates.ts'
 import type { Running } from '../../apps/operations/planner/patch.edit.ts'

@@ -22,7 +22,7 @@ import type { StoredCapability } from '../packs/registry.ts'
 import { awaitChange } from '../read/freshness.ts'
 import { asOf, openPage, type Reader } from '../read/lists.ts'
 import type { Side } from '../read/sides.ts'
-import { readCapabilityGraph } from './graphs.ts'
+import { readCapabilityGraph } from './overview.ts'
 import { listProviders, readCapabilities } from './providers.ts'
 
 /** Capability definitions, their providers, and what one resource provides and needs. */

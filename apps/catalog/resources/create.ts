@@ -14,7 +14,7 @@ import type { OperationRef, ResourceCreate, ResourceView } from '../../shared/co
 import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { base32Id } from '../../shared/ids.ts'
-import { tellClaims } from '../capabilities/claims.ts'
+import { tellClaims } from '../capabilities/tell.ts'
 import { type Change, makeHere } from '../changes/each.ts'
 import { createWish } from '../changes/hold.ts'
 import { runChange } from '../changes/run.ts'

@@ -1,9 +1,5 @@
-import type {
-  DeliveryView,
-  DestinationView,
-  NotifyRules,
-  Quiet,
-} from '../../shared/contracts/notifications/notifications.ts'
+import type { DeliveryView, DestinationView } from '../../shared/contracts/notifications/notifications.ts'
+import type { NotifyRules, Quiet } from '../../shared/contracts/notifications/rules.ts'
 import {
   type Command,
   type Context,

@@ -1,9 +1,5 @@
-import {
-  DAYS,
-  type DestinationView,
-  type NotifyRules,
-  type Quiet,
-} from '../../shared/contracts/notifications/notifications.ts'
+import type { DestinationView } from '../../shared/contracts/notifications/notifications.ts'
+import { DAYS, type NotifyRules, type Quiet } from '../../shared/contracts/notifications/rules.ts'
 
 /** The rules as they are edited. `after`: seconds by destination; `never`: it is not told. */
 export type RulesDraft = Omit<NotifyRules, 'steps' | 'quiet'> & {

@@ -1,12 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
-import {
-  DAYS,
-  type DestinationView,
-  NOTIFY_EVENTS,
-  type NotifyRules,
-  RISKS,
-} from '../../shared/contracts/notifications/notifications.ts'
+import { type DestinationView, NOTIFY_EVENTS, RISKS } from '../../shared/contracts/notifications/notifications.ts'
+import { DAYS, type NotifyRules } from '../../shared/contracts/notifications/rules.ts'
 import { send, Told, useChanges } from '../account/changes.tsx'
 import { Leaving } from '../command/leaving.tsx'
 import { Button } from '../forms/button.tsx'

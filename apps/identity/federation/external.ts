@@ -1,10 +1,10 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { appendAuditTo } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { getUser, getUserByFolded } from '../../../db/identity/queries.ts'
 import { isById, scimBy, scimGroupNames, scimGroupsOf } from '../../../db/identity/scim.ts'
 import { external_identities, type UserRow, user_events, users } from '../../../db/identity/tables.ts'
-import { builtOnce } from '../../../db/rows.ts'
+import { builtOnce, NOW } from '../../../db/rows.ts'
 import { giverOf, type Provider } from '../../shared/auth/providers.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import type { LinkExternalRequest, Principal, ResolveExternalRequest } from '../../shared/contracts/gen/auth_pb.ts'
@@ -39,7 +39,7 @@ export const knownUser = async (db: Queryable, { providerId, subject }: Pick<Ext
 const proved = builtOnce(['provider', 'subject', 'by_id'], (db, { provider, subject, by_id }) =>
   db
     .update(external_identities)
-    .set({ proved_at: sql`clock_timestamp()` })
+    .set({ proved_at: NOW })
     .from(users)
     .where(and(identityOf(provider, subject), eq(users.id, external_identities.user_id)))
     .returning({

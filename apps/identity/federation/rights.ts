@@ -1,18 +1,16 @@
-import { and, eq, inArray } from 'drizzle-orm'
 import { type AuditEntry, appendAuditTo, listAudit } from '../../../db/audit.ts'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { listUngiven, rightsAtSignIn, type Ungiven } from '../../../db/identity/external.ts'
 import { peopleOf } from '../../../db/identity/scim.ts'
-import { grants, group_members, user_events } from '../../../db/identity/tables.ts'
+import { user_events } from '../../../db/identity/tables.ts'
 import type { Role } from '../../shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
 import { digest } from '../../shared/data/digest.ts'
-import { AppError } from '../../shared/errors.ts'
-import { uuidv7 } from '../../shared/ids.ts'
-import { keepingAnAdmin, lockControl, noteDual } from '../control/dual.ts'
+import { lockControl, noteDual } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { inControl, rolesChanged } from '../mutations.ts'
 import { refuseGivenRight } from '../rules.ts'
+import { give, take } from './give.ts'
 
 /** Of each person, the names of the groups that the provider states. */
 export type Stated = ReadonlyMap<string, readonly string[]>
@@ -51,7 +49,7 @@ const differencesOf = async (db: Queryable, provider: Provider, stated: Stated):
   })
   return new Map(differences.filter(([, one]) => Object.values(one).some(({ length }) => length > 0)))
 }
-type Difference = { join: string[]; leave: string[]; grant: Role[]; revoke: { id: string; role: string }[] }
+export type Difference = { join: string[]; leave: string[]; grant: Role[]; revoke: { id: string; role: string }[] }
 
 /**
  * Aligns the rights that this provider gives with its latest statement. The file is the installation's own decision, so
@@ -171,59 +169,4 @@ const isNoted = async (tx: Tx, { actor, action, object, reason, before, after }:
   const [last] = await listAudit(tx, user_events, { object, type: action }, 1)
   if (last?.actor !== actor || last.reason !== reason) return false
   return last.before_hash === digest(before) && last.after_hash === digest(after)
-}
-
-/** Takes lost rights away, but never from the last administrator: the audit row says so. Returns who keeps all. */
-const take = async (tx: Tx, giver: string, differences: ReadonlyMap<string, Difference>): Promise<Set<string>> => {
-  const losing = [...differences].filter(([, { leave, revoke }]) => leave.length + revoke.length > 0)
-  if (losing.length === 0 || (await takeFrom(tx, giver, losing))) return new Set()
-  const kept = new Set<string>()
-  for (const one of losing) if (!(await takeFrom(tx, giver, [one]))) kept.add(one[0])
-  return kept
-}
-
-const takeFrom = async (tx: Tx, giver: string, losing: readonly (readonly [string, Difference])[]) => {
-  const byGroup = Map.groupBy(
-    losing.flatMap(([user_id, { leave }]) => leave.map((key) => ({ user_id, key }))),
-    ({ key }) => key,
-  )
-  const ids = losing.flatMap(([, { revoke }]) => revoke.map(({ id }) => id))
-  try {
-    await tx.transaction((inner) =>
-      keepingAnAdmin(inner, async () => {
-        for (const [group_key, people] of byGroup) {
-          const own = and(eq(group_members.group_key, group_key), eq(group_members.added_by, giver))
-          const user_ids = people.map(({ user_id }) => user_id)
-          await inner.delete(group_members).where(and(own, inArray(group_members.user_id, user_ids)))
-        }
-        if (ids.length > 0) await inner.delete(grants).where(inArray(grants.id, ids))
-      }),
-    )
-    return true
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'last_admin') return false
-    throw error
-  }
-}
-
-const MOST_ROWS = 5000
-
-const give = async (tx: Tx, giver: string, differences: ReadonlyMap<string, Difference>): Promise<void> => {
-  const by = { confirmed_by: null }
-  const members = [...differences].flatMap(([user_id, { join }]) =>
-    join.map((group_key) => ({ group_key, user_id, added_by: giver, ...by })),
-  )
-  const rows = [...differences].flatMap(([subject_id, { grant }]) =>
-    grant.map((role) => ({ id: uuidv7(), subject_type: 'user' as const, subject_id, role, created_by: giver, ...by })),
-  )
-  for (let at = 0; at < members.length; at += MOST_ROWS)
-    await tx
-      .insert(group_members)
-      .values(members.slice(at, at + MOST_ROWS))
-      .onConflictDoNothing()
-  for (let at = 0; at < rows.length; at += MOST_ROWS)
-    await tx
-      .insert(grants)
-      .values(rows.slice(at, at + MOST_ROWS))
-      .onConflictDoNothing()
 }

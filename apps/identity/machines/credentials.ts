@@ -1,9 +1,9 @@
-import { sql } from 'drizzle-orm'
 import type { FastifyRequest } from 'fastify'
 import type Type from 'typebox'
 import { type Tx, updateRows } from '../../../db/client.ts'
 import { credentialsOf, lockCredential, ROTATED } from '../../../db/identity/machines.ts'
 import { type MachineCredentialRow, machine_credentials } from '../../../db/identity/tables.ts'
+import { NOW } from '../../../db/rows.ts'
 import { PLACELESS } from '../../shared/auth/permissions.ts'
 import {
   type CredentialRequest,
@@ -11,10 +11,8 @@ import {
   type NewCredential,
   type Rotation,
 } from '../../shared/contracts/identity/machines.ts'
-import { AppError, notFound } from '../../shared/errors.ts'
+import { notFound } from '../../shared/errors.ts'
 import { isUuid, uuidv7 } from '../../shared/ids.ts'
-import { publicKeyOf } from '../../shared/jwt/sound.ts'
-import { isNetwork } from '../../shared/web/networks.ts'
 import { perform } from '../control/changes.ts'
 import { lockControl } from '../control/dual.ts'
 import type { IdentityDeps } from '../deps.ts'
@@ -23,9 +21,7 @@ import { throwIf } from '../rules.ts'
 import { DAY_MS, noteShown } from './ending.ts'
 import { makeKey } from './key-format.ts'
 import { credentialMeasure, credentialView, detailsOf, lockMachine } from './measures.ts'
-
-const invalid = (code: 'schema_violation' | 'issuer_not_trusted', detail: string, hint: string) =>
-  new AppError('validation_error', code, detail, { status: 422, hint })
+import { invalid, refuseJwk, refuseNetworks, refuseTrust } from './refuse.ts'
 
 /** POST adm/machines/{machine_id}/credentials: the credential, or the pending change. Only this answer shows a key. */
 export const createCredential = async (
@@ -108,76 +104,6 @@ const make = async (
   return { replayed: stored.replayed, status: stored.status, body: { ...body, ...shown } }
 }
 
-const refuseNetworks = (networks: readonly string[]) => {
-  const wrong = networks.find((network) => !isNetwork(network))
-  return wrong === undefined
-    ? undefined
-    : invalid(
-        'schema_violation',
-        `${wrong} is not a network.`,
-        'Send networks such as 203.0.113.0/24 or 2001:db8::/32.',
-      )
-}
-
-const ALG = { EdDSA: 'ed25519', ES256: 'ec', RS256: 'rsa' } as const
-
-const refuseJwk = (jwk: NonNullable<CredentialRequest['jwk']>) => {
-  try {
-    if (publicKeyOf(jwk as never).asymmetricKeyType === ALG[jwk.alg]) return undefined
-  } catch {}
-  return invalid(
-    'schema_violation',
-    'The jwk is not a public key of its algorithm.',
-    'Send an Ed25519, P-256 or RSA key (2048 to 4096 bits, exponent 65537).',
-  )
-}
-
-/**
- * Claims that survive a rename: others can take over repository names. Servers of a company sign under issuers of their
- * own, so a trust is of the kind whose claims or subjects it names.
- */
-const KINDS = [
-  {
-    issuer: 'https://token.actions.githubusercontent.com',
-    names: /^(repository(_\w+)?$|job_workflow|workflow|environment$|ref$|enterprise)/,
-    subject: /^(repo|repository\w*|job_workflow_ref|environment|ref|context|enterprise\w*):/,
-    pinned: [
-      ['repository_id', 'repository_owner_id', 'environment'],
-      ['repository_id', 'repository_owner_id', 'job_workflow_ref', 'ref'],
-    ],
-  },
-  {
-    issuer: 'https://gitlab.com',
-    names: /^(project_|namespace_|root_namespace|ref_|ci_config|pipeline_source$|environment$|ref$)/,
-    subject: /^(project|namespace)_\w+:/,
-    pinned: [['project_id', 'namespace_id', 'ref_protected']],
-  },
-]
-
-const refuseTrust = ({ issuers }: IdentityDeps, { issuer, claims }: NonNullable<CredentialRequest['trust']>) => {
-  if (!issuers.has(issuer))
-    return invalid(
-      'issuer_not_trusted',
-      `This installation does not trust ${issuer}.`,
-      'The deployer adds it to AUTH__MACHINES__ISSUERS.',
-    )
-  const known = KINDS.filter((kind) => kind.issuer === issuer)
-  const alike = KINDS.filter(
-    ({ names, subject }) => subject.test(claims.sub ?? '') || Object.keys(claims).some((name) => names.test(name)),
-  )
-  const sets = (known.length > 0 ? known : alike).flatMap(({ pinned }) => pinned)
-  const wanted = sets.map((names) => names.join(', ')).join('; or ')
-  if (sets.length > 0 && !sets.some((names) => names.every((name) => name in claims)))
-    return invalid(
-      'schema_violation',
-      'The trust pins no claim that survives a rename.',
-      `Name these claims: ${wanted}.`,
-    )
-  return claims.ref_protected === undefined || claims.ref_protected === 'true'
-    ? undefined
-    : invalid('schema_violation', 'The trust accepts jobs of unprotected branches.', 'Send ref_protected as "true".')
-}
-
 /**
  * DELETE …/credentials/{credential_id}, by one administrator. Waits until the relay has ended its tokens (204), for at most
  * 2 s (202).
@@ -194,7 +120,7 @@ export const revokeCredential = async (
 
 /** Ends a locked credential and, by the event, its tokens. */
 export const endRow = async (tx: Tx, cause: Parameters<typeof announce>[1], row: MachineCredentialRow) => {
-  await updateRows(tx, { id: row.id }, machine_credentials, { revoked_at: sql`clock_timestamp()` as never })
+  await updateRows(tx, { id: row.id }, machine_credentials, { revoked_at: NOW })
   await noteShown(tx, row.machine_id, new Date())
   await announce(tx, cause, ENDED_CREDENTIAL, { user_id: row.machine_id, credential_id: row.id })
 }

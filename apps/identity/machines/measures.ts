@@ -81,7 +81,7 @@ export const credentialMeasure: Measure<'machine.credential'> = async ({ deps, t
         const { overlap_s = 86_400 } = replaces
         const until = sql`clock_timestamp() + make_interval(secs => ${overlap_s})`
         await updateRows(tx, { id: old.id }, machine_credentials, {
-          expires_at: sql`least(${machine_credentials.expires_at}, ${until})` as never,
+          expires_at: sql`least(${machine_credentials.expires_at}, ${until})`,
           told: ROTATED,
         })
         const ended = { user_id: machine.id, credential_id: old.id }

@@ -7,7 +7,8 @@ import { SCIM_ERROR, SCIM_JSON } from '../../shared/http/problems.ts'
 import type { IdentityDeps } from '../deps.ts'
 import about from './about.json' with { type: 'json' }
 import { sendScimError } from './errors.ts'
-import { readPage, readPatch, readShown, readWhole } from './read.ts'
+import { readPage, readShown } from './query.ts'
+import { readPatch, readWhole } from './read.ts'
 import { changeScim, createScim, findScim, removeScim, viewOf } from './resources.ts'
 import { createAdmission, sync } from './source.ts'
 

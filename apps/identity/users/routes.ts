@@ -7,13 +7,15 @@ import {
   CurrentUser,
   Enrol,
   Enrolment,
+  ListQuery,
   NewUser,
   Reason,
   SessionsEnded,
   UserDetail,
+  UserList,
   UserMoved,
+  UserParams,
 } from '../../shared/contracts/identity/users.ts'
-import { text } from '../../shared/contracts/shapes.ts'
 import { hmacSha256 } from '../../shared/data/digest.ts'
 import { createPages } from '../../shared/http/pages.ts'
 import { CommandHeaders, markReplayed, routes } from '../../shared/http/routes.ts'
@@ -22,21 +24,6 @@ import type { ChangeDeps, ReadDeps } from '../deps.ts'
 import { detailOf, detailsOf, findUser } from './change.ts'
 import { createEnrolment, createUser, enableUser, endUser } from './commands.ts'
 import { enrol } from './enrol.ts'
-
-const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
-const ListQuery = Type.Object({
-  page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
-  page_token: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'next_page_token of the previous page; keep all filters.' }),
-  ),
-  status: Type.Optional(Type.Enum(['ACTIVE', 'DISABLED', 'DELETED'])),
-  q: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-})
-const UserList = Type.Object({
-  items: Type.Array(UserDetail),
-  next_page_token: Type.Union([Type.String(), Type.Null()]),
-  as_of: text('2026-01-31T12:00:00.000Z'),
-})
 
 /** People: the caller, and all. */
 export const usersRoutes = routes<ReadDeps>('users', (app, { deps }) => {

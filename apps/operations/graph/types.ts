@@ -11,7 +11,6 @@ import type {
   Timeouts,
 } from '../../shared/contracts/operations/graph.ts'
 import type { SchemaCheck } from '../../shared/data/json-schema.ts'
-import type { CodeOf, Violation } from '../../shared/errors.ts'
 import type { CelProgram } from '../../shared/expressions/cel.ts'
 import type { JudgedPlan, PlanFacts } from '../policies/plans.ts'
 import type { ProgramRules } from './executors.ts'
@@ -196,25 +195,4 @@ export type Lane = {
   params: Record<string, unknown>
   targets: Target[]
   diffs: Map<string, TargetDiff>
-}
-
-type PlanCode = CodeOf<'validation_error' | 'policy_denied'>
-/** No plan is possible: a refusal with the places at fault. */
-export class PlanRefusal extends Error {
-  readonly category: 'validation_error' | 'policy_denied'
-  readonly code: PlanCode
-  readonly violations: Violation[]
-
-  constructor(
-    code: PlanCode,
-    message: string,
-    violations: Violation[] = [],
-    category: PlanRefusal['category'] = 'validation_error',
-  ) {
-    super(message)
-    this.name = 'PlanRefusal'
-    this.category = category
-    this.code = code
-    this.violations = violations
-  }
 }

@@ -1,23 +1,19 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
-import { equals, type Tx, updateRows } from '../../../db/client.ts'
+import { eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../../db/client.ts'
 import { getGate, swapGate } from '../../../db/operations/gates/rows.ts'
 import { releaseLeases, setLeaseState } from '../../../db/operations/leases/rows.ts'
-import { executions, gates, node_attempts, operation_control, operations } from '../../../db/operations/tables/index.ts'
-import type { CommandBodies } from '../../../workflows/operation/messages.ts'
+import { operation_control } from '../../../db/operations/tables/index.ts'
 import { refuseGateApprove } from '../../../workflows/operation/rules/gates.ts'
 import { refuseOperationIntervention } from '../../../workflows/operation/rules/nodes.ts'
 import type { OperationIntervention } from '../../shared/contracts/operations/graph.ts'
-import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { freezeEnds, isFrozen } from '../../shared/data/calendar.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { refuseOn } from '../operations/control.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { delegationsOf, externalOnly, gateFacts, gateObject, mayByGroup } from '../policies/footing.ts'
+import { type Act, EXTEND, message, notApplicable, type Payload } from './extend.ts'
 import type { Intervened, Intervening, InterventionDeps } from './types.ts'
-
-type Payload = InterventionBody['payload']
-type Act = (deps: InterventionDeps, tx: Tx, intervening: Intervening, payload: Payload) => Promise<Intervened>
 
 /** An intervention on the operation as a whole, or on a part of it that the payload names. */
 export const interveneOnOperation = async (
@@ -30,15 +26,6 @@ export const interveneOnOperation = async (
   await refuseOn(deps, tx, command, subject, refuseOperationIntervention(subject.facts, type))
   return ACTS[type](deps, tx, intervening, payload)
 }
-
-const notApplicable = (detail: string) =>
-  new AppError('invalid_state_transition', 'intervention_not_applicable', detail)
-
-const message = (type: CommandBodies['intervene']['type'], rest: Partial<CommandBodies['intervene']>) => ({
-  type,
-  node_id: null,
-  ...rest,
-})
 
 const ACTS: Record<OperationIntervention, Act> = {
   set_limits: async (_deps, _tx, { subject }, { max_parallel = 1 }) => ({
@@ -88,7 +75,7 @@ const ACTS: Record<OperationIntervention, Act> = {
       )
     await tx
       .update(operation_control)
-      .set({ calendar: sql`${operation_control.calendar} #- array['freezes', ${freeze_id}]` as never })
+      .set({ calendar: sql`${operation_control.calendar} #- array['freezes', ${freeze_id}]` })
       .where(own)
     const exception = { kind: 'override_freeze', freeze_id, actor: command.actor, at: now, command_id }
     return {
@@ -149,69 +136,3 @@ const unknown = (pointer: string, words: string) =>
     as: 'invalid',
     detail: `The intervention is not valid: ${pointer} ${words}.`,
   })
-
-const EXTEND: Record<NonNullable<Payload['of']>, Act> = {
-  operation: async (_deps, tx, { subject }, { add_s = 0 }) => {
-    const { operation_id, facts } = subject
-    if (facts.status === 'cancelling')
-      throw notApplicable('The operation is being canceled: only the time of an attempt can be extended.')
-    const [moved] = await tx
-      .update(operations)
-      .set({ deadline_at: sql`${operations.deadline_at} + make_interval(secs => ${add_s})` })
-      .where(and(eq(operations.operation_id, operation_id), sql`${operations.deadline_at} is not null`))
-      .returning({ deadline_at: sql<string>`operations.iso(${operations.deadline_at})` })
-    if (!moved) throw notApplicable('The operation has no deadline.')
-    return {
-      payload: message('extend_deadline', { payload: { add_s } }),
-      undo: { added_s: add_s },
-      ...extended('the operation', add_s, moved.deadline_at),
-    }
-  },
-
-  gate: async (_deps, tx, { subject }, { id = '', add_s = 0 }) => {
-    const { operation_id, facts } = subject
-    const row = await getGate(tx, operation_id, id)
-    if (!row) throw notFound('gate', id)
-    throwIfRefused(refuseGateApprove(facts, gateFacts(row), { round: row.gate.round, user_id: '' }))
-    const [moved] = await tx
-      .update(gates)
-      .set({ deadline_at: sql`${gates.deadline_at} + make_interval(secs => ${add_s})` as never })
-      .where(
-        and(equals(gates, { operation_id, gate_id: id, status: 'waiting' }), sql`${gates.deadline_at} is not null`),
-      )
-      .returning({ round: gates.round, deadline_at: sql<string>`operations.iso(${gates.deadline_at})` })
-    if (!moved) throw notApplicable(`Gate "${id}" has no deadline.`)
-    return {
-      payload: message('extend_deadline', { gates: { [id]: { status: 'waiting', ...moved } } }),
-      gate_id: id,
-      undo: { gate_time: { gate_id: id, round: moved.round, added_s: add_s } },
-      ...extended(`gate ${id}`, add_s, moved.deadline_at),
-    }
-  },
-
-  // For an external agent's work: the agent and each slice read the row. All other work has its time in the plan.
-  attempt: async (_deps, tx, { subject: { operation_id } }, { id = '', add_s = 0 }) => {
-    const more = sql`make_interval(secs => ${add_s})`
-    const [moved] = await tx
-      .update(executions)
-      .set({ deadline_at: sql`${executions.deadline_at} + ${more}` as never })
-      .where(and(equals(executions, { operation_id, node_id: id }), isNull(executions.closed_at)))
-      .returning({
-        role: executions.role,
-        attempt: executions.attempt,
-        deadline_at: sql<string>`operations.iso(${executions.deadline_at})`,
-      })
-    if (!moved) throw notApplicable(`No external agent is working on "${id}".`)
-    await updateRows(tx, { operation_id, node_id: id, role: moved.role, attempt: moved.attempt }, node_attempts, {
-      deadline_at: sql`${node_attempts.deadline_at} + ${more}` as never,
-    })
-    return { payload: null, node_id: id, ...extended(`the attempt of node ${id}`, add_s, moved.deadline_at) }
-  },
-}
-
-const extended = (what: string, add_s: number, deadline_at: string) => ({
-  statement: `extend_deadline of ${what} by ${add_s} s`,
-  data: { add_s, deadline_at },
-  effect: { deadline_at },
-  before: { add_s },
-})

@@ -13,12 +13,8 @@ import {
   saveRules,
 } from '../../../db/operations/notifications/destinations.ts'
 import { refuseStaleAuth } from '../../shared/auth/caller.ts'
-import {
-  DEFAULT_RULES,
-  type DestinationBody,
-  type DestinationView,
-  type RulesBody,
-} from '../../shared/contracts/notifications/notifications.ts'
+import type { DestinationBody, DestinationView } from '../../shared/contracts/notifications/notifications.ts'
+import { DEFAULT_RULES, type RulesBody } from '../../shared/contracts/notifications/rules.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError, notFound, wrongAt } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'

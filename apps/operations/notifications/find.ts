@@ -21,7 +21,8 @@ import {
   type View,
   type Waiting,
 } from '../../../db/operations/notifications/waiting.ts'
-import { type NotifyRules, RISKS } from '../../shared/contracts/notifications/notifications.ts'
+import { RISKS } from '../../shared/contracts/notifications/notifications.ts'
+import type { NotifyRules } from '../../shared/contracts/notifications/rules.ts'
 import type { Uses } from '../deps.ts'
 import { quietUntil } from './messages/quiet.ts'
 import { viewOf } from './view.ts'

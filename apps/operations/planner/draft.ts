@@ -3,17 +3,17 @@ import type { Violation } from '../../shared/errors.ts'
 import type { MemberCount } from '../../shared/expressions/values.ts'
 import { byText } from '../graph/graph.ts'
 import { type Order, orderTargets } from '../graph/order.ts'
-import {
-  type Batch,
-  type BatchRoot,
-  type Group,
-  type Lane,
-  type PlannerInput,
-  PlanRefusal,
-  type ResourceType,
-  type Target,
-  type TargetDiff,
-  type Warning,
+import { PlanRefusal } from '../graph/refusal.ts'
+import type {
+  Batch,
+  BatchRoot,
+  Group,
+  Lane,
+  PlannerInput,
+  ResourceType,
+  Target,
+  TargetDiff,
+  Warning,
 } from '../graph/types.ts'
 import { nodeOf } from '../packs/defaults.ts'
 import { absentBy, batchesOf, DONE } from './batch.ts'

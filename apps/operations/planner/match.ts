@@ -3,16 +3,8 @@ import type { Violation } from '../../shared/errors.ts'
 import { CelError } from '../../shared/expressions/cel.ts'
 import { diffTarget, isUnder, type TargetChange } from '../graph/diff.ts'
 import { byText } from '../graph/graph.ts'
-import {
-  type BatchRule,
-  type Lane,
-  type Library,
-  type PlannedIntent,
-  PlanRefusal,
-  type Procedure,
-  type ResourceType,
-  type Target,
-} from '../graph/types.ts'
+import { PlanRefusal } from '../graph/refusal.ts'
+import type { BatchRule, Lane, Library, PlannedIntent, Procedure, ResourceType, Target } from '../graph/types.ts'
 
 export type Matched = { lanes: Lane[]; changes: Map<string, TargetChange> }
 

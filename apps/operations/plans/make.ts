@@ -11,15 +11,8 @@ import { unanswered } from '../catalog/heads.ts'
 import type { OperationsConfig } from '../config.ts'
 import type { Uses } from '../deps.ts'
 import type { ProgramRules } from '../graph/executors.ts'
-import {
-  type Among,
-  type Library,
-  type PlannedIntent,
-  type PlannerInput,
-  PlanRefusal,
-  type ResourceType,
-  type Target,
-} from '../graph/types.ts'
+import { PlanRefusal } from '../graph/refusal.ts'
+import type { Among, Library, PlannedIntent, PlannerInput, ResourceType, Target } from '../graph/types.ts'
 import type { SecretRules } from '../packs/executors.ts'
 import { refuseIncomplete } from '../packs/open.ts'
 import { refuseCeiling, unaskedPolicies, weigh } from '../planner/bind.ts'

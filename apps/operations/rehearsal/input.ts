@@ -1,7 +1,8 @@
 import type { PlanDocument } from '../../../db/operations/tables/index.ts'
 import type { PreviewBody } from '../../shared/contracts/operations/intents.ts'
 import { timingOf } from '../graph/graph.ts'
-import { type PlannerInput, PlanRefusal } from '../graph/types.ts'
+import { PlanRefusal } from '../graph/refusal.ts'
+import type { PlannerInput } from '../graph/types.ts'
 import { calendarFor } from '../targets/windows.ts'
 import type { Assumptions, RehearsalInput } from './types.ts'
 

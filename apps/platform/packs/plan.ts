@@ -1,12 +1,6 @@
 import { PLACE } from '../../operations/graph/graph.ts'
-import {
-  type PlannedIntent,
-  type PlannerInput,
-  PlanRefusal,
-  type ResourceType,
-  type Scope,
-  type Target,
-} from '../../operations/graph/types.ts'
+import { PlanRefusal } from '../../operations/graph/refusal.ts'
+import type { PlannedIntent, PlannerInput, ResourceType, Scope, Target } from '../../operations/graph/types.ts'
 import { type Made, makePlan } from '../../operations/planner/plan.ts'
 import type { PackFolder } from './folder.ts'
 import type { PackTest } from './format.ts'

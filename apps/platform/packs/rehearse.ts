@@ -1,4 +1,4 @@
-import { PlanRefusal } from '../../operations/graph/types.ts'
+import { PlanRefusal } from '../../operations/graph/refusal.ts'
 import { rehearsalOf } from '../../operations/rehearsal/input.ts'
 import { rehearse } from '../../operations/rehearsal/rehearse.ts'
 import type { Assumptions } from '../../operations/rehearsal/types.ts'

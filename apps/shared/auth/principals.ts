@@ -8,7 +8,7 @@ import type { ActionKind } from '../http/pressure.ts'
 import { createJoiner } from '../process/lines.ts'
 import { insisting } from '../rpc/client.ts'
 import { type Permission, ROLES_OF } from './permissions.ts'
-import { type Grant, permissionsIn, type Scope } from './scope.ts'
+import { type Grant, permissionsIn, scopeOf } from './scope.ts'
 
 /** A person or a machine, with their current rights. */
 export type Principal = {
@@ -205,12 +205,3 @@ export const principalOf = ({
   )
 
 const textOf = (time: Timestamp) => timestampDate(time).toISOString()
-
-/** Reads where rights hold from identity's message. */
-export const scopeOf = (scope: PrincipalMessage['grants'][number]['scope']): Scope => ({
-  ...(scope?.regionId !== undefined && { region_id: scope.regionId }),
-  ...(scope?.datacenterId !== undefined && { datacenter_id: scope.datacenterId }),
-  ...(scope?.layerId !== undefined && { layer_id: scope.layerId }),
-  ...(scope?.segmentId !== undefined && { segment_id: scope.segmentId }),
-  ...(scope?.typeKey !== undefined && { type_key: scope.typeKey }),
-})

@@ -1,3 +1,4 @@
+import type { Principal as PrincipalMessage } from '../contracts/gen/auth_pb.ts'
 import { type Permission, PLACELESS, permissionsOf, roleHas } from './permissions.ts'
 
 /** Where a grant holds. All given fields must match; none given means everywhere. */
@@ -75,3 +76,12 @@ export const isWithin = (scopes: readonly Scope[] | undefined, place: Place): bo
 /** Whether any of the grants gives the permission at this place (grants add up). */
 export const isGranted = (grants: readonly Grant[], permission: Permission, place: Place): boolean =>
   grants.some((grant) => givesPermission(grant, permission) && scopeCovers(grant.scope, place))
+
+/** Reads where rights hold from identity's message. */
+export const scopeOf = (scope: PrincipalMessage['grants'][number]['scope']): Scope => ({
+  ...(scope?.regionId !== undefined && { region_id: scope.regionId }),
+  ...(scope?.datacenterId !== undefined && { datacenter_id: scope.datacenterId }),
+  ...(scope?.layerId !== undefined && { layer_id: scope.layerId }),
+  ...(scope?.segmentId !== undefined && { segment_id: scope.segmentId }),
+  ...(scope?.typeKey !== undefined && { type_key: scope.typeKey }),
+})

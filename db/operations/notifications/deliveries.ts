@@ -4,6 +4,7 @@ import { SECURITY_EVENTS } from '../../../apps/shared/contracts/notifications/no
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { iso, type Newest, olderThan } from '../expressions.ts'
 import {
   ADMINISTRATORS,
@@ -48,10 +49,7 @@ export const queueDelivery = (
   { destination_id, owner }: { destination_id: string; owner: string },
   purpose: 'code' | 'test' | 'security',
   fact: SecurityFact | null = null,
-) =>
-  tx
-    .insert(notify_deliveries)
-    .values({ delivery_id: uuidv7(), destination_id, owner, purpose, fact, next_at: sql`clock_timestamp()` })
+) => tx.insert(notify_deliveries).values({ delivery_id: uuidv7(), destination_id, owner, purpose, fact, next_at: NOW })
 
 /** Of a newer relay: the fact waits for a process that has words for it. */
 const known = sql`fact ->> 'event' = any(${sql.param([...SECURITY_EVENTS])}::text[])`
@@ -201,11 +199,7 @@ export const queueOutcome = async (
   if (told && closed.length > 0)
     await tx
       .insert(notify_deliveries)
-      .values({
-        ...{ delivery_id: uuidv7(), destination_id, owner, decision },
-        purpose: 'outcome',
-        next_at: sql`clock_timestamp()`,
-      })
+      .values({ ...{ delivery_id: uuidv7(), destination_id, owner, decision }, purpose: 'outcome', next_at: NOW })
 }
 
 /** How many messages to one destination are sent at once. */
@@ -245,11 +239,7 @@ export const endDelivery = (
   delivery_id: string,
   state: 'sent' | 'dead' | 'obsolete',
   last_error: string | null = null,
-) =>
-  moveDelivery(tx, delivery_id, {
-    ...{ state, last_error, ended_at: sql`clock_timestamp()` },
-    ...(state !== 'obsolete' && TRIED),
-  })
+) => moveDelivery(tx, delivery_id, { ...{ state, last_error, ended_at: NOW }, ...(state !== 'obsolete' && TRIED) })
 
 /** Locks a message, in order to retry it. */
 export const lockDelivery = (tx: Tx, delivery_id: string) =>

@@ -1,7 +1,8 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import { DEFAULT_RULES, type NotifyRules } from '../../../apps/shared/contracts/notifications/notifications.ts'
+import { DEFAULT_RULES, type NotifyRules } from '../../../apps/shared/contracts/notifications/rules.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, first, type Queryable, type Tx } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { iso } from '../expressions.ts'
 import { notify_deliveries, notify_destinations, notify_notices, notify_rules } from '../tables/index.ts'
 
@@ -112,7 +113,7 @@ export const removeDestination = async (tx: Tx, { destination_id, kind, status }
   else
     await tx
       .update(notify_destinations)
-      .set({ removed_at: sql`clock_timestamp()`, status: 'disabled', status_reason: 'removed' })
+      .set({ removed_at: NOW, status: 'disabled', status_reason: 'removed' })
       .where(eq(notify_destinations.destination_id, destination_id))
 }
 
@@ -138,13 +139,13 @@ export const saveRules = (tx: Tx, owner: string, rules: NotifyRules) =>
   tx
     .insert(notify_rules)
     .values({ owner, rules })
-    .onConflictDoUpdate({ target: notify_rules.owner, set: { rules, updated_at: sql`clock_timestamp()` } })
+    .onConflictDoUpdate({ target: notify_rules.owner, set: { rules, updated_at: NOW } })
 
 /** Owners not checked recently, the longest first; each goes to one process. */
 export const claimOwners = (db: Db, every_s: number, limit: number) =>
   db
     .update(notify_rules)
-    .set({ looked_at: sql`clock_timestamp()` })
+    .set({ looked_at: NOW })
     .where(
       sql`${notify_rules.owner} in (select owner from operations.notify_rules
         where looked_at is null or looked_at < clock_timestamp() - make_interval(secs => ${every_s})

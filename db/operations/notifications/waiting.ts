@@ -1,9 +1,6 @@
 import { and, asc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import {
-  type NotifyEvent,
-  type NotifyRules,
-  RISKS,
-} from '../../../apps/shared/contracts/notifications/notifications.ts'
+import { type NotifyEvent, RISKS } from '../../../apps/shared/contracts/notifications/notifications.ts'
+import type { NotifyRules } from '../../../apps/shared/contracts/notifications/rules.ts'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { type Db, equals, first, type Queryable } from '../../client.ts'

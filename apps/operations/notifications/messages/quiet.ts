@@ -1,4 +1,4 @@
-import { DAYS, type Quiet } from '../../../shared/contracts/notifications/notifications.ts'
+import { DAYS, type Quiet } from '../../../shared/contracts/notifications/rules.ts'
 import { openingOf } from '../../../shared/data/calendar.ts'
 
 /** Returns when the quiet hours around `now` end, in ms; `undefined` outside of them. They may span midnight. */

@@ -159,3 +159,18 @@ export const EventView = Type.Object({
     }),
   ),
 })
+
+export const UserParams = Type.Object({ user_id: text('0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10', { maxLength: 64 }) })
+export const ListQuery = Type.Object({
+  page_size: Type.Integer({ minimum: 1, maximum: 500, default: 50 }),
+  page_token: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'next_page_token of the previous page; keep all filters.' }),
+  ),
+  status: Type.Optional(Type.Enum(['ACTIVE', 'DISABLED', 'DELETED'])),
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+})
+export const UserList = Type.Object({
+  items: Type.Array(UserDetail),
+  next_page_token: Type.Union([Type.String(), Type.Null()]),
+  as_of: text('2026-01-31T12:00:00.000Z'),
+})

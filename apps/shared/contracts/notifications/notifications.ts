@@ -47,7 +47,7 @@ export type SecurityEvent = (typeof SECURITY_EVENTS)[number]
 export const RISKS = ['low', 'medium', 'high', 'critical'] as const
 export const DELIVERY_STATES = ['queued', 'sent', 'dead', 'obsolete'] as const
 
-const DestinationId = text('0195f0c2-0000-7000-8000-00000000000a', { format: 'uuid' })
+export const DestinationId = text('0195f0c2-0000-7000-8000-00000000000a', { format: 'uuid' })
 /** Whose rules or destinations: the caller's own, or a group's. */
 const whose = {
   group: Type.Optional(
@@ -133,58 +133,6 @@ export const SecretView = Type.Object({
     description: 'Verifies `webhook-signature`: HMAC-SHA-256 over `id.timestamp.body`, as Standard Webhooks states it.',
   }),
 })
-
-const Clock = text('22:00', { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' })
-export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
-export const Quiet = Closed({
-  timezone: text('Europe/Berlin', { maxLength: 64, description: 'An IANA time zone, through its daylight saving.' }),
-  from: Clock,
-  to: Clock,
-  days: Type.Optional(
-    Type.Array(Type.Enum([...DAYS]), {
-      minItems: 1,
-      uniqueItems: true,
-      examples: [['sat', 'sun']],
-      description: 'The days on which they begin; left out: every day.',
-    }),
-  ),
-})
-export type Quiet = Static<typeof Quiet>
-
-export const NotifySteps = Type.Array(
-  Closed({
-    destination_id: DestinationId,
-    after_s: Type.Integer({ minimum: 0, maximum: 604_800, description: 'If it still waits after this time.' }),
-  }),
-  { maxItems: 20, description: 'Which destinations are notified when. Empty: every active destination, at once.' },
-)
-const rules = {
-  events: Type.Array(Type.Enum([...NOTIFY_EVENTS]), {
-    uniqueItems: true,
-    description: 'The events that are sent at all.',
-  }),
-  min_risk: Type.Enum([...RISKS]),
-  steps: NotifySteps,
-  quiet: Nullable(Quiet),
-  digest_s: Type.Integer({
-    minimum: 0,
-    maximum: 86_400,
-    description: 'The minimum time between two messages to a destination; the next one covers all events until then.',
-  }),
-}
-export const NotifyRules = Closed(rules)
-export type NotifyRules = Static<typeof NotifyRules>
-export const RulesBody = Closed({ ...rules, dry_run: DryRun })
-export type RulesBody = Static<typeof RulesBody>
-
-/** The rules of a person who has set none. */
-export const DEFAULT_RULES: NotifyRules = {
-  events: [...NOTIFY_EVENTS],
-  min_risk: 'low',
-  steps: [],
-  quiet: null,
-  digest_s: 300,
-}
 
 export const Notice = Type.Object({
   event: Type.Enum([...NOTIFY_EVENTS]),
