@@ -20,7 +20,7 @@ import { wrongAt } from '../apps/shared/errors.ts'
 import type { Pages } from '../apps/shared/http/pages.ts'
 import { uuidv7 } from '../apps/shared/ids.ts'
 import type { Queryable, Tx } from './client.ts'
-import { insertRow } from './rows.ts'
+import { insertRow, NOW } from './rows.ts'
 
 export const auditColumns = () => ({
   id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
@@ -51,7 +51,7 @@ export const auditTable = <N extends string>(
     name,
     {
       ...auditColumns(),
-      at: timestamp('at', { withTimezone: true, mode: 'string' }).notNull().default(sql`clock_timestamp()`),
+      at: timestamp('at', { withTimezone: true, mode: 'string' }).notNull().default(NOW),
       roles: text('roles').array().notNull().default(sql`'{}'`),
       mac: text('mac').notNull(),
     },

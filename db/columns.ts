@@ -1,9 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { bigint, customType, integer, jsonb, timestamp } from 'drizzle-orm/pg-core'
+import { NOW } from './rows.ts'
 
 /** Columns common to all schemas. A time is text as Postgres prints it: a `Date` would lose microseconds. */
 export const at = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
-export const now = (name: string) => at(name).notNull().default(sql`clock_timestamp()`)
+export const now = (name: string) => at(name).notNull().default(NOW)
 export const json = <T>(name: string) => jsonb(name).$type<T>()
 export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 export const count = (name: string) => integer(name).notNull().default(0)

@@ -3,7 +3,7 @@ import { bigint, boolean, index, integer, type PgSchema, primaryKey, text, uuid 
 import { type Db, equals, type Queryable, type Tx } from './client.ts'
 import { at } from './columns.ts'
 import { pruneRows } from './prune.ts'
-import { updateRow } from './rows.ts'
+import { NOW, updateRow } from './rows.ts'
 
 /** The tables of an event consumer (reliability.md 4.1): seen events, version per aggregate, parked events, state. */
 export const inboxTables = (schema: PgSchema) => ({
@@ -12,7 +12,7 @@ export const inboxTables = (schema: PgSchema) => ({
     {
       consumer: text('consumer').notNull(),
       event_id: uuid('event_id').notNull(),
-      received_at: at('received_at').notNull().default(sql`clock_timestamp()`),
+      received_at: at('received_at').notNull().default(NOW),
     },
     (t) => [primaryKey({ columns: [t.consumer, t.event_id] }), index().on(t.received_at)],
   ),
@@ -37,7 +37,7 @@ export const inboxTables = (schema: PgSchema) => ({
       agg_version: bigint('agg_version', { mode: 'number' }),
       error: text('error').notNull(),
       tries: integer('tries').notNull(),
-      parked_at: at('parked_at').notNull().default(sql`clock_timestamp()`),
+      parked_at: at('parked_at').notNull().default(NOW),
       released_at: at('released_at'),
     },
     (t) => [primaryKey({ columns: [t.consumer, t.event_id] })],
@@ -148,10 +148,7 @@ export const parkLetter = async (
   await tx
     .insert(d)
     .values(letter)
-    .onConflictDoUpdate({
-      target: [d.consumer, d.event_id],
-      set: { error, tries, parked_at: sql`clock_timestamp()`, released_at: null },
-    })
+    .onConflictDoUpdate({ target: [d.consumer, d.event_id], set: { error, tries, parked_at: NOW, released_at: null } })
   await lockVersion(tx, tables, consumer, agg_type, agg_id)
   await setHeld(tx, tables, { consumer, agg_type, agg_id }, true)
 }
@@ -167,7 +164,7 @@ export const releaseLetter = async (tx: Tx, tables: InboxTables, letter: DeadLet
   }
   await tx
     .update(d)
-    .set({ released_at: sql`clock_timestamp()` })
+    .set({ released_at: NOW })
     .where(and(equals(d, { consumer, agg_type, agg_id }), isNull(d.released_at)))
   await setHeld(tx, tables, letter, false)
 }

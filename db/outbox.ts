@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, type PgSchema, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from './client.ts'
 import { pruneRows } from './prune.ts'
-import { insertRow } from './rows.ts'
+import { insertRow, NOW } from './rows.ts'
 
 /**
  * The outbox of one owning schema (reliability.md 4.1); the relay numbers (`pub_seq`) and publishes its rows. An outbox
@@ -22,9 +22,7 @@ export const outboxTables = (schema: PgSchema, { swept = false } = {}) => ({
       payload: jsonb('payload').$type<Record<string, unknown>>().notNull(),
       request_id: text('request_id'),
       trace: text('trace'),
-      occurred_at: timestamp('occurred_at', { withTimezone: true, mode: 'string' })
-        .notNull()
-        .default(sql`clock_timestamp()`),
+      occurred_at: timestamp('occurred_at', { withTimezone: true, mode: 'string' }).notNull().default(NOW),
       pub_seq: bigint('pub_seq', { mode: 'bigint' }).unique(),
       // Its number in the stream; 0 if it is to go out again, or what must come before it was done.
       js_seq: bigint('js_seq', { mode: 'bigint' }),

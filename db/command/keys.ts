@@ -6,7 +6,7 @@ import { AppError } from '../../apps/shared/errors.ts'
 import { type Db, equals, type Queryable, type Tx } from '../client.ts'
 import { bytea } from '../columns.ts'
 import { pruneRows } from '../prune.ts'
-import { insertRow, updateRow } from '../rows.ts'
+import { insertRow, NOW, updateRow } from '../rows.ts'
 
 /** First answers of public mutations, by caller, route and key (reliability.md 3). Kept 7 days. */
 export const idempotencyTable = (schema: PgSchema) =>
@@ -21,9 +21,7 @@ export const idempotencyTable = (schema: PgSchema) =>
       status: integer('status'),
       headers: jsonb('headers').$type<Record<string, string>>(),
       body: bytea('body'),
-      created_at: timestamp('created_at', { withTimezone: true, mode: 'string' })
-        .notNull()
-        .default(sql`clock_timestamp()`),
+      created_at: timestamp('created_at', { withTimezone: true, mode: 'string' }).notNull().default(NOW),
     },
     (t) => [primaryKey({ columns: [t.caller, t.route, t.key] }), index().on(t.created_at)],
   )

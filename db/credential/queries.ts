@@ -1,6 +1,7 @@
 import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import { type Db, equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
+import { NOW } from '../rows.ts'
 import { credentials, type EnrolmentTokenRow, enrolment_tokens } from './tables.ts'
 
 export const getCredential = (db: Queryable, user_id: string) =>
@@ -23,7 +24,7 @@ export const replaceCredential = (
 ) =>
   tx
     .update(credentials)
-    .set({ ...row, version: version + 1, changed_at: sql`clock_timestamp()` })
+    .set({ ...row, version: version + 1, changed_at: NOW })
     .where(equals(credentials, { user_id: row.user_id, version }))
     .returning()
     .then(first)
@@ -32,7 +33,7 @@ export const replaceCredential = (
 export const endCredential = (db: Queryable, user_id: string) =>
   db
     .update(credentials)
-    .set({ password_hash: '', version: sql`${credentials.version} + 1`, changed_at: sql`clock_timestamp()` })
+    .set({ password_hash: '', version: sql`${credentials.version} + 1`, changed_at: NOW })
     .where(eq(credentials.user_id, user_id))
 
 /** Stores the same password under newer parameters, unless it was changed meanwhile. */
@@ -55,7 +56,7 @@ export const getEnrolmentToken = (db: Queryable, token_id: string) =>
 export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
   tx
     .update(enrolment_tokens)
-    .set({ used_at: sql`clock_timestamp()`, used_by })
+    .set({ used_at: NOW, used_by })
     .where(and(eq(enrolment_tokens.token_id, token_id), isNull(enrolment_tokens.used_at)))
     .returning()
     .then(first)
@@ -64,7 +65,7 @@ export const useEnrolmentToken = (tx: Tx, token_id: string, used_by: string) =>
 export const supersedeEnrolmentTokens = (tx: Tx, user_id: string, than?: Pick<EnrolmentTokenRow, 'token_id'>) =>
   tx
     .update(enrolment_tokens)
-    .set({ used_at: sql`clock_timestamp()`, used_by: 'superseded' })
+    .set({ used_at: NOW, used_by: 'superseded' })
     .where(
       and(
         eq(enrolment_tokens.user_id, user_id),

@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { index, integer, pgSchema, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { at, big, bytea, count, now } from '../columns.ts'
 import { outboxTables } from '../outbox.ts'
+import { NOW } from '../rows.ts'
 
 /** Rows that only the credential app reads: password hashes, one-time enrolment tokens and authenticator apps. */
 export const credentialSchema = pgSchema('credential')
@@ -15,7 +15,7 @@ export const credentials = credentialSchema.table('credentials', {
   password_hash: text('password_hash').notNull(),
   version: integer('version').notNull(),
   change_id: text('change_id').notNull(),
-  changed_at: at('changed_at').notNull().default(sql`clock_timestamp()`),
+  changed_at: at('changed_at').notNull().default(NOW),
 })
 
 /** Only the id of a token is stored; the rest is derived. `used_by` is the change that used it up, or `superseded`. */

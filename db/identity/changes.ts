@@ -1,12 +1,13 @@
 import { and, desc, eq, gt, lt, lte, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../apps/shared/data/pick.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
+import { NOW } from '../rows.ts'
 import { type ChangeRow, type ChangeStatus, changes } from './tables.ts'
 
 /** A pending change that no one decided in time is `expired`; no row stores that. */
 export type ChangeState = ChangeStatus | 'expired'
 
-const ended = sql`clock_timestamp()`
+const ended = NOW
 const inState = (state: ChangeState): SQL | undefined =>
   state === 'pending'
     ? and(eq(changes.status, 'pending'), gt(changes.expires_at, ended))
@@ -24,7 +25,7 @@ export type KnownChange = ChangeRow & { state: ChangeState }
 export type NewChange = Pick<ChangeRow, 'id' | 'kind' | 'request' | 'subject' | 'digest' | 'requested_by'>
 
 export const insertChange = async (tx: Tx, change: NewChange, ttl_s: number): Promise<KnownChange> => {
-  const expires_at = sql`clock_timestamp() + make_interval(secs => ${ttl_s})` as never
+  const expires_at = sql`clock_timestamp() + make_interval(secs => ${ttl_s})`
   const [row] = await tx
     .insert(changes)
     .values({ ...change, expires_at })
@@ -59,7 +60,7 @@ export const closeChange = (
 ): Promise<KnownChange | undefined> =>
   tx
     .update(changes)
-    .set({ ...set, decided_at: sql`clock_timestamp()` as never })
+    .set({ ...set, decided_at: NOW })
     .where(and(eq(changes.id, id), inState('pending')))
     .returning(columns)
     .then(first)

@@ -2,9 +2,10 @@ import { and, asc, eq, gt, inArray, isNull, lt, ne, not, or, sql } from 'drizzle
 import { pick } from '../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { pruneRows } from '../prune.ts'
+import { NOW } from '../rows.ts'
 import { type MachineCredentialRow, machine_assertions, machine_credentials, machine_owners, users } from './tables.ts'
 
-const live = and(isNull(machine_credentials.revoked_at), gt(machine_credentials.expires_at, sql`clock_timestamp()`))
+const live = and(isNull(machine_credentials.revoked_at), gt(machine_credentials.expires_at, NOW))
 
 /** Whether an active owner is responsible for the machine of the row. */
 const owned = sql<boolean>`exists (select 1 from ${machine_owners} o join ${users} p on p.id = o.user_id
@@ -193,7 +194,4 @@ export const pruneAssertions = (db: Parameters<typeof pruneRows>[0]) =>
 
 /** Records the use of a credential. */
 export const noteUse = (db: Queryable, id: string, last_address: string | null) =>
-  db
-    .update(machine_credentials)
-    .set({ last_used_at: sql`clock_timestamp()` as never, last_address })
-    .where(eq(machine_credentials.id, id))
+  db.update(machine_credentials).set({ last_used_at: NOW, last_address }).where(eq(machine_credentials.id, id))

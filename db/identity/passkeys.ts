@@ -1,6 +1,7 @@
 import { and, asc, count, eq, gt, sql } from 'drizzle-orm'
 import { pick } from '../../apps/shared/data/pick.ts'
 import { first, type Queryable } from '../client.ts'
+import { NOW } from '../rows.ts'
 import { passkeys, users } from './tables.ts'
 
 export const passkeysOf = (db: Queryable, user_id: string) =>
@@ -42,7 +43,7 @@ export const insertPasskey = (db: Queryable, row: typeof passkeys.$inferInsert) 
 export const notePasskeyUse = (db: Queryable, id: string, counter: number, backed_up: boolean) =>
   db
     .update(passkeys)
-    .set({ counter, backed_up, last_used_at: sql`clock_timestamp()` as never })
+    .set({ counter, backed_up, last_used_at: NOW })
     .where(
       and(eq(passkeys.id, id), sql`(${passkeys.counter} < ${counter} or (${passkeys.counter} = 0 and ${counter} = 0))`),
     )

@@ -1,6 +1,7 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { Preferences } from '../../apps/shared/contracts/identity/preferences.ts'
 import { first, type Queryable, type Tx } from '../client.ts'
+import { NOW } from '../rows.ts'
 import { preferences } from './tables.ts'
 
 /** A person's settings; empty until first saved. */
@@ -11,4 +12,4 @@ export const savePreferences = (tx: Tx, user_id: string, settings: Preferences) 
   tx
     .insert(preferences)
     .values({ user_id, settings })
-    .onConflictDoUpdate({ target: preferences.user_id, set: { settings, changed_at: sql`clock_timestamp()` } })
+    .onConflictDoUpdate({ target: preferences.user_id, set: { settings, changed_at: NOW } })

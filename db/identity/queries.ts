@@ -3,7 +3,7 @@ import { union } from 'drizzle-orm/pg-core'
 import { type AuditFilter, auditMatches } from '../audit.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
 import { lockOf } from '../locks.ts'
-import { builtOnce } from '../rows.ts'
+import { builtOnce, NOW } from '../rows.ts'
 import {
   dual_control,
   external_identities,
@@ -188,7 +188,7 @@ export const rolesOfGroup = (db: Queryable, group_key: string): Promise<string[]
     .where(
       and(
         equals(grants, { subject_type: 'group', subject_id: group_key }),
-        or(isNull(grants.expires_at), gt(grants.expires_at, sql`clock_timestamp()`)),
+        or(isNull(grants.expires_at), gt(grants.expires_at, NOW)),
       ),
     )
     .orderBy(asc(grants.role))

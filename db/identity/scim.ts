@@ -3,6 +3,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core'
 import { foldUsername } from '../../apps/shared/auth/username.ts'
 import { isUuid } from '../../apps/shared/ids.ts'
 import { equals, first, type Queryable, type Tx } from '../client.ts'
+import { NOW } from '../rows.ts'
 import {
   external_identities,
   grants,
@@ -120,7 +121,7 @@ export const scimBy = (
 export const updateScim = (tx: Tx, id: string, set: Partial<ScimRow>) =>
   tx
     .update(scim_resources)
-    .set({ ...set, version: sql`${scim_resources.version} + 1`, updated_at: sql`clock_timestamp()` as never })
+    .set({ ...set, version: sql`${scim_resources.version} + 1`, updated_at: NOW })
     .where(eq(scim_resources.id, id))
     .returning()
     .then((rows) => rows[0] as ScimRow)

@@ -19,6 +19,7 @@ import { auditTable } from '../audit.ts'
 import { at } from '../columns.ts'
 import { idempotencyTable } from '../command/keys.ts'
 import { outboxTables } from '../outbox.ts'
+import { NOW } from '../rows.ts'
 
 /** Rows of the identity app: people, their groups, and their rights and scopes (auth.md 8, 9). */
 export const identitySchema = pgSchema('identity')
@@ -40,7 +41,7 @@ export const users = identitySchema.table(
     kind: text('kind').$type<UserKind>().notNull().default('person'),
     /** Grows with every change of status, groups or grants of this user. */
     version: bigint('version', { mode: 'number' }).notNull().default(1),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_at: at('created_at').notNull().default(NOW),
     disabled_at: at('disabled_at'),
     /** When and by whom the credential was last handed to another person: by creation with a link, or by a reset. */
     reset_at: at('reset_at'),
@@ -82,7 +83,7 @@ export const external_identities = identitySchema.table(
     external_id: text('external_id'),
     /** When the provider last signed this person in; null: when the identity was made. */
     proved_at: at('proved_at'),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_at: at('created_at').notNull().default(NOW),
   },
   (t) => [primaryKey({ columns: [t.provider, t.subject] }), uniqueIndex().on(t.user_id, t.provider)],
 )
@@ -92,7 +93,7 @@ export const groups = identitySchema.table('groups', {
   name: text('name').notNull(),
   description: text('description'),
   version: bigint('version', { mode: 'number' }).notNull().default(1),
-  created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+  created_at: at('created_at').notNull().default(NOW),
 })
 
 export const group_members = identitySchema.table(
@@ -104,7 +105,7 @@ export const group_members = identitySchema.table(
     user_id: uuid('user_id')
       .notNull()
       .references(() => users.id),
-    added_at: at('added_at').notNull().default(sql`clock_timestamp()`),
+    added_at: at('added_at').notNull().default(NOW),
     /** Unknown for rows older than these columns. */
     added_by: text('added_by'),
     confirmed_by: text('confirmed_by'),
@@ -122,7 +123,7 @@ export const grants = identitySchema.table(
     role: text('role').notNull(),
     scope: jsonb('scope').$type<ScopeColumn>().notNull().default({}),
     expires_at: at('expires_at'),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_at: at('created_at').notNull().default(NOW),
     created_by: text('created_by').notNull(),
     confirmed_by: text('confirmed_by'),
   },
@@ -146,7 +147,7 @@ export const changes = identitySchema.table(
     subject: jsonb('subject').$type<Record<string, unknown>>().notNull(),
     digest: text('digest').notNull(),
     requested_by: text('requested_by').notNull(),
-    requested_at: at('requested_at').notNull().default(sql`clock_timestamp()`),
+    requested_at: at('requested_at').notNull().default(NOW),
     expires_at: at('expires_at').notNull(),
     decided_by: text('decided_by'),
     decided_at: at('decided_at'),
@@ -163,7 +164,7 @@ export type ChangeRow = typeof changes.$inferSelect
 /** One row from the moment two administrators check each other; never deleted. */
 export const dual_control = identitySchema.table(
   'dual_control',
-  { id: boolean('id').primaryKey().default(true), since: at('since').notNull().default(sql`clock_timestamp()`) },
+  { id: boolean('id').primaryKey().default(true), since: at('since').notNull().default(NOW) },
   (t) => [check('dual_control_once', sql`${t.id}`)],
 )
 
@@ -202,7 +203,7 @@ export const machine_credentials = identitySchema.table(
     scope: jsonb('scope').$type<ScopeColumn>().notNull().default({}),
     /** The networks from which it may be used (CIDR); empty: from anywhere. */
     networks: text('networks').array().notNull().default([]),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_at: at('created_at').notNull().default(NOW),
     created_by: text('created_by').notNull(),
     confirmed_by: text('confirmed_by'),
     expires_at: at('expires_at').notNull(),
@@ -238,7 +239,7 @@ export const passkeys = identitySchema.table(
     counter: bigint('counter', { mode: 'number' }).notNull(),
     backed_up: boolean('backed_up').notNull(),
     name: text('name').notNull(),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_at: at('created_at').notNull().default(NOW),
     last_used_at: at('last_used_at'),
   },
   (t) => [uniqueIndex('passkeys_credential').on(t.credential_id), index().on(t.user_id, t.id)],
@@ -259,7 +260,7 @@ export const saved_views = identitySchema.table(
     /** Whose members see it, for as long as the owner is one of them. */
     group_key: text('group_key').references(() => groups.group_key, { onDelete: 'set null' }),
     version: bigint('version', { mode: 'number' }).notNull().default(1),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
+    created_at: at('created_at').notNull().default(NOW),
   },
   (t) => [uniqueIndex('saved_views_name').on(t.user_id, sql`lower(${t.name})`), index().on(t.group_key)],
 )
@@ -271,7 +272,7 @@ export const preferences = identitySchema.table('preferences', {
     .primaryKey()
     .references(() => users.id),
   settings: jsonb('settings').$type<Preferences>().notNull(),
-  changed_at: at('changed_at').notNull().default(sql`clock_timestamp()`),
+  changed_at: at('changed_at').notNull().default(NOW),
 })
 
 /** People and groups that a provider's directory manages (federation.md 9). A person has the id of the account. */
@@ -292,8 +293,8 @@ export const scim_resources = identitySchema.table(
     /** Removed in the directory: its reads do not find it, and the same external id restores the person. */
     removed: boolean('removed').notNull().default(false),
     version: bigint('version', { mode: 'number' }).notNull().default(1),
-    created_at: at('created_at').notNull().default(sql`clock_timestamp()`),
-    updated_at: at('updated_at').notNull().default(sql`clock_timestamp()`),
+    created_at: at('created_at').notNull().default(NOW),
+    updated_at: at('updated_at').notNull().default(NOW),
   },
   (t) => [
     uniqueIndex().on(t.provider, t.type, t.external_id),

@@ -1,9 +1,9 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { Client } from '@connectrpc/connect'
-import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import { lockUser } from '../../../db/identity/queries.ts'
 import type { UserRow } from '../../../db/identity/tables.ts'
+import { NOW } from '../../../db/rows.ts'
 import type { Credential } from '../../shared/contracts/gen/auth_pb.ts'
 import { throwFromRpc, withRequestId } from '../../shared/rpc/client.ts'
 import type { Uses } from '../deps.ts'
@@ -54,7 +54,7 @@ export const isNewest = ({ reset_link }: Pick<UserRow, 'reset_link'>, link: stri
 
 /** A reset that gives no link: no older one of the account opens anything. */
 export const resetBy = ({ requested_by, confirmed_by }: By) => ({
-  reset_at: sql`clock_timestamp()` as never,
+  reset_at: NOW,
   reset_by: requested_by,
   reset_confirmed_by: confirmed_by,
   reset_link: null as string | null,

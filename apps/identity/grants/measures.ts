@@ -2,6 +2,7 @@ import { and, eq, lte, sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import { membersOf, usersByIds } from '../../../db/identity/queries.ts'
 import { type GrantRow, grants } from '../../../db/identity/tables.ts'
+import { NOW } from '../../../db/rows.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
@@ -29,8 +30,7 @@ const sameRole = (of: Wanted) =>
   and(eq(grants.subject_type, of.subject_type), eq(grants.subject_id, of.subject_id), eq(grants.role, of.role))
 
 /** An expired grant does not block the same grant again. */
-const removeEnded = (tx: Tx, of: Wanted) =>
-  tx.delete(grants).where(and(sameRole(of), lte(grants.expires_at, sql`clock_timestamp()`)))
+const removeEnded = (tx: Tx, of: Wanted) => tx.delete(grants).where(and(sameRole(of), lte(grants.expires_at, NOW)))
 
 const isThere = async (tx: Tx, of: Wanted, scope: object) => {
   const same = and(sameRole(of), sql`${grants.scope} = ${JSON.stringify(scope)}::jsonb`)

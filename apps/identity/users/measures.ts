@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm'
 import { updateRows } from '../../../db/client.ts'
 import { deletePasskeys } from '../../../db/identity/passkeys.ts'
 import { getUserByFolded, heldGrants } from '../../../db/identity/queries.ts'
 import { users } from '../../../db/identity/tables.ts'
+import { NOW } from '../../../db/rows.ts'
 import { foldUsername } from '../../shared/auth/username.ts'
 import { AppError } from '../../shared/errors.ts'
 import { type By, type Cause, type Measure, roleSensitivity } from '../control/changes.ts'
@@ -105,7 +105,7 @@ export const recoverMeasure: Measure<'user.recover'> = async (cause, { user_id }
 }
 
 const endFactors = async ({ tx, req }: Cause, user_id: string, by: By) => {
-  const ended = { factors_ended_at: sql`clock_timestamp()` as never }
+  const ended = { factors_ended_at: NOW }
   await updateRows(tx, { id: user_id }, users, { ...resetBy(by), ...ended })
   await rolesChanged(tx, req, [user_id])
   return { status: 200, body: { user: await detailOf(tx, await findUser(tx, user_id)) }, object: `user:${user_id}` }

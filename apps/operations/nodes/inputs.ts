@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { nodes } from '../../../db/operations/tables/index.ts'
+import { NOW } from '../../../db/rows.ts'
 import { mergeDiff } from '../../shared/data/merge-patch.ts'
 import { isObject } from '../../shared/data/pointer.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -37,7 +37,7 @@ export const overrideInputs = async (
   await updateRows(tx, { operation_id: subject.operation_id, node_id }, nodes, {
     input_overrides: Object.keys(overrides).length > 0 ? overrides : null,
     spec_digest: specDigest(node),
-    updated_at: sql`clock_timestamp()` as never,
+    updated_at: NOW,
   })
   return askAgain(tx, subject.operation_id, outlook.rows.gates, outlook.gates, () => [node_id])
 }

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { type Tx, together, updateRows } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { ASKED_AGAIN, involvedWith } from '../../../db/operations/gates/ask.ts'
@@ -7,6 +7,7 @@ import { listGuardingGates, listUnpassed } from '../../../db/operations/gates/ro
 import { listTargets, lowerPins } from '../../../db/operations/leases/drift.ts'
 import { listCone, readUndo, swapNodes } from '../../../db/operations/nodes/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
+import { NOW } from '../../../db/rows.ts'
 import type { CommandBodies } from '../../../workflows/operation/messages.ts'
 import type { NodeFacts } from '../../../workflows/operation/rules/facts.ts'
 import { refusedForGood, refuseRetry, refuseRetryPast, resetCone } from '../../../workflows/operation/rules/nodes.ts'
@@ -184,7 +185,7 @@ type Rearmed = {
   gate_id: string
   status: GateStatus
   round: number
-  change: Partial<typeof gates.$inferInsert> | undefined
+  change: PgUpdateSetSource<typeof gates> | undefined
   /** Whether its row changed: a used approval that holds can be used once more. */
   written: boolean
   undo: Record<string, unknown>
@@ -213,7 +214,7 @@ const rearmGates = async (tx: Tx, operation_id: string, node_ids: readonly strin
     if (change)
       await updateRows(tx, { operation_id, gate_id: gate.gate_id, round: gate.round }, gates, {
         ...change,
-        updated_at: sql`clock_timestamp()` as never,
+        updated_at: NOW,
       })
     const armed = change === again
     rearmed.push({

@@ -1,4 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { type Tx, together } from '../../../db/client.ts'
 import { endWaits } from '../../../db/operations/agents/executions.ts'
 import { countUnknown, isStartHeld, startHeld } from '../../../db/operations/commands/rows.ts'
@@ -12,6 +13,7 @@ import { supersede } from '../../../db/operations/operations/undo.ts'
 import { closePatches } from '../../../db/operations/patches/rows.ts'
 import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
 import { operation_control, operations } from '../../../db/operations/tables/index.ts'
+import { NOW } from '../../../db/rows.ts'
 import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
 import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
 import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
@@ -153,7 +155,7 @@ export const cancelSteps = (
         control: 'cancel',
         cancel_mode: mode,
         pause_reason: null,
-        ...(first && { cancelled_at: sql`clock_timestamp()` as never }),
+        ...(first && { cancelled_at: NOW }),
       })
       if (first && running.length > 0) await endWaits(tx, operation_id)
       const cancelled = said(
@@ -240,7 +242,7 @@ const pausedIfHeld = async (tx: Tx, { operation_id }: Subject, command_id: strin
     ? [{ type: 'operation.paused', actor: SYSTEM, command_id, data: { status: 'paused' } }]
     : []
 
-const setControl = (tx: Tx, operation_id: string, set: Partial<typeof operation_control.$inferInsert>) =>
+const setControl = (tx: Tx, operation_id: string, set: PgUpdateSetSource<typeof operation_control>) =>
   tx.update(operation_control).set(set).where(eq(operation_control.operation_id, operation_id))
 
 export const said = (

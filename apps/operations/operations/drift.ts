@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { equals, type Queryable, type Tx, updateRows } from '../../../db/client.ts'
 import { type Asked, askAgain } from '../../../db/operations/gates/ask.ts'
 import { listMovedTargets, listPatchedNodes, type MovedTarget } from '../../../db/operations/leases/drift.ts'
@@ -6,6 +6,7 @@ import type { DriftUndo } from '../../../db/operations/operations/undo.rows.ts'
 import { getPack } from '../../../db/operations/packs.ts'
 import { getIntent, getPlan } from '../../../db/operations/plans/rows.ts'
 import { nodes, operations, type PlanDocument } from '../../../db/operations/tables/index.ts'
+import { NOW } from '../../../db/rows.ts'
 import type { PlanNode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { mergePatch } from '../../shared/data/merge-patch.ts'
@@ -190,6 +191,6 @@ const setSpec = async (tx: Tx, operation_id: string, node_id: string, spec: Plan
   const runs = row?.overrides ? { ...spec, with: mergePatch(spec.with, row.overrides) as PlanNode['with'] } : spec
   await tx
     .update(nodes)
-    .set({ spec, spec_digest: specDigest(runs), updated_at: sql`clock_timestamp()` as never })
+    .set({ spec, spec_digest: specDigest(runs), updated_at: NOW })
     .where(own)
 }

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { listTargets } from '../../../db/operations/leases/drift.ts'
@@ -16,6 +15,7 @@ import {
   saveVote,
 } from '../../../db/operations/patches/rows.ts'
 import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
+import { NOW } from '../../../db/rows.ts'
 import { refuseDigestOf } from '../../../workflows/operation/rules/patches.ts'
 import type { ApprovePatchBody, PatchChange } from '../../shared/contracts/operations/patches.ts'
 import { AppError, wrongAt } from '../../shared/errors.ts'
@@ -174,7 +174,7 @@ const apply = async (
     status: 'approved',
     applied_revision: plan_revision,
     decided_by: command.actor,
-    decided_at: sql`clock_timestamp()` as never,
+    decided_at: NOW,
   })
   await refuseLeaseHeld(tx, command.caller, await takeMoreLeases(tx, subject, leasesFor(outlook)))
   // Its new steps begin on the current targets: they were reviewed and approved that way.

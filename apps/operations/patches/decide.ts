@@ -1,9 +1,9 @@
-import { sql } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import type { AcceptedCommand } from '../../../db/operations/commands/rows.ts'
 import type { TimelineEvent } from '../../../db/operations/facts/state.ts'
 import { liftHolds, movePatch, type PatchRow, saveVote } from '../../../db/operations/patches/rows.ts'
 import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
+import { NOW } from '../../../db/rows.ts'
 import { refusePatchDecision } from '../../../workflows/operation/rules/patches.ts'
 import type { Caller } from '../../shared/auth/caller.ts'
 import type { Batch } from '../../shared/contracts/operations/common.ts'
@@ -107,7 +107,7 @@ export const rejectPatch = (deps: CommandDeps & PolicyDeps, command: PatchComman
       const own = patch.proposer_id === command.caller.user_id
       const status = own ? 'withdrawn' : 'rejected'
       const { patch_id } = patch
-      const decided = { decided_by: command.actor, decided_at: sql`clock_timestamp()` as never }
+      const decided = { decided_by: command.actor, decided_at: NOW }
       await movePatch(tx, operation_id, patch_id, 'awaiting_approval', { status, ...decided })
       await liftHolds(tx, operation_id, patch_id)
       if (!own)

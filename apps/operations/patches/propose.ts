@@ -50,7 +50,7 @@ export const proposeSteps = (deps: ReplanDeps, command: PatchCommand, body: Prop
         proposer_id: caller.user_id,
         digest: patch_digest,
         ...shown,
-        expires_at: sql`clock_timestamp() + make_interval(secs => ${body.expires_in_s ?? EXPIRES_S})` as never,
+        expires_at: sql`clock_timestamp() + make_interval(secs => ${body.expires_in_s ?? EXPIRES_S})`,
       })
       if (touched.length > 0 && (await holdNodes(tx, operation_id, touched, patch_id)) !== touched.length)
         throw refused(notApplicable('patch_overlap', 'Another patch took one of these nodes a moment ago.'))

@@ -32,6 +32,7 @@ import {
   operation_control,
   operations,
 } from '../../../db/operations/tables/index.ts'
+import { NOW } from '../../../db/rows.ts'
 import { pick } from '../../shared/data/pick.ts'
 import { startLoop } from '../../shared/process/repeat.ts'
 import { tellUntold } from '../calendar/freezes.ts'
@@ -172,7 +173,7 @@ const CANCELLED_ON_ROWS = { status: 'cancelled', end_reason: 'engine_lost', last
  * operation that the engine knows again stays paused, and a person may resume it.
  */
 const actOnFinding = async (tx: Tx, { id, operation_id, found }: Finding): Promise<'cancelled' | undefined> => {
-  await updateRows(tx, { id }, engine_findings, { handled_at: sql`clock_timestamp()` as never })
+  await updateRows(tx, { id }, engine_findings, { handled_at: NOW })
   const operation = await lockOperation(tx, operation_id)
   if (!operation) return undefined
   const [control] = await tx
@@ -207,9 +208,9 @@ const settleWaiting = async (tx: Tx, operation_id: string): Promise<TimelineEven
   const rows = await tx
     .update(operation_commands)
     .set({
-      status: sql`case when ${refused} then 'refused' else 'applied' end` as never,
-      outcome: sql`case when ${refused} then ${JSON.stringify(outcome)}::jsonb end` as never,
-      outcome_at: sql`clock_timestamp()` as never,
+      status: sql`case when ${refused} then 'refused' else 'applied' end`,
+      outcome: sql`case when ${refused} then ${JSON.stringify(outcome)}::jsonb end`,
+      outcome_at: NOW,
     })
     .where(
       and(
@@ -248,6 +249,6 @@ const markLost = async (tx: Tx, operation_id: string, cancelled: boolean): Promi
 const moveNodes = (tx: Tx, operation_id: string, from: SQL, state: string) =>
   tx
     .update(nodes)
-    .set({ state, updated_at: sql`clock_timestamp()` as never })
+    .set({ state, updated_at: NOW })
     .where(and(eq(nodes.operation_id, operation_id), from))
     .returning({ node_id: nodes.node_id })

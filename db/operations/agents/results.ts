@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Executed } from '../../../apps/shared/contracts/operations/common.ts'
 import type { Control, NodeError, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Db, Tx } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { lockHead } from '../facts/state.ts'
 import { type LogLine, withdrawnBefore } from '../nodes/attempts.ts'
 import { operation_timeline_view } from '../tables/index.ts'
@@ -93,7 +94,7 @@ export const noteMessage = async (
 ): Promise<void> => {
   await tx.execute(sql`
     update operations.executions set sequence = ${sequence}, heartbeat_at = clock_timestamp(),
-      started_at = ${started ? sql`clock_timestamp()` : sql`started_at`},
+      started_at = ${started ? NOW : sql`started_at`},
       deadline_at = ${started ? sql`clock_timestamp() + make_interval(secs => ${key.left_s})` : sql`deadline_at`} where token_sha256 = ${token_sha256}`)
   // Until it starts, the progress is that it waits for an agent.
   await tx.execute(sql`

@@ -30,7 +30,7 @@ const operationToDecide = builtOnce(['operation_id'], (tx, { operation_id }) =>
       cancel_mode: sql<CancelMode | null>`${operation_control.cancel_mode}`,
       cancelled_at: iso(operation_control.cancelled_at),
       ...pick(operation_control, 'pause_reason', 'lease_state', 'revision'),
-      now: iso(sql`clock_timestamp()`),
+      now: iso(NOW),
       head: HEAD,
       unknown_nodes: sql<number>`0`,
     })

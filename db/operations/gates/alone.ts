@@ -3,6 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { AppError } from '../../../apps/shared/errors.ts'
 import type { Tx } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { operations } from '../tables/index.ts'
 import { type GateRow, swapGate } from './rows.ts'
@@ -30,7 +31,7 @@ export const decideAlone = async (tx: Tx, { command, command_id, row, status, st
       status,
       approved_digest: status === 'approved' ? subject : null,
       decided_by: command.actor,
-      decided_at: sql`clock_timestamp()` as never,
+      decided_at: NOW,
       decided_command_id: command_id,
     },
   })

@@ -1,6 +1,7 @@
 import { and, eq, gt, inArray, ne, sql } from 'drizzle-orm'
 import type { GateStatus, GateSubject } from '../../../apps/shared/contracts/operations/graph.ts'
 import { equals, type Tx } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
 import { askedService, type RunningGate } from './rows.ts'
@@ -51,7 +52,7 @@ export const askAgain = async (
         subject,
         digest,
         guards,
-        updated_at: sql`clock_timestamp()` as never,
+        updated_at: NOW,
         ...(again && { ...(used ? ASKED_AGAIN : afresh(policy.deadline_s)), status, round: row.round + 1 }),
       })
       .where(equals(gates, { operation_id, gate_id }))
@@ -65,7 +66,7 @@ export const askAgain = async (
     asked.guarding[gate_id] = added
     await tx
       .update(nodes)
-      .set({ gate_ids: sql`array_append(${nodes.gate_ids}, ${gate_id})` as never })
+      .set({ gate_ids: sql`array_append(${nodes.gate_ids}, ${gate_id})` })
       .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, added)))
   }
   return asked
@@ -94,9 +95,9 @@ export const ASKED_AGAIN = {
 /** A gate that asks again at once gets its full time: that of the previous round may have expired. */
 export const afresh = (deadline_s: number) => ({
   ...ASKED_AGAIN,
-  waiting_since: sql`clock_timestamp()` as never,
-  deadline_at: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
-  next_escalation_at: FIRST_ESCALATION as never,
+  waiting_since: NOW,
+  deadline_at: sql`clock_timestamp() + make_interval(secs => ${deadline_s})`,
+  next_escalation_at: FIRST_ESCALATION,
 })
 
 /** Gates that ask again or will do so, with all nodes they guard, for an engine that may have missed the reason. */

@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { dispatchEnd, NEXT_SEQ } from '../commands/rows.ts'
 import { eachText } from '../expressions.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
@@ -37,25 +38,17 @@ export const passAwaiting = async (
   await updateRows(tx, { command_id }, operation_commands, {
     seq: numbered?.seq ?? 0,
     undo,
-    ...(payload === null
-      ? { status: 'applied', outcome_at: sql`clock_timestamp()` as never }
-      : { status: 'pending', payload, not_after: not_after as never }),
+    ...(payload === null ? { status: 'applied', outcome_at: NOW } : { status: 'pending', payload, not_after }),
   })
 }
 
 /** The second person refused it or no one decided: it never takes effect. */
 export const withdrawAwaiting = (tx: Tx, command_id: string) =>
-  updateRows(tx, { command_id, status: AWAITING }, operation_commands, {
-    status: 'withdrawn',
-    outcome_at: sql`clock_timestamp()` as never,
-  })
+  updateRows(tx, { command_id, status: AWAITING }, operation_commands, { status: 'withdrawn', outcome_at: NOW })
 
 /** The operation is cancelled or over, so no one needs to review them any longer. */
 export const supersedeAwaiting = (tx: Tx, operation_id: string) =>
-  updateRows(tx, { operation_id, status: AWAITING }, operation_commands, {
-    status: 'superseded',
-    outcome_at: sql`clock_timestamp()` as never,
-  })
+  updateRows(tx, { operation_id, status: AWAITING }, operation_commands, { status: 'superseded', outcome_at: NOW })
 
 /** What a person who agrees to an intervention on node `n` has read of it. Waiting, it moves by itself. */
 const NODE_READ = `jsonb_build_object('state', case when n.state in ('pending', 'gated', 'ready') then 'waiting' else n.state end,
@@ -93,11 +86,7 @@ export const listDeadInterventions = (db: Queryable, limit: number) =>
 export const closeIntervention = async (tx: Tx, operation_id: string, gate_id: string): Promise<TimelineEvent[]> => {
   const [closed] = await tx
     .update(gates)
-    .set({
-      status: sql`case when ${OVERDUE} then 'expired' else 'cancelled' end` as never,
-      decided_by: SYSTEM,
-      decided_at: sql`clock_timestamp()` as never,
-    })
+    .set({ status: sql`case when ${OVERDUE} then 'expired' else 'cancelled' end`, decided_by: SYSTEM, decided_at: NOW })
     .where(and(equals(gates, { operation_id, gate_id, status: 'waiting' }), sql`(${OVERDUE} or ${OUTDATED})`))
     .returning(pick(gates, 'status', 'round', 'digest'))
   if (!closed) return []
@@ -126,6 +115,6 @@ const CHANGED = 'what the intervention is about has changed since it was request
 export const cancelApproved = (tx: Tx, operation_id: string, command_id: string) =>
   tx
     .update(gates)
-    .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
+    .set({ status: 'cancelled', updated_at: NOW })
     .where(equals(gates, { operation_id, gate_id: `intervention-${command_id}`, status: 'approved' }))
     .returning(pick(gates, 'gate_id', 'round'))

@@ -1,6 +1,7 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import type { Ballot } from '../../../apps/shared/contracts/operations/gates.ts'
 import { first, type Tx } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { ballots } from '../tables/index.ts'
 
 /** Stores a ballot for its lifetime, and deletes other expired ones. */
@@ -13,6 +14,6 @@ export const insertBallot = async (tx: Tx, challenge: string, ballot: Ballot): P
 export const spendBallot = (tx: Tx, challenge: string): Promise<Ballot | undefined> =>
   tx
     .delete(ballots)
-    .where(and(eq(ballots.challenge, challenge), gt(ballots.expires_at, sql`clock_timestamp()`)))
+    .where(and(eq(ballots.challenge, challenge), gt(ballots.expires_at, NOW)))
     .returning()
     .then((rows) => first(rows)?.ballot)

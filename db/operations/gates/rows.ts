@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Affected } from '../../../apps/shared/contracts/catalog/affected.ts'
 import type {
   Actor,
@@ -102,7 +103,7 @@ export type Swap = {
   gate_id: string
   /** The state on which the decision was based. */
   from: { status: GateStatus; round: number }
-  set: Partial<typeof gates.$inferInsert>
+  set: PgUpdateSetSource<typeof gates>
 }
 
 /**
@@ -198,7 +199,7 @@ export const cancelGates = async (tx: Tx, operation_id: string) => {
   await supersedeAwaiting(tx, operation_id)
   return tx
     .update(gates)
-    .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
+    .set({ status: 'cancelled', updated_at: NOW })
     .where(and(eq(gates.operation_id, operation_id), sql`${gates.status} in ('armed', 'waiting')`))
     .returning({ gate_id: gates.gate_id, round: gates.round })
 }

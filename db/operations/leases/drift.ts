@@ -128,5 +128,5 @@ export const lowerPins = async (
 export const markLooked = (db: Queryable, operation_id: string, versions: Record<string, number>) =>
   db
     .update(operations)
-    .set({ drift_looked: sql`${operations.drift_looked} || ${JSON.stringify(versions)}::jsonb` as never })
+    .set({ drift_looked: sql`${operations.drift_looked} || ${JSON.stringify(versions)}::jsonb` })
     .where(eq(operations.operation_id, operation_id))

@@ -172,7 +172,7 @@ export const takeMoreLeases = async (
   const more = without(wanted, await readNeeded(tx, operation_id))
   if (more.length === 0) return []
   await updateRows(tx, { operation_id }, operation_control, {
-    more_leases: sql`${operation_control.more_leases} || ${JSON.stringify(more)}::jsonb` as never,
+    more_leases: sql`${operation_control.more_leases} || ${JSON.stringify(more)}::jsonb`,
   })
   const waiting = await tx
     .select({ wanted: lease_waits.wanted })
@@ -285,7 +285,7 @@ const leasesTaken = async (
 export const setLeaseState = (tx: Tx, operation_id: string, lease_state: LeaseState) =>
   updateRows(tx, { operation_id }, operation_control, {
     lease_state,
-    ...(lease_state === 'held' && { lease_epoch: sql`${operation_control.lease_epoch} + 1` as never }),
+    ...(lease_state === 'held' && { lease_epoch: sql`${operation_control.lease_epoch} + 1` }),
   })
 
 /** When its window lets an operation begin, from which on its deadline counts; null without one. */
@@ -314,9 +314,8 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
   const sent = await tx
     .update(operation_commands)
     .set({
-      next_try_at:
-        sql`case when ${operation_commands.kind} = 'start' then clock_timestamp() else ${operation_commands.next_try_at} end` as never,
-      not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})` as never,
+      next_try_at: sql`case when ${operation_commands.kind} = 'start' then clock_timestamp() else ${operation_commands.next_try_at} end`,
+      not_after: sql`clock_timestamp() + make_interval(secs => ${deadline_s})`,
     })
     .where(
       and(
@@ -327,8 +326,7 @@ const grantOne = async (tx: Tx, operation_id: string, deadline_s: number): Promi
     .returning({ kind: operation_commands.kind })
   if (sent.some(({ kind }) => kind === 'start'))
     await updateRows(tx, { operation_id }, operations, {
-      deadline_at:
-        sql`${operations.deadline_at} + (greatest(clock_timestamp(), ${notBefore}) - greatest(${since}::timestamptz, ${notBefore}))` as never,
+      deadline_at: sql`${operations.deadline_at} + (greatest(clock_timestamp(), ${notBefore}) - greatest(${since}::timestamptz, ${notBefore}))`,
     })
   // A running operation is notified; its start was never held back.
   else await tellGranted(tx, operation_id)

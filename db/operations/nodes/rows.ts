@@ -1,10 +1,12 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Static } from 'typebox'
 import type { GateStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { ArtifactQuery, NodeListQuery } from '../../../apps/shared/contracts/operations/nodes.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { coneOf, freeOf, type Progress } from '../../../workflows/operation/rules/nodes.ts'
 import { equals, first, type Queryable, type Tx } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { eachText, iso, type Newest, operation_node_run_summary as run } from '../expressions.ts'
 import { gates, node_attempts, nodes, operation_artifact_index } from '../tables/index.ts'
 
@@ -180,12 +182,12 @@ export const swapNodes = async (
   tx: Tx,
   operation_id: string,
   generations: Record<string, number>,
-  set: Partial<typeof nodes.$inferInsert>,
+  set: PgUpdateSetSource<typeof nodes>,
 ): Promise<number> => {
   const wanted: SQL = sql`(select key as node_id, value::int as generation from jsonb_each_text(${JSON.stringify(generations)}::jsonb))`
   const rows = await tx
     .update(nodes)
-    .set({ ...set, generation: sql`${nodes.generation} + 1` as never, updated_at: sql`clock_timestamp()` as never })
+    .set({ ...set, generation: sql`${nodes.generation} + 1`, updated_at: NOW })
     .where(
       and(
         eq(nodes.operation_id, operation_id),

@@ -5,6 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { isUuid } from '../../../apps/shared/ids.ts'
 import { equals, first, type Queryable } from '../../client.ts'
 import { anyCase, idEnding, like } from '../../columns.ts'
+import { NOW } from '../../rows.ts'
 import { UNANSWERED, UNDELIVERED } from '../commands/undelivered.ts'
 import { iso, operation_summary_view as summary } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
@@ -22,7 +23,7 @@ import { CLOCK_RUNS } from './expiring.ts'
 /** The age of what is read: Postgres' time, and the last numbered position of the own log. */
 export const readAsOf = async (db: Queryable): Promise<{ time: string; seq: string }> => {
   const { rows } = await db.execute<{ time: string; seq: string }>(
-    sql`select ${iso(sql`clock_timestamp()`)} as time, coalesce((select max(pub_seq) from ${outbox}), 0)::text as seq`,
+    sql`select ${iso(NOW)} as time, coalesce((select max(pub_seq) from ${outbox}), 0)::text as seq`,
   )
   return rows[0] ?? { time: '', seq: '0' }
 }

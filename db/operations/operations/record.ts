@@ -215,7 +215,7 @@ const settleTogether = async (
   const settled = changes.map(({ command_id, status, category, code, detail }) => {
     const outcome = status === 'refused' ? { category, code, detail } : null
     if (!Object.hasOwn(UNSETTLED, status)) throw new Error(`no command ends as ${status}`)
-    const set = { status, outcome, outcome_at: NOW } as never
+    const set = { status, outcome, outcome_at: NOW }
     return updateRow(tx, operation_commands, { command_id }, set, UNSETTLED[status])
   })
   const [rows] = await together(selected, ...settled)
@@ -293,7 +293,7 @@ const swapControl = async (
       revision: sql`${operation_control.revision} + 1`,
       ...(to === 'pause'
         ? { pause_reason: reason }
-        : { cancel_mode: mode ?? 'graceful', cancelled_at: sql`clock_timestamp()`, pause_reason: null }),
+        : { cancel_mode: mode ?? 'graceful', cancelled_at: NOW, pause_reason: null }),
     } as never)
     .where(
       and(
@@ -336,7 +336,7 @@ const reportColumns = (operation_id: string, report: Report, row: { started_at: 
     where g.operation_id = ${operation_id} and g.kind = 'intervention' and g.status = 'waiting')`,
   // The first attempt has begun before the engine reports it; what was paused or cancelled before it is no start.
   ...(row.started_at === null && {
-    started_at: sql`least(${goesOn(report) ? sql`clock_timestamp()` : null}::timestamptz, (select min(a.started_at) from operations.node_attempts a where a.operation_id = ${operation_id}))`,
+    started_at: sql`least(${goesOn(report) ? NOW : null}::timestamptz, (select min(a.started_at) from operations.node_attempts a where a.operation_id = ${operation_id}))`,
   }),
 })
 

@@ -51,9 +51,9 @@ export const restoreDrift = async (
     from jsonb_to_recordset(${JSON.stringify(specs)}::jsonb) as r(node_id text, spec jsonb, spec_digest text, gate_ids text[])
     where n.operation_id = ${operation_id} and n.node_id = r.node_id and n.state in ('pending', 'gated', 'ready', 'backoff')`)
   await updateRows(tx, { operation_id }, operations, {
-    pins: sql`${operations.pins} || ${JSON.stringify(drift.pins)}::jsonb` as never,
+    pins: sql`${operations.pins} || ${JSON.stringify(drift.pins)}::jsonb`,
     diff_moved: sql`(select coalesce(jsonb_agg(d), '[]') from jsonb_array_elements(${operations.diff_moved}) d
-      where d ->> 'resource_id' <> all (${eachText(drift.resource_ids)})) || ${JSON.stringify(drift.diff)}::jsonb` as never,
+      where d ->> 'resource_id' <> all (${eachText(drift.resource_ids)})) || ${JSON.stringify(drift.diff)}::jsonb`,
   })
   return restoreGates(tx, operation_id, asked)
 }

@@ -3,6 +3,7 @@ import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import { digest } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { lockUnsentStarts, revisionNow, tellEngine } from '../commands/rows.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { FIRST_ESCALATION } from '../gates/ask.ts'
@@ -38,10 +39,7 @@ export const undoCommand = async (
   reason = REASONS[as],
 ): Promise<TimelineEvent[]> => {
   if (as !== 'refused')
-    await updateRows(tx, { command_id: command.command_id }, operation_commands, {
-      status: as,
-      outcome_at: sql`clock_timestamp()`,
-    })
+    await updateRows(tx, { command_id: command.command_id }, operation_commands, { status: as, outcome_at: NOW })
   const { command_id, kind, operation_id } = command
   const said = { actor, command_id, reason }
   const later = as === 'superseded' ? [] : await withdrawLater(tx, command)
@@ -129,11 +127,11 @@ const undoStart: Undo = async (tx, { operation_id }) => {
     blocked_on: [],
     open_gates: 0,
     done: sql`${operations.total}`,
-    ended_at: sql`clock_timestamp()`,
+    ended_at: NOW,
   })
   const never = await tx
     .update(nodes)
-    .set({ state: 'cancelled', ended_at: sql`clock_timestamp()` })
+    .set({ state: 'cancelled', ended_at: NOW })
     .where(and(equals(nodes, { operation_id }), ne(nodes.state, 'removed')))
     .returning({ node_id: nodes.node_id })
   const closed = await cancelGates(tx, operation_id)
@@ -142,7 +140,7 @@ const undoStart: Undo = async (tx, { operation_id }) => {
   // No one is left to receive the decisions made on it meanwhile.
   await tx
     .update(operation_commands)
-    .set({ status: 'superseded', outcome_at: sql`clock_timestamp()` })
+    .set({ status: 'superseded', outcome_at: NOW })
     .where(and(equals(operation_commands, { operation_id, status: 'pending' }), ne(operation_commands.kind, 'start')))
   const data = { status: 'cancelled', end_reason: 'start_withdrawn' }
   return [
@@ -164,7 +162,7 @@ const endedUnstarted = (operation_id: string) => ({
 /** The exceptions of an operation but for the one that this command made. */
 const exceptionsWithout = (command_id: string) =>
   sql`(select coalesce(jsonb_agg(e), '[]'::jsonb) from jsonb_array_elements(${operations.exceptions}) e
-    where e ->> 'command_id' is distinct from ${command_id})` as never
+    where e ->> 'command_id' is distinct from ${command_id})`
 
 /** The gate asks again: next round, the same time to decide. A gate used since stays. */
 const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => {
@@ -179,10 +177,10 @@ const undoDecision: Undo = async (tx, { command_id, operation_id, payload }) => 
       decided_at: null,
       decided_command_id: null,
       deadline_at: sql`clock_timestamp() + (${gates.deadline_at} - ${gates.waiting_since})`,
-      waiting_since: sql`clock_timestamp()`,
+      waiting_since: NOW,
       escalation_level: 0,
       next_escalation_at: FIRST_ESCALATION,
-      updated_at: sql`clock_timestamp()`,
+      updated_at: NOW,
     })
     .where(and(equals(gates, { operation_id, gate_id, round, status }), isNull(gates.consumed_at)))
     .returning(pick(gates, 'round', 'digest', 'policy'))

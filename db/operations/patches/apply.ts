@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { PlanGate, PlanNode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, type Tx, updateRows } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { afresh, involvedWith } from '../gates/ask.ts'
 import { askedService, nextRound, settleRestored, statusBefore, waitingBefore, waitingGates } from '../gates/rows.ts'
@@ -115,8 +116,8 @@ const removeNodes = (tx: Tx, operation_id: string, node_ids: readonly string[]) 
       removed: true,
       state: 'removed',
       hold_patch_id: null,
-      generation: sql`${nodes.generation} + 1` as never,
-      updated_at: sql`clock_timestamp()` as never,
+      generation: sql`${nodes.generation} + 1`,
+      updated_at: NOW,
     })
     .where(and(eq(nodes.operation_id, operation_id), inArray(nodes.node_id, [...node_ids])))
 
@@ -169,7 +170,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
         guards,
         subject,
         digest,
-        updated_at: sql`clock_timestamp()` as never,
+        updated_at: NOW,
         ...(asking && usedColumns(asking, digest)),
         ...(again && { ...afresh(policy.deadline_s), status: 'waiting', round: row.round + 1 }),
       })
@@ -189,10 +190,7 @@ const moveGates = async (tx: Tx, revision: Revision, used: Map<string, UsedGate>
     const row = known.get(gate_id)
     if (!row) continue
     before.push(undoOf(row))
-    await updateRows(tx, { operation_id, gate_id }, gates, {
-      status: 'cancelled',
-      updated_at: sql`clock_timestamp()` as never,
-    })
+    await updateRows(tx, { operation_id, gate_id }, gates, { status: 'cancelled', updated_at: NOW })
     told[gate_id] = { status: 'cancelled', round: row.round, deadline_at: null }
     events.push({ type: 'gate.cancelled', gate_id, patch_id, data: { round: row.round } })
   }
@@ -242,7 +240,7 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
   await askAfterUndo(tx, operation_id, undo.gates)
   const closed = await tx
     .update(gates)
-    .set({ status: 'cancelled', updated_at: sql`clock_timestamp()` as never })
+    .set({ status: 'cancelled', updated_at: NOW })
     .where(and(eq(gates.operation_id, operation_id), inArray(gates.gate_id, undo.added_gates)))
     .returning({ gate_id: gates.gate_id, round: gates.round })
   await tx.execute(sql`

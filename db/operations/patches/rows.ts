@@ -1,4 +1,5 @@
 import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import type { PgInsertValue, PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type {
   Actor,
   GateStatus,
@@ -11,6 +12,7 @@ import type {
 import type { PatchChange, PatchStatus } from '../../../apps/shared/contracts/operations/patches.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import { eachText, iso } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { readRunningGates } from '../gates/rows.ts'
@@ -91,7 +93,7 @@ export const listOpenPatches = (db: Queryable, operation_id: string) =>
     .where(equals(patches, { operation_id, status: 'awaiting_approval' }))
     .orderBy(asc(patches.patch_id))
 
-export const insertPatch = (tx: Tx, patch: typeof patches.$inferInsert) => tx.insert(patches).values(patch)
+export const insertPatch = (tx: Tx, patch: PgInsertValue<typeof patches>) => tx.insert(patches).values(patch)
 
 export const saveVote = (tx: Tx, vote: typeof patch_votes.$inferInsert) =>
   tx
@@ -99,7 +101,7 @@ export const saveVote = (tx: Tx, vote: typeof patch_votes.$inferInsert) =>
     .values(vote)
     .onConflictDoUpdate({
       target: [patch_votes.operation_id, patch_votes.patch_id, patch_votes.user_id],
-      set: { ...vote, at: sql`clock_timestamp()` as never },
+      set: { ...vote, at: NOW },
     })
 
 /** Removes the votes of these people. */
@@ -114,11 +116,11 @@ export const movePatch = async (
   operation_id: string,
   patch_id: string,
   from: PatchStatus,
-  set: Partial<typeof patches.$inferInsert>,
+  set: PgUpdateSetSource<typeof patches>,
 ): Promise<boolean> => {
   const rows = await tx
     .update(patches)
-    .set({ ...set, updated_at: sql`clock_timestamp()` as never })
+    .set({ ...set, updated_at: NOW })
     .where(equals(patches, { operation_id, patch_id, status: from }))
     .returning({ patch_id: patches.patch_id })
   return rows.length === 1
@@ -128,7 +130,7 @@ export const movePatch = async (
 export const holdNodes = async (tx: Tx, operation_id: string, node_ids: readonly string[], patch_id: string) => {
   const rows = await tx
     .update(nodes)
-    .set({ hold_patch_id: patch_id, updated_at: sql`clock_timestamp()` as never })
+    .set({ hold_patch_id: patch_id, updated_at: NOW })
     .where(
       and(
         eq(nodes.operation_id, operation_id),
@@ -141,10 +143,7 @@ export const holdNodes = async (tx: Tx, operation_id: string, node_ids: readonly
 }
 
 export const liftHolds = (tx: Tx, operation_id: string, patch_id: string) =>
-  updateRows(tx, { operation_id, hold_patch_id: patch_id }, nodes, {
-    hold_patch_id: null,
-    updated_at: sql`clock_timestamp()` as never,
-  })
+  updateRows(tx, { operation_id, hold_patch_id: patch_id }, nodes, { hold_patch_id: null, updated_at: NOW })
 
 /** Ends every open patch of a cancelled or ended operation; `open`: with those that no engine is left to adopt. */
 export const closePatches = async (
@@ -155,7 +154,7 @@ export const closePatches = async (
 ): Promise<Omit<TimelineEvent, 'actor'>[]> => {
   const rows = await tx
     .update(patches)
-    .set({ status: 'not_applicable', status_reason: why, updated_at: sql`clock_timestamp()` as never })
+    .set({ status: 'not_applicable', status_reason: why, updated_at: NOW })
     .where(and(eq(patches.operation_id, operation_id), inArray(patches.status, [...open])))
     .returning({ patch_id: patches.patch_id })
   for (const { patch_id } of rows) await liftHolds(tx, operation_id, patch_id)

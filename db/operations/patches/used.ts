@@ -4,6 +4,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { fillGate } from '../../../workflows/operation/rules/gates.ts'
 import { coneOf } from '../../../workflows/operation/rules/nodes.ts'
 import { equals, type Tx } from '../../client.ts'
+import { NOW } from '../../rows.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { ASKED_AGAIN } from '../gates/ask.ts'
 import { gates, patch_votes, votes } from '../tables/index.ts'
@@ -65,7 +66,7 @@ export const usedColumns = (used: UsedGate, digest: string) => {
     round: used.round,
     approved_digest: digest,
     decided_by: last?.actor ?? null,
-    decided_at: sql`clock_timestamp()` as never,
+    decided_at: NOW,
     decided_command_id: last?.command_id ?? null,
   }
 }

@@ -4,6 +4,7 @@ import { canonicalJson } from '../../../apps/shared/data/digest.ts'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import { equals, first, type Queryable, type Tx } from '../../client.ts'
 import { lockOf } from '../../locks.ts'
+import { NOW } from '../../rows.ts'
 import { iso } from '../expressions.ts'
 import { calendar_entries, type FreezeEntry, gates, operation_control, operations } from '../tables/index.ts'
 
@@ -69,7 +70,7 @@ export const withdrawFreeze = async (tx: Tx, freeze_id: string): Promise<PutFree
   return row && flat(row as never)
 }
 
-const MOVED = { revision: sql`${calendar_entries.revision} + 1` as never, updated_at: sql`clock_timestamp()` as never }
+const MOVED = { revision: sql`${calendar_entries.revision} + 1`, updated_at: NOW }
 
 const getRow = (tx: Queryable, freeze_id: string) =>
   tx
@@ -109,7 +110,7 @@ export const countOnResources = (
 export const markTold = (db: Queryable, freeze_id: string, revision: number) =>
   db
     .update(calendar_entries)
-    .set({ told_revision: sql`greatest(${calendar_entries.told_revision}, ${revision})` as never })
+    .set({ told_revision: sql`greatest(${calendar_entries.told_revision}, ${revision})` })
     .where(eq(calendar_entries.freeze_id, freeze_id))
 
 /** Operations whose nodes may still start. */

@@ -5,6 +5,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { first, type Queryable, type Tx, together, updateRows } from '../../client.ts'
 import { anyCase, idEnding, like } from '../../columns.ts'
+import { NOW } from '../../rows.ts'
 import { iso, type Newest, olderThan } from '../expressions.ts'
 import { NOW_TEXT, SYSTEM } from '../facts/state.ts'
 import { releaseLeases } from '../leases/rows.ts'
@@ -85,7 +86,7 @@ export const moveIntent = async (
 ): Promise<boolean> => {
   const row = await tx
     .update(intents)
-    .set({ ...set, revision: sql`${intents.revision} + 1`, updated_at: sql`clock_timestamp()` })
+    .set({ ...set, revision: sql`${intents.revision} + 1`, updated_at: NOW })
     .where(and(eq(intents.intent_id, intent_id), inArray(intents.status, [...from])))
     .returning({ revision: intents.revision })
     .then(first)
@@ -187,7 +188,7 @@ export const movePlan = async (
 ): Promise<boolean> => {
   const row = await tx
     .update(plans)
-    .set({ ...set, revision: sql`${plans.revision} + 1`, updated_at: sql`clock_timestamp()` })
+    .set({ ...set, revision: sql`${plans.revision} + 1`, updated_at: NOW })
     .where(and(eq(plans.plan_id, plan_id), inArray(plans.status, [...from])))
     .returning({ revision: plans.revision })
     .then(first)

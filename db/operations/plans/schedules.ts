@@ -3,6 +3,7 @@ import { pick } from '../../../apps/shared/data/pick.ts'
 import { uuidv7 } from '../../../apps/shared/ids.ts'
 import { type Db, equals, first, type Queryable, type Tx, updateRows } from '../../client.ts'
 import { lockOf, lockOwner } from '../../locks.ts'
+import { NOW } from '../../rows.ts'
 import { eachText, iso, type Newest, olderThan } from '../expressions.ts'
 import { operations, schedule_deliveries, schedule_runs, schedules } from '../tables/index.ts'
 
@@ -67,7 +68,7 @@ export const moveSchedule = (
   set: Partial<
     Pick<NewSchedule, 'status' | 'status_reason' | 'next_at' | 'matched' | 'seen' | 'secret_number' | 'previous_until'>
   >,
-) => updateRows(tx, { schedule_id }, schedules, { ...set, updated_at: sql`clock_timestamp()` })
+) => updateRows(tx, { schedule_id }, schedules, { ...set, updated_at: NOW })
 
 /** Due schedules, locked; skips those that another process holds. */
 export const lockDue = (tx: Tx, now: string, limit: number) =>

@@ -3,12 +3,12 @@ import type { ResourceDocument } from '../../../apps/shared/contracts/catalog/re
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Tx } from '../../client.ts'
 import { keyedLock } from '../../locks.ts'
+import { NOW } from '../../rows.ts'
 
 /** Inbox name of the catalog projection: the same for NATS and for HTTP (operations.md 9.2). */
 export const CATALOG_CONSUMER = 'catalog'
 
 const NEXT_CHANGE = sql`nextval('operations.catalog_change_seq')`
-const NOW = sql`clock_timestamp()`
 
 /** Many rows as one parameter. */
 export const recordset = (rows: readonly object[], columns: SQL): SQL =>

@@ -26,7 +26,7 @@ export const operation_commands = t(
     attempts: count('attempts'),
     next_try_at: at('next_try_at'),
     last_error: text('last_error'),
-    outcome: json<{ category?: string; code?: string; detail?: string }>('outcome'),
+    outcome: json<{ [key in 'category' | 'code' | 'detail']?: string | undefined }>('outcome'),
     /** Rows that a withdrawal restores. */
     undo: json<Record<string, unknown>>('undo'),
     created_at: now('created_at'),

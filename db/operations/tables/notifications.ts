@@ -3,9 +3,9 @@ import { boolean, index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-
 import type {
   DestinationKind,
   NotifyEvent,
-  NotifyRules,
   SecurityEvent,
 } from '../../../apps/shared/contracts/notifications/notifications.ts'
+import type { NotifyRules } from '../../../apps/shared/contracts/notifications/rules.ts'
 import { at, bytea, count, json, now } from '../../columns.ts'
 import { operationsSchema } from './schema.ts'
 

@@ -3,6 +3,7 @@ import { index, integer, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { Actor } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { ScheduleBody, When } from '../../../apps/shared/contracts/operations/schedules.ts'
 import { at, big, json, now } from '../../columns.ts'
+import { NOW } from '../../rows.ts'
 import { operationsSchema } from './schema.ts'
 
 const t = operationsSchema.table
@@ -51,7 +52,7 @@ export const schedule_runs = t(
     operation_id: uuid('operation_id'),
     leased_until: at('leased_until'),
     /** When it was first tried, which may be long after it was due. */
-    begun_at: at('begun_at').notNull().default(sql`clock_timestamp()`),
+    begun_at: at('begun_at').notNull().default(NOW),
   },
   (c) => [primaryKey({ columns: [c.schedule_id, c.due_at] }), index('schedule_runs_state').on(c.state, c.due_at)],
 )
