@@ -19,7 +19,7 @@ import {
 } from './rules/nodes.ts'
 import { refusePatch } from './rules/patches.ts'
 import { isPassed } from './state/gates.ts'
-import { at as item } from './state/graph.ts'
+import { item } from './state/graph.ts'
 import { isRefused } from './state/nodes.ts'
 import type { State } from './state/types.ts'
 

@@ -2,7 +2,7 @@ import type { GateStatus, NodeError, NodeState } from '../../apps/shared/contrac
 import { Heap } from './heap.ts'
 import { beginUndo, FORCE_DUE } from './state/compensate.ts'
 import type { GraphPage } from './state/events.ts'
-import { gatesOf, graphOf, at as item, NO_COUNTS, newNode } from './state/graph.ts'
+import { gatesOf, graphOf, item, NO_COUNTS, newNode } from './state/graph.ts'
 import { move, setDue, toReady } from './state/nodes.ts'
 import { BAD, type Doing, GOOD, OPEN, type Settled, type State } from './state/types.ts'
 

@@ -12,6 +12,7 @@ import { draw, drawOn, type Limits, type MemoryReach } from '../drawing/traverse
 import type { Store } from '../graph/store.ts'
 import { readRollUps } from '../health/causes.ts'
 import type { Types } from '../packs/registry.ts'
+import { relationshipId } from '../read/documents.ts'
 import { awaitGraph, graphMissing, requireFresh } from '../read/freshness.ts'
 import { affordable, asOf, filterWhere, type Reader, valuesOf } from '../read/lists.ts'
 import { pastTime } from '../read/past.ts'
@@ -209,7 +210,7 @@ const fromMemory = async (
       }),
     ),
     edges: picture.edges.map(({ no, type, src, dst }) => ({
-      relationship_id: `rel_${no.toString(32).padStart(13, '0')}`,
+      relationship_id: relationshipId(String(no)),
       type_key: types.relationshipById(type)?.type_key ?? '',
       from: store.idOf(src),
       to: store.idOf(dst),
@@ -261,7 +262,7 @@ const fromSql = (deps: CatalogDeps, { roots, bounds, reach }: Asked): Promise<Gr
         return { resource_id, type_key: types.keyOf(row.type_id), name, lifecycle_status, health_status, depth, degree }
       }),
       edges: picture.edges.map(({ no, type, src, dst }) => ({
-        relationship_id: `rel_${Number(no).toString(32).padStart(13, '0')}`,
+        relationship_id: relationshipId(no),
         type_key: types.relationshipById(type)?.type_key ?? '',
         from: ids.get(src) ?? '',
         to: ids.get(dst) ?? '',

@@ -1,8 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { type Queryable, updateRows } from '../../../db/client.ts'
 import { operation_control } from '../../../db/operations/tables/index.ts'
-import { refusePause } from '../../../workflows/operation/rules/control.ts'
-import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
+import { refuseEnded } from '../../../workflows/operation/rules/control.ts'
 import { type FrozenSpan, freezeEnds, type OperationCalendar } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import type { Command, Steps, Subject } from '../command/command.ts'
@@ -22,7 +21,7 @@ export const calendarSteps = (
   renewed: readonly string[] = [],
 ): Steps<Subject> =>
   onOperation(deps, command, 'operation.intervene', async (tx, subject, command_id) => {
-    if (hasEnded(subject.facts.status)) await refuseOn(deps, tx, command, subject, refusePause(subject.facts))
+    await refuseOn(deps, tx, command, subject, refuseEnded(subject.facts))
     const { next, held, lifted, changed } = await lookAtCalendar(tx, deps, subject, renewed)
     const effect = { freezes_held: held, freezes_lifted: lifted }
     if (!changed) return { payload: null, events: [], effect }

@@ -1,5 +1,5 @@
 import { type Tx, together } from '../../../db/client.ts'
-import { withdrawAwaiting } from '../../../db/operations/gates/awaiting.ts'
+import { commandOfGate, withdrawAwaiting } from '../../../db/operations/gates/awaiting.ts'
 import { type GateRow, lockGate } from '../../../db/operations/gates/rows.ts'
 import {
   mayTakeBack,
@@ -13,7 +13,7 @@ import { checkIfMatch, type Decision, lockVisible, type Subject } from '../comma
 import { runCommand } from '../command/run.ts'
 import { type Proof, signatureOf, withProof } from '../command/vote-signature.ts'
 import type { CommandDeps, PlanningDeps, PolicyDeps, Uses } from '../deps.ts'
-import { gateOfIntervention, passIntervention } from '../interventions/second.ts'
+import { passIntervention } from '../interventions/second.ts'
 import type { InterventionDeps } from '../interventions/types.ts'
 import { refuseTogether } from '../patches/bulk.ts'
 import { loadPlaces, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
@@ -178,7 +178,7 @@ const ofIntervention = async (
   const { gate_id } = gate
   const { writes = [], head: _, ...decided } = cast
   await together(...writes)
-  const follows = gate_id.slice(gateOfIntervention('').length)
+  const follows = commandOfGate(gate_id)
   if (cast.effect.status !== 'approved') {
     await withdrawAwaiting(tx, follows)
     return { ...decided, payload: null }

@@ -124,7 +124,7 @@ const readRoutes = (app: Router, deps: Deps) => {
     preHandler: read,
     handler: async (req, reply) => {
       const { operation_id, gate_id } = req.params
-      const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { for_voter: true })
+      const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { for_page: true })
       return unlessKnown(req, reply, row.operation, view)
     },
   })

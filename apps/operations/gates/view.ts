@@ -180,14 +180,14 @@ export const changeCounts = (changes: GateRow['gate']['changes']) => ({
 
 /**
  * Returns one gate with its subject and context, as this caller sees it. Throws not_found. The brief and the current
- * obstacles are looked up when the gate is read, not in the answer to a vote (`for_voter`).
+ * obstacles are looked up when the gate is read, for its page only (`for_page`), not in the answer to a vote.
  */
 export const readGate = async (
   deps: Uses<'clock' | 'db' | 'library' | 'lookback_s' | 'policies' | 'trust'>,
   caller: Caller,
   operation_id: string,
   gate_id: string,
-  { for_voter = false } = {},
+  { for_page = false } = {},
 ): Promise<{ view: Gate; operation_status: OperationStatus; row: GateRow }> => {
   const row = await getGate(deps.db, operation_id, gate_id)
   if (!row) {
@@ -197,11 +197,11 @@ export const readGate = async (
   const places = await placesFor(deps.db, caller, row.operation.resource_ids)
   if (!isVisible(caller, row.operation.requester_id, places)) throw notFound('operation', operation_id)
   const [[{ subject, context: read }, reach, found], approvers, lost] = await Promise.all([
-    for_voter
-      ? readForVoter(deps.db, operation_id, gate_id)
+    for_page
+      ? readForPage(deps.db, operation_id, gate_id)
       : getGateContext(deps.db, operation_id, gate_id).then((context) => [context, undefined, undefined] as const),
     deps.trust.approvers.list(),
-    for_voter ? lostAuthorOf(deps, row) : undefined,
+    for_page ? lostAuthorOf(deps, row) : undefined,
   ])
   const [measured, conflicts, brief] = await Promise.all([
     placesForAll(deps.db, [caller, ...approvers], row.operation.resource_ids),
@@ -220,7 +220,7 @@ export const readGate = async (
 }
 
 /** In one transaction: its statements go out together and are planned once. To plan the brief costs more than to run it. */
-const readForVoter = (db: Db, operation_id: string, gate_id: string) =>
+const readForPage = (db: Db, operation_id: string, gate_id: string) =>
   db.transaction((tx) =>
     together(
       getGateContext(tx, operation_id, gate_id),

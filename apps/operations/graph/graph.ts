@@ -55,7 +55,7 @@ export const coneOf = (nodes: readonly Linked[], from: readonly string[]): Set<s
 }
 
 export type Timing = { p50_s: number; p90_s: number }
-const DEFAULT_ESTIMATE_S = 10
+export const DEFAULT_ESTIMATE_S = 10
 
 /** Estimates how long a node takes: by its step's last successes, by its author, or by assumption. */
 export const timingOf =

@@ -16,8 +16,7 @@ import { refuseIncomplete } from '../packs/open.ts'
 import { findRunbook } from '../planner/match.ts'
 import { allowedAction, isInScope, isVisible, placesFor, scopesFor } from '../policies/authority.ts'
 import { resolveTargets, type TargetRequest, TargetsMissing, type Unjudged } from '../targets/resolve.ts'
-
-const WEEK_S = 604_800
+import { WEEK_S } from './requested.ts'
 
 /** Refuses an act on targets that the caller's roles do not cover. */
 export const requireScopeOver = async (

@@ -4,7 +4,7 @@ import { saveIntent } from '../../../db/operations/plans/rows.ts'
 import type { IntentRequestedPayload } from '../../shared/contracts/catalog/events.ts'
 import { pick } from '../../shared/data/pick.ts'
 
-const WEEK_S = 604_800
+export const WEEK_S = 604_800
 
 /** Creates the intent that the catalog requested: once, whoever brings the event and however often. */
 export const createRequestedIntent = async (

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
 import { attempt } from '../../../db/command/attempt.ts'
-import { getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting.ts'
+import { commandOfGate, gateOfIntervention, getAwaiting, passAwaiting } from '../../../db/operations/gates/awaiting.ts'
 import { waitingGates } from '../../../db/operations/gates/rows.ts'
 import { gates } from '../../../db/operations/tables/index.ts'
 import type { Actor, GateSubject } from '../../shared/contracts/operations/graph.ts'
@@ -25,8 +25,6 @@ export const classOf = (type: InterventionBody['type']) => (AT_ONCE.has(type) ? 
 /** Whether another person has to agree to an intervention of this type. */
 export const waitsForSecondPerson = (risk_level: string, type: InterventionBody['type']): boolean =>
   needsSecondPerson(risk_level) && !ALONE.has(type)
-
-export const gateOfIntervention = (command_id: string): string => `intervention-${command_id}`
 
 const POLICY = onePerson('intervention')
 
@@ -123,7 +121,7 @@ export const passIntervention = async (
   tx: Tx,
   { subject, approving, gate_id, people }: Passing,
 ): Promise<Pick<Decision, 'events'> & { set: NonNullable<Decision['set']> }> => {
-  const command_id = gate_id.slice(gateOfIntervention('').length)
+  const command_id = commandOfGate(gate_id)
   const asked = await getAwaiting(tx, command_id)
   if (!asked) throw new AppError('gate_not_waiting', 'already_decided', 'The intervention has ended.')
   const { overrides, ...body } = asked.payload as unknown as InterventionBody & Pick<Intervened, 'overrides'>

@@ -1,3 +1,4 @@
+import { gateOfIntervention } from '../../../db/operations/gates/awaiting.ts'
 import { renewalRequired } from '../../shared/auth/http.ts'
 import type { InterventionBody } from '../../shared/contracts/operations/nodes.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -7,7 +8,7 @@ import { readNode } from '../nodes/read.ts'
 import { readOperation } from '../operations/read.ts'
 import { actionOf, operationObject, refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { decisionOf, isOnNode, perform } from './perform.ts'
-import { askSecondPerson, gateOfIntervention, waitsForSecondPerson } from './second.ts'
+import { askSecondPerson, waitsForSecondPerson } from './second.ts'
 import type { InterventionCommand, InterventionDeps } from './types.ts'
 
 type Member = keyof InterventionBody['payload']

@@ -14,8 +14,7 @@ import { closePatches } from '../../../db/operations/patches/rows.ts'
 import type { EvidenceSubject } from '../../../db/operations/tables/evidence.ts'
 import { operation_control, operations } from '../../../db/operations/tables/index.ts'
 import { NOW } from '../../../db/rows.ts'
-import { refuseCancel, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
-import { hasEnded } from '../../../workflows/operation/rules/facts.ts'
+import { refuseCancel, refuseEnded, refusePause, refuseResume } from '../../../workflows/operation/rules/control.ts'
 import type { CancelMode, RefusalCode } from '../../shared/contracts/operations/graph.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -197,7 +196,7 @@ export const driftSteps = (
 ): Steps<Subject> =>
   onOperation(deps, command, 'operation.signal', async (tx, subject, command_id) => {
     const { operation_id, facts, pins, constraints } = subject
-    if (hasEnded(facts.status)) await refuseOn(deps, tx, command, subject, refusePause(facts))
+    await refuseOn(deps, tx, command, subject, refuseEnded(facts))
     const drift = await driftOf(tx, deps, subject, resource_ids)
     const node_ids = drift.drifted.map(({ node_id }) => node_id)
     const ignored = constraints.on_drift === 'ignore' || node_ids.length === 0
@@ -223,7 +222,7 @@ export const nodeSignalSteps = (
   { name, payload = {} }: { name: string; payload?: Record<string, unknown> },
 ): Steps<Subject> =>
   onOperation(deps, command, 'operation.signal', async (tx, subject, command_id) => {
-    if (hasEnded(subject.facts.status)) await refuseOn(deps, tx, command, subject, refusePause(subject.facts))
+    await refuseOn(deps, tx, command, subject, refuseEnded(subject.facts))
     const statement = `${command.actor.name} sent the signal ${name}`
     return {
       payload: { name },

@@ -19,14 +19,13 @@ import type { CommandDeps, PolicyDeps, ReplanDeps, Uses } from '../deps.ts'
 import { inRankOrder } from '../graph/graph.ts'
 import { refuseOn } from '../operations/control.ts'
 import { isEmpty, resultHash } from '../planner/patch.diff.ts'
-import { secretViolations } from '../planner/plan.ts'
+import { SHOWN_VIOLATIONS, secretViolations } from '../planner/plan.ts'
 import { lookAhead, notApplicable, type Outlook, refuseBound, refuseTouched, requirePatch } from '../plans/ahead.ts'
 import { refuseByPolicy, throwIfRefused } from '../policies/authority.ts'
 import { aloneBy, refuseTogether, type Verdict } from './bulk.ts'
 import { patchObject, readPatch, rejectAction } from './view.ts'
 
 export type PatchCommand = Command & { patch_id: string; caller: Caller }
-const SHOWN_VIOLATIONS = 100
 
 export const refuseBase = (base_revision: number, plan_revision: number): RefusalCode | undefined =>
   base_revision === plan_revision

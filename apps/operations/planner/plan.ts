@@ -156,7 +156,7 @@ const refuseSecrets = (nodes: PlanNode[], mayResolve: PlannerInput['mayResolve']
 
 /** Codes that an answer of this API may carry for an unsound graph; other codes appear only in the violations. */
 const CODES = ['cycle', 'unknown_reference', 'unknown_executor', 'expression_error', 'too_large'] as const
-const SHOWN_VIOLATIONS = 100
+export const SHOWN_VIOLATIONS = 100
 
 const refuseUnsound = (found: Violation[]): void => {
   // The same fault can be found twice: while values are filled in, and in the whole graph.

@@ -23,7 +23,7 @@ import { pick } from '../../shared/data/pick.ts'
 import { type CodeOf, notFound } from '../../shared/errors.ts'
 import type { Subject } from '../command/command.ts'
 import type { PlanningDeps } from '../deps.ts'
-import { byText, drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
+import { byText, DEFAULT_ESTIMATE_S, drawingOf, inRankOrder, scheduleOf } from '../graph/graph.ts'
 import { specDigest } from '../graph/hashes.ts'
 import { gateSubject } from '../graph/subject.ts'
 import type { PlannedIntent, Target } from '../graph/types.ts'
@@ -37,8 +37,6 @@ import { refuseHard } from '../policies/plans.ts'
 import { loadTargets } from '../targets/resolve.ts'
 import { type Planned, plannedOf } from './difference.ts'
 import { inTime, loadWorld } from './make.ts'
-
-const DEFAULT_ESTIMATE_S = 10
 
 /** The result of a patch on the current graph. */
 export type Outlook = {

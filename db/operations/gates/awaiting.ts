@@ -7,6 +7,11 @@ import { eachText } from '../expressions.ts'
 import { SYSTEM, type TimelineEvent } from '../facts/state.ts'
 import { gates, operation_commands, operation_control } from '../tables/index.ts'
 
+const INTERVENTION = 'intervention-'
+/** The gate that asks a second person about the intervention of this command. */
+export const gateOfIntervention = (command_id: string): string => INTERVENTION + command_id
+export const commandOfGate = (gate_id: string): string => gate_id.slice(INTERVENTION.length)
+
 /**
  * Commands that a second person must review first (operations.md 5.4): status `awaiting`. They have a number, but are
  * sent under a later one once they pass; until then they have no effect.
@@ -90,7 +95,7 @@ export const closeIntervention = async (tx: Tx, operation_id: string, gate_id: s
     .where(and(equals(gates, { operation_id, gate_id, status: 'waiting' }), sql`(${OVERDUE} or ${OUTDATED})`))
     .returning(pick(gates, 'status', 'round', 'digest'))
   if (!closed) return []
-  await withdrawAwaiting(tx, gate_id.slice('intervention-'.length))
+  await withdrawAwaiting(tx, commandOfGate(gate_id))
   const { status, ...data } = closed
   const why = status === 'expired' ? 'no one reviewed the intervention in time' : CHANGED
   return [
@@ -116,5 +121,5 @@ export const cancelApproved = (tx: Tx, operation_id: string, command_id: string)
   tx
     .update(gates)
     .set({ status: 'cancelled', updated_at: NOW })
-    .where(equals(gates, { operation_id, gate_id: `intervention-${command_id}`, status: 'approved' }))
+    .where(equals(gates, { operation_id, gate_id: gateOfIntervention(command_id), status: 'approved' }))
     .returning(pick(gates, 'gate_id', 'round'))

@@ -1,6 +1,9 @@
 import type { CancelMode, RefusalCode } from '../../../apps/shared/contracts/operations/graph.ts'
 import { cancelling, hasEnded, type OperationFacts, refusal, refuseLost, terminal, wrongState } from './facts.ts'
 
+export const refuseEnded = ({ status }: Pick<OperationFacts, 'status'>): RefusalCode | undefined =>
+  hasEnded(status) ? terminal(status) : undefined
+
 export const refusePause = ({ status, cancel_mode }: OperationFacts): RefusalCode | undefined => {
   if (hasEnded(status)) return terminal(status)
   if (status === 'cancelling') return cancelling(cancel_mode)

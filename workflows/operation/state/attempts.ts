@@ -2,7 +2,7 @@ import type { NodeError } from '../../../apps/shared/contracts/operations/graph.
 import { failUndo, failUndoAttempt, mayUndo, NOT_UNDONE, undone } from './compensate.ts'
 import type { AttemptResult, CatalogResult, Event, Refusal, Role } from './events.ts'
 import { setGate } from './gates.ts'
-import { at as item } from './graph.ts'
+import { item } from './graph.ts'
 import { leasesLost } from './leases.ts'
 import {
   askAgain,

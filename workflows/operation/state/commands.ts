@@ -4,7 +4,7 @@ import { INTERVENTION_STATES } from '../rules/nodes.ts'
 import { CATALOG_CONFLICT, endAttempt, finish, finishUndo } from './attempts.ts'
 import { beginCancel, queueUndo, undone } from './compensate.ts'
 import { askTimes, guard, setGate, takeGates } from './gates.ts'
-import { at as item } from './graph.ts'
+import { item } from './graph.ts'
 import { leasesGranted, leasesLost } from './leases.ts'
 import {
   askAgain,

@@ -1,7 +1,7 @@
 import type { CancelMode, NodeError, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import { backoffOf } from '../rules/nodes.ts'
 import { cancelGates } from './gates.ts'
-import { at as item } from './graph.ts'
+import { item } from './graph.ts'
 import { enter, isFlying, loseSight, move, noteNode, setDue, stopHere, tellAgent } from './nodes.ts'
 import type { Ending, State } from './types.ts'
 

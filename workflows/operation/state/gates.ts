@@ -1,7 +1,7 @@
 import type { GateStatus } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { GatesNow } from '../messages.ts'
 import type { RecordResult } from './events.ts'
-import { at as item } from './graph.ts'
+import { item } from './graph.ts'
 import { fail, isRefused, move, note, noteNode, refusedBy, toReady } from './nodes.ts'
 import type { GateRun, State } from './types.ts'
 

@@ -30,7 +30,7 @@ export const graphOf = (pages: readonly GraphPage[]): Graph => {
       graph.gates_of.push(gates)
     }
   }
-  for (const [node, deps] of graph.deps.entries()) for (const dep of deps) at(graph.dependents, dep).push(node)
+  for (const [node, deps] of graph.deps.entries()) for (const dep of deps) item(graph.dependents, dep).push(node)
   return graph
 }
 
@@ -71,25 +71,25 @@ export const gatesOf = (pages: readonly GraphPage[], graph: Graph): GateRun[] =>
 export const linkGates = (graph: Graph, gates: GateRun[], pages: readonly GraphPage[]): void => {
   for (const gate of gates) gate.guards = []
   for (const [node, guarding] of graph.gates_of.entries())
-    for (const gate of guarding) at(gates, gate).guards.push(node)
+    for (const gate of guarding) item(gates, gate).guards.push(node)
   const bound = (pages[0]?.head?.gates ?? []).map(({ binds }) => new Set(binds))
   for (const [g, binds] of bound.entries()) {
     if (binds.size === 0) continue
-    const behind = new Set(at(gates, g).guards)
+    const behind = new Set(item(gates, g).guards)
     for (const i of behind) {
-      for (const dependent of at(graph.dependents, i)) behind.add(dependent)
+      for (const dependent of item(graph.dependents, i)) behind.add(dependent)
       for (const [h, others] of bound.entries())
-        if (others.has(i)) for (const guarded of at(gates, h).guards) behind.add(guarded)
+        if (others.has(i)) for (const guarded of item(gates, h).guards) behind.add(guarded)
     }
-    at(gates, g).binds = [...binds].filter((i) => !behind.has(i) && !graph.removed.has(i))
+    item(gates, g).binds = [...binds].filter((i) => !behind.has(i) && !graph.removed.has(i))
   }
 }
 
 /** Returns an element that the graph says exists: a position out of range means a broken graph. */
-export const at = <T>(list: readonly T[], position: number): T => {
-  const item = list[position]
-  if (item === undefined) throw new Error(`position ${position} is outside of the graph`)
-  return item
+export const item = <T>(list: readonly T[], position: number): T => {
+  const found = list[position]
+  if (found === undefined) throw new Error(`position ${position} is outside of the graph`)
+  return found
 }
 
 export const NO_COUNTS = () => Object.fromEntries(NODE_STATES.map((state) => [state, 0])) as Record<NodeState, number>

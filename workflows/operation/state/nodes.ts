@@ -6,7 +6,7 @@ import {
 } from '../../../apps/shared/contracts/operations/graph.ts'
 import { backoffOf } from '../rules/nodes.ts'
 import type { Change, Role } from './events.ts'
-import { at as item } from './graph.ts'
+import { item } from './graph.ts'
 import {
   BAD,
   type Doing,

@@ -2,7 +2,7 @@ import type { NodeState } from '../../../apps/shared/contracts/operations/graph.
 import { beginUndo } from './compensate.ts'
 import type { GraphPage } from './events.ts'
 import { isPassed, takeGates } from './gates.ts'
-import { graphOf, at as item, linkGates, newNode } from './graph.ts'
+import { graphOf, item, linkGates, newNode } from './graph.ts'
 import { isFlying, move, note, stopHere, tellAgain, toReady } from './nodes.ts'
 import { GOOD, OPEN, type Patching, type State } from './types.ts'
 

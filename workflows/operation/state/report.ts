@@ -1,6 +1,6 @@
 import type { BlockedOn, Closure, EngineStatus, NodeState } from '../../../apps/shared/contracts/operations/graph.ts'
 import type { Report } from './events.ts'
-import { at as item } from './graph.ts'
+import { item } from './graph.ts'
 import { refusedBy } from './nodes.ts'
 import type { State } from './types.ts'
 

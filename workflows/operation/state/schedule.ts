@@ -5,7 +5,7 @@ import { pause } from './commands.ts'
 import { beginCancel, beginUndo, FORCE_DUE, forceDue, mayUndo } from './compensate.ts'
 import type { Change, RecordBatch } from './events.ts'
 import { gateDue } from './gates.ts'
-import { at as item } from './graph.ts'
+import { item } from './graph.ts'
 import { giveBack, hasLeases } from './leases.ts'
 import {
   DEADLINE,
