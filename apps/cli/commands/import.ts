@@ -7,6 +7,7 @@ const OPTIONS = {
   adopt: { type: 'boolean', about: 'take over resources of the same name' },
   force: { type: 'boolean', about: 'overwrite fields that people or operations changed since' },
   'mark-missing': { type: 'boolean', about: 'label resources that the file no longer names' },
+  prune: { type: 'boolean', about: 'retire resources that this source made and no longer names, after a review' },
   strict: { type: 'boolean', about: 'refuse the import if a field would be lost' },
   report: { type: 'string', value: 'FILE', about: 'write the whole report, with every lost field, as JSON' },
   map: { type: 'string', value: 'FILE', about: 'maps foreign kinds to resource types' },
@@ -37,7 +38,7 @@ export const importCommands: Command[] = [
     about: 'Rows of NetBox: dumpdata, or endpoints of its API with their rows.',
     examples: [
       'import netbox netbox.json --source-name netbox --dry-run',
-      'import netbox netbox.json --source-name netbox --mark-missing --report loss.json',
+      'import netbox netbox.json --source-name netbox --prune --report loss.json',
     ],
   }),
   importer({

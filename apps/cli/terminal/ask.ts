@@ -28,9 +28,14 @@ export const ask = async (question: string, instead: string): Promise<string> =>
 
 const SKIP = 'Pass --yes to skip the question.'
 
-export const confirm = async (question: string): Promise<void> => {
+export const confirm = async (question: string, otherwise = 'Nothing was sent.'): Promise<void> => {
   const answer = await ask(harmless(`${question} [y/N]`), SKIP)
-  if (!/^y(es)?$/i.test(answer)) throw new CliError(EXIT.error, 'Nothing was sent.')
+  if (!/^y(es)?$/i.test(answer)) throw new CliError(EXIT.error, otherwise)
+}
+
+/** Refuses, before anything is sent, a command that will ask without a terminal. */
+export const needsTerminal = (why: string): void => {
+  if (!asking()) throw usageError(`${why} A terminal is needed to answer.`, SKIP)
 }
 
 /** Reads a password: from a prompt without echo, or the first line of stdin. */

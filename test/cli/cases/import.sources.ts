@@ -19,7 +19,7 @@ type Resource = {
 type Report = {
   outcomes: Record<string, number>
   lost: { kind: string; field: string; count: number; reason: string }[]
-  missing: string[]
+  pruned: { retired: string[]; kept: string[] }
 }
 const write = (file: string, content: unknown): void =>
   writeFileSync(join(home, file), typeof content === 'string' ? content : JSON.stringify(content))
@@ -75,7 +75,7 @@ describe('an export of NetBox', () => {
     expect((await stored('lossy')).size).toBe(1)
   })
 
-  it('takes from its resources what the source no longer has, and retires none', async () => {
+  it('after a review, retires only resources that the source created and no longer has', async () => {
     const gone = (model: string, fields: Record<string, unknown>, pk?: number) =>
       (model === 'virtualization.virtualmachine' && pk === 1) || fields.virtual_machine === 1
     type Row = { model: string; pk?: number; fields: Record<string, unknown> }
@@ -89,20 +89,37 @@ describe('an export of NetBox', () => {
         row.model === 'ipam.vrf' ? { ...row, fields: { ...row.fields, rd: null, export_targets: [] } } : row,
       )
     write('less.json', less)
+    const by_hand = {
+      resource_id: 'hand-made',
+      type_key: 'infra.generic',
+      name: 'by hand',
+      desired_state: { provider: 'x', kind: 'y' },
+      labels: { 'signalbox/import-source': 'nb' },
+      annotations: { 'signalbox/external-id': 'dcim.device/77' },
+    }
+    expect(await signalbox('ada', ['resource', 'create', '-f', '-'], JSON.stringify(by_hand))).toMatchObject({
+      code: 0,
+    })
+    const dry = await run('netbox', 'less.json', 'nb', '--prune', '--dry-run')
+    expect(dry).toMatchObject({ code: 8, err: expect.stringMatching(/- retire {3}infra\.virtual_machine {3}vm1/) })
+    const asked = await run('netbox', 'less.json', 'nb', '--prune')
+    expect(asked).toMatchObject({ code: 2, err: expect.stringContaining('--prune asks before it retires.') })
     const before = await stored('nb')
     expect(before.has('virtualization.virtualmachine/1')).toBe(true)
     expect(before.get('dcim.device/1')?.labels).toHaveProperty('netbox.dev/tag-critical')
-    expect(await run('netbox', 'less.json', 'nb', '--prune')).toMatchObject({ code: 2 })
-    const repeated = await run('netbox', 'less.json', 'nb')
-    expect(repeated.code, repeated.err).toBe(0)
+    const pruned = await run('netbox', 'less.json', 'nb', '--prune', '--yes')
+    expect(pruned.code, pruned.err).toBe(0)
+    expect(reportOf('nb').pruned).toMatchObject({ retired: expect.any(Array), kept: ['hand-made'] })
+    expect(reportOf('nb').pruned.retired).toHaveLength(2)
     const there = await stored('nb')
-    expect(there.has('virtualization.virtualmachine/1')).toBe(true)
+    expect(there.has('virtualization.virtualmachine/1')).toBe(false)
+    expect(there.has('dcim.device/77')).toBe(true)
     const device = there.get('dcim.device/1')
     expect(device?.annotations).not.toHaveProperty('netbox.dev/asset_tag')
     expect(device?.labels).not.toHaveProperty('netbox.dev/tag-critical')
     expect(there.get('ipam.vrf/1')?.desired_state).not.toHaveProperty('rd')
     expect(await edgesOf(there.get('ipam.vrf/1')?.resource_id ?? '')).not.toContain('export_targets')
-    expect(await run('netbox', 'less.json', 'nb')).toMatchObject({
+    expect(await run('netbox', 'less.json', 'nb', '--prune', '--yes')).toMatchObject({
       code: 0,
       err: expect.stringContaining('changes  0'),
     })
@@ -408,12 +425,40 @@ items:
     expect(await run('csv', ...args('--force'))).toMatchObject({ code: 0, err: expect.stringContaining('changes  1') })
   })
 
-  it('labels hundreds that the file no longer names', async () => {
+  it('retires hundreds after a review, except changed ones and those with dependents', async () => {
     write('many.csv', csv(80, 100))
-    const marked = await run('csv', ...args('--mark-missing'))
-    expect(marked).toMatchObject({ code: 0, err: expect.stringContaining(`missing  ${COUNT - 100}`) })
-    expect(reportOf('many').missing).toHaveLength(COUNT - 100)
-    const labels = [...(await stored('many')).values()].map((one) => one.labels['signalbox/import-missing'])
-    expect(labels).toContain('true')
+    const [hub, user] = ['many-200', 'many-50'].map((name) => name)
+    const found = json<{ resource_id: string; name: string; version: number }[]>(await all())
+    const idOf = (name = '') => found.find((one) => one.name === name)
+    const edge = { op: 'add', type_key: 'depends_on', target_id: idOf(hub)?.resource_id }
+    const change = {
+      resource_id: idOf(user)?.resource_id,
+      expected_version: idOf(user)?.version,
+      relationship_changes: [edge],
+    }
+    const body = JSON.stringify({ items: [{ op: 'relate', change }] })
+    const related = await signalbox('ada', ['api', 'POST', '/api/v1/resources:bulk?mode=record_only', '-d', '-'], body)
+    expect(related.code, related.err).toBe(0)
+    const pruned = await run('csv', ...args('--prune', '--yes'))
+    expect(pruned).toMatchObject({ code: 7, err: expect.stringContaining(`kept     ${idOf(hub)?.resource_id}`) })
+    expect(reportOf('many').pruned.retired).toHaveLength(COUNT - 101)
+    expect(json<object[]>(await all())).toHaveLength(101)
+  })
+
+  it('retires resources that need one another together, and then what they need', async () => {
+    const mapping = `
+format: signalbox.mapping/v1
+items:
+  - { id: "{id}", type: infra.service, name: "{id}", relations: [{ type: depends_on, to: "{needs}", separator: ";" }] }
+`
+    write('ring.yaml', mapping)
+    const args = (...more: string[]) => ['ring.csv', 'ring', '--mapping', 'ring.yaml', ...more] as const
+    write('ring.csv', 'id,needs\nring-a,ring-b;ring-base\nring-b,ring-c\nring-c,ring-a\nring-base,\nring-other,\n')
+    expect((await run('csv', ...args())).code).toBe(0)
+    write('ring.csv', 'id,needs\nring-other,\n')
+    const pruned = await run('csv', ...args('--prune', '--yes'))
+    expect(pruned.code, pruned.err).toBe(0)
+    expect(reportOf('ring').pruned.retired).toHaveLength(4)
+    expect([...(await stored('ring')).keys()]).toEqual(['ring-other'])
   })
 })

@@ -3,7 +3,7 @@ import type { ImportResult } from '../../../shared/contracts/imports/imports.ts'
 import { uuidv7 } from '../../../shared/ids.ts'
 import { type Context, needed, text, type Values } from '../../command.ts'
 import { EXIT, type ExitCode, usageError } from '../../errors.ts'
-import { progress } from '../../terminal/ask.ts'
+import { confirm, needsTerminal, progress } from '../../terminal/ask.ts'
 import { choose } from '../choose.ts'
 import type { Found, Options, Reader } from '../items.ts'
 import { readKubernetes } from '../kubernetes/read.ts'
@@ -15,6 +15,7 @@ import { readMapping } from '../table/mapping.ts'
 import { csvRows, jsonRows, readRows } from '../table/read.ts'
 import { readTerraform } from '../terraform/read.ts'
 import { goneOf, knownOf, markMissing, settledItems } from './known.ts'
+import { type Pruned, prune } from './prune.ts'
 import { losesAnything, report, showLoss, writeReport } from './report.ts'
 
 const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
@@ -45,18 +46,21 @@ const READERS = {
 } satisfies Record<string, Read>
 export type Kind = keyof typeof READERS
 
-/** Reads a file, sends its items to the catalog, and marks resources that it no longer names. */
+/** Reads a file, sends its items to the catalog, and marks or retires resources that it no longer names. */
 export const runImport = async (kind: Kind, context: Context, file: string, values: Values): Promise<ExitCode> => {
   const { name, size } = checked(values)
+  if (values.prune === true && !context.yes && !context.dry_run) needsTerminal('--prune asks before it retires.')
   const into = await containerOf(context, text(values, 'into'))
   const { found, digest } = usable(file, () =>
     chosen(READERS[kind](file, { source: name, into }, values), values, file),
   )
   const source = { kind, name }
   const run = { source: { ...source, file }, found, results: [] as ImportResult[], missing: [] as string[] }
+  const none: Pruned = { retired: [], kept: [], failed: [] }
   const file_of_report = text(values, 'report')
   if (values.strict === true && losesAnything(found)) {
-    if (file_of_report !== undefined) writeReport(file_of_report, context, { ...run, failed: [], kept: 0 })
+    const empty = { ...run, pruned: none, kept: 0 }
+    if (file_of_report !== undefined) writeReport(file_of_report, context, empty)
     showLoss(context.out.note, found)
     context.out.note('strict   Nothing was imported, because fields would be lost.')
     return EXIT.refused
@@ -95,7 +99,9 @@ export const runImport = async (kind: Kind, context: Context, file: string, valu
   }
   const gone = goneOf(known, items, run.results)
   const marked = values['mark-missing'] === true ? await markMissing(context, gone) : { missing: [], failed: [] }
-  const whole = { ...run, ...marked, kept }
+  const pruned = values.prune === true ? await prune(context, name, gone) : none
+  const failed = [...marked.failed, ...pruned.failed]
+  const whole = { ...run, missing: marked.missing, pruned: { ...pruned, failed }, kept }
   if (file_of_report !== undefined) writeReport(file_of_report, context, whole)
   return report(context, whole)
 }
@@ -130,8 +136,9 @@ const checked = (values: Values) => {
     throw usageError('--source-name takes small letters, digits, dots and dashes, at most 63.')
   const size = Number(text(values, 'batch') ?? 1000)
   if (!Number.isInteger(size) || size < 1 || size > 1000) throw usageError('--batch takes a number from 1 to 1000.')
-  if (values['mark-missing'] === true && !isWhole(values))
-    throw usageError('--mark-missing needs the whole file: it cannot be combined with --only or --leave-out.')
+  for (const option of ['mark-missing', 'prune'])
+    if (values[option] === true && !isWhole(values))
+      throw usageError(`--${option} needs the whole file: it cannot be combined with --only or --leave-out.`)
   return { name, size }
 }
 

@@ -2,22 +2,35 @@ import type { ResourceView } from '../../../shared/contracts/catalog/resources.t
 import type { ImportItem, ImportResult } from '../../../shared/contracts/imports/imports.ts'
 import { uuidv7 } from '../../../shared/ids.ts'
 import type { Context } from '../../command.ts'
+import { CliError } from '../../errors.ts'
 import { renamed } from '../collect.ts'
 import { type Found, fieldsOf } from '../items.ts'
 import { patiently } from '../send.ts'
 
 const SOURCE_LABEL = 'signalbox/import-source'
-const ID_NOTE = 'signalbox/external-id'
+export const ID_NOTE = 'signalbox/external-id'
 export const MISSING = 'signalbox/import-missing'
 
 export type Known = Pick<
   ResourceView,
-  'resource_id' | 'type_key' | 'name' | 'parent_id' | 'version' | 'labels' | 'annotations' | 'desired_state'
+  | 'resource_id'
+  | 'type_key'
+  | 'name'
+  | 'parent_id'
+  | 'version'
+  | 'labels'
+  | 'annotations'
+  | 'desired_state'
+  | 'field_owners'
 >
 
 /** The open resources that carry the label of the source. */
 export const knownOf = ({ api }: Context, source: string): Promise<Known[]> =>
-  api.list<Known>('/api/v1/resources', { label: `${SOURCE_LABEL}=${source}`, include: 'state', page_size: '500' }, true)
+  api.list<Known>(
+    '/api/v1/resources',
+    { label: `${SOURCE_LABEL}=${source}`, include: 'state,owners', page_size: '500' },
+    true,
+  )
 
 const idOf = ({ annotations }: Known): string => annotations[ID_NOTE] ?? ''
 const byExternalId = (known: readonly Known[]): Map<string, Known> => new Map(known.map((one) => [idOf(one), one]))
@@ -79,7 +92,8 @@ export const goneOf = (known: readonly Known[], items: readonly ImportItem[], re
 export const markMissing = async ({ api, dry_run }: Context, gone: readonly Known[]) => {
   const fresh = gone.filter(({ labels }) => labels[MISSING] === undefined)
   const patch = { labels: { [MISSING]: 'true' } }
-  const refusals = dry_run ? [] : await change(api, fresh, patch)
+  const wanted = fresh.map((one) => ({ one, op: 'update' as const, patch }))
+  const refusals = dry_run ? [] : await change(api, wanted)
   const failed = fresh.flatMap(({ resource_id }, index) => {
     const refusal = refusals[index]
     return refusal ? [{ resource_id, reason: refusal.detail }] : []
@@ -87,22 +101,39 @@ export const markMissing = async ({ api, dry_run }: Context, gone: readonly Know
   return { missing: fresh.filter((_, index) => !refusals[index]).map(({ resource_id }) => resource_id), failed }
 }
 
+type Wanted = { one: Known; op: 'update' | 'retire'; patch?: object }
 const BATCH = 500
 
 /** Changes many resources at once, at the versions that were read. Returns each refusal; `undefined` for a success. */
-const change = async (api: Context['api'], all: readonly Known[], patch: object): Promise<(Refusal | undefined)[]> => {
+export const change = async (api: Context['api'], wanted: readonly Wanted[]): Promise<(Refusal | undefined)[]> => {
   const refusals: (Refusal | undefined)[] = []
-  for (let from = 0; from < all.length; from += BATCH) {
-    const items = all
-      .slice(from, from + BATCH)
-      .map(({ resource_id, version }) => ({ op: 'update', change: { resource_id, expected_version: version, patch } }))
-    const key = { 'idempotency-key': uuidv7() }
-    const path = '/api/v1/resources:bulk?mode=record_only'
-    const { body } = await patiently(() => api.send<BulkReply>('POST', path, { items }, key))
+  for (let from = 0; from < wanted.length; from += BATCH) {
+    const { body } = await send(api, wanted.slice(from, from + BATCH))
     refusals.push(...body.results.map(({ status, body: one }) => (status < 300 ? undefined : (one as Refusal))))
   }
   return refusals
 }
 
-type Refusal = { detail: string }
+const send = (api: Context['api'], wanted: readonly Wanted[], atomic = false) => {
+  const items = wanted.map(({ one: { resource_id, version }, op, patch }) => ({
+    op,
+    change: { resource_id, expected_version: version, ...(patch && { patch }) },
+  }))
+  const key = { 'idempotency-key': uuidv7() }
+  const path = '/api/v1/resources:bulk?mode=record_only'
+  return patiently(() => api.send<BulkReply>('POST', path, { atomic, items }, key))
+}
+
+/** Retires all of these, although they need one another, or none. Returns whether it did. */
+export const retireTogether = async (api: Context['api'], ring: readonly Known[]): Promise<boolean> => {
+  const all = ring.map((one) => ({ one, op: 'retire' as const }))
+  return send(api, all, true).then(
+    () => true,
+    (error) => {
+      if (error instanceof CliError && !error.passing) return false
+      throw error
+    },
+  )
+}
+export type Refusal = { code: string; detail: string; blockers?: { resource_id: string }[]; blockers_count?: number }
 type BulkReply = { results: { status: number; body: unknown }[] }

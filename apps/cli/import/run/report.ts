@@ -7,15 +7,14 @@ import type { Found } from '../items.ts'
 import type { Fate, FieldFate } from '../loss.ts'
 import { outcomesOf } from '../send.ts'
 import { MISSING } from './known.ts'
+import type { Pruned } from './prune.ts'
 
-type Failed = { resource_id: string; reason: string }
 export type Run = {
   source: { kind: string; name: string; file: string }
   results: ImportResult[]
   found: Found
   missing: string[]
-  /** Resources that could not be labeled as missing. */
-  failed: Failed[]
+  pruned: Pruned
   /** Items that keep the type `infra.generic` of an earlier import. */
   kept: number
 }
@@ -47,7 +46,7 @@ export const losesAnything = (found: Found): boolean => {
 }
 
 export const writeReport = (file: string, context: Context, run: Run): void => {
-  const { source, results, found, missing, failed, kept } = run
+  const { source, results, found, missing, pruned, kept } = run
   const body = {
     source,
     dry_run: context.dry_run,
@@ -57,7 +56,7 @@ export const writeReport = (file: string, context: Context, run: Run): void => {
     generic: Object.fromEntries(found.generic),
     problems: results.filter(({ problem }) => problem !== undefined),
     missing,
-    failed,
+    pruned,
     kept_generic: kept,
   }
   try {
@@ -70,7 +69,7 @@ export const writeReport = (file: string, context: Context, run: Run): void => {
 /** Prints the outcomes by type, the losses and the problems; returns the exit code. */
 export const report = (context: Context, run: Run): ExitCode => {
   const { out, dry_run } = context
-  const { results, found, missing, failed } = run
+  const { results, found, missing, pruned } = run
   const types = new Map(found.items.map(({ external_id, type_key }) => [external_id, type_key]))
   const problems = results.filter(({ problem }) => problem !== undefined)
   if (out.format === 'table') {
@@ -81,9 +80,9 @@ export const report = (context: Context, run: Run): ExitCode => {
   showNotes(note, run, dry_run)
   showLoss(out.note, found)
   showProblems(note, problems, types)
-  if (problems.length + failed.length > 0) return EXIT.refused
+  if (problems.length + pruned.failed.length > 0) return EXIT.refused
   const changed = results.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
-  return dry_run && (changed || missing.length > 0) ? EXIT.changes : EXIT.done
+  return dry_run && (changed || missing.length + pruned.retired.length > 0) ? EXIT.changes : EXIT.done
 }
 
 const outcomeTable = ({ out }: Context, results: ImportResult[], types: ReadonlyMap<string, string>): void => {
@@ -98,7 +97,7 @@ const outcomeTable = ({ out }: Context, results: ImportResult[], types: Readonly
 }
 
 /** With --jsonl each batch was already printed as a line, so the body holds the rest. */
-const printBody = ({ out }: Context, { results, found, missing, failed }: Run): void => {
+const printBody = ({ out }: Context, { results, found, missing, pruned }: Run): void => {
   const { ledger } = found
   const rest = {
     generic: Object.fromEntries(found.generic),
@@ -107,7 +106,7 @@ const printBody = ({ out }: Context, { results, found, missing, failed }: Run): 
     changed: lossOf(found).changed,
     withheld: lossOf(found).withheld,
     missing,
-    failed,
+    pruned,
     notes: found.notes,
   }
   out.one(
@@ -119,9 +118,9 @@ const printBody = ({ out }: Context, { results, found, missing, failed }: Run): 
 
 type Note = (line: string) => void
 
-const showNotes = (note: Note, { results, found, missing, failed, kept }: Run, dry_run: boolean): void => {
+const showNotes = (note: Note, { results, found, missing, pruned, kept }: Run, dry_run: boolean): void => {
   const outcomes = outcomesOf(results)
-  const changes = (outcomes.created ?? 0) + (outcomes.updated ?? 0)
+  const changes = (outcomes.created ?? 0) + (outcomes.updated ?? 0) + pruned.retired.length
   note(`changes  ${changes}${dry_run ? ' (dry run)' : ''}`)
   for (const line of found.notes.slice(0, MAX_SHOWN)) note(`note     ${line}`)
   if (found.generic.size > 0)
@@ -134,7 +133,9 @@ const showNotes = (note: Note, { results, found, missing, failed, kept }: Run, d
   if (left_out.length > 0) note(`left out ${words(left_out.map(({ kind, count }) => [kind, count]))}`)
   if (missing.length > 0)
     note(`missing  ${missing.length} that the source no longer names${dry_run ? '' : `, labeled ${MISSING}`}`)
-  for (const { resource_id, reason } of failed.slice(0, MAX_SHOWN)) note(`kept     ${resource_id}: ${reason}`)
+  if (pruned.retired.length > 0) note(`pruned   ${pruned.retired.length}${dry_run ? ' (dry run)' : ''}`)
+  if (pruned.kept.length > 0) note(`kept     ${pruned.kept.length} that this source adopted or did not make`)
+  for (const { resource_id, reason } of pruned.failed.slice(0, MAX_SHOWN)) note(`kept     ${resource_id}: ${reason}`)
 }
 
 const words = (pairs: (readonly [string, number])[]): string => {
