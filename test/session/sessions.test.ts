@@ -445,7 +445,7 @@ describe('RPC', () => {
     const at = (old.at(-1)?.created_at ?? 0) / 1000 + 2
     await delay(5)
     // Proved before it, by a request that waited for the next one.
-    old.push(await open({ amr: ['fed'], begun_at: at * 1000 - 1 }))
+    old.push(await open({ amr: ['fed'], begun_at: Math.floor(at - 1) * 1000 }))
     const kept = [await open({ password_version: 2 }), await open({ amr: ['fed'] })]
     const late = { userId: id, reason: 'password_changed', passwordVersion: 2 }
     await client('relay').revokeUserSessions({ ...late, occurredAt: timestampFromDate(new Date(at)) })
