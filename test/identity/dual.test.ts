@@ -7,6 +7,7 @@ import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
 import { principalOf } from '../../apps/shared/auth/principals.ts'
 import { isHalf, joinHalves } from '../../apps/shared/contracts/client/enrolment.ts'
 import { Identity } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import document from '../../apps/shared/contracts/openapi/public.json' with { type: 'json' }
 import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { changes, group_members, outbox, user_events, users } from '../../db/identity/tables.ts'
 import { startIdentity, type TestIdentity } from './support/harness.ts'
@@ -233,6 +234,7 @@ describe('the second administrator', () => {
     await grant(a, user.user_id, 'viewer')
     const old = await b.post(`/v1/admin/changes/${id}/confirm`, { digest })
     expect(old.body).toMatchObject({ status: 412, code: 'digest_moved' })
+    expect(document.paths['/api/v1/admin/changes/{change_id}/confirm'].post.responses).toHaveProperty('412')
     expect((await p.confirm(b, id)).status).toBe(200)
   })
   it('is checked by the current rules: a requester without the role, an existing grant, a deleted user', async () => {
@@ -249,6 +251,19 @@ describe('the second administrator', () => {
     const orphan = idOf(await grant(dora, other.user_id, 'operator'))
     await a.post(`/v1/admin/users/${dora.user_id}/disable`, { reason: 'left' })
     expect((await p.confirm(b, orphan)).body.code).toBe('change_closed')
+  })
+  it('says whether an account is disabled or gone if no link can be made', async () => {
+    const [a, b] = two()
+    const user = await p.newUserByTwo([a, b])
+    const id = idOf(await a.post(`/v1/admin/users/${user.user_id}/enrolment-token`))
+    await a.post(`/v1/admin/users/${user.user_id}/disable`, { reason: 'away' })
+    expect((await p.confirm(b, id)).body).toMatchObject({
+      status: 409,
+      code: 'user_disabled',
+      hint: 'Enable the user first.',
+    })
+    await a.post(`/v1/admin/users/${user.user_id}/delete`, { reason: 'left' })
+    expect((await p.confirm(b, id)).body).toMatchObject({ status: 409, code: 'user_deleted' })
   })
   it('may reject; only the requester withdraws; a closed change stays closed', async () => {
     const [a, b] = two()

@@ -82,6 +82,13 @@ describe('a session that still needs a second factor', () => {
     expect(hint).toContain('/settings/passkeys')
   })
 
+  it('is refused as ended once it has ended', async () => {
+    const { username } = await person(['viewer', 'approver'])
+    const { access_token } = await signIn(username)
+    expect((await send(`${url}/auth/logout`, { body: {}, headers: bearer(access_token) })).status).toBe(204)
+    expect(await read(access_token)).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+  })
+
   it('is limited from its first access token: the way back from a provider, which gives none, asks for no rights', async () => {
     await auth.browser().signIn('s-mia')
     const asked = vi.spyOn(auth.session.deps.identity, 'getPrincipal')

@@ -444,11 +444,13 @@ describe('RPC', () => {
     const old = [await open({ password_version: 1 }), await open({ amr: ['hwk'] })]
     const at = (old.at(-1)?.created_at ?? 0) / 1000 + 2
     await delay(5)
+    // Proved before it, by a request that waited for the next one.
+    old.push(await open({ amr: ['fed'], begun_at: Math.floor(at - 1) * 1000 }))
     const kept = [await open({ password_version: 2 }), await open({ amr: ['fed'] })]
     const late = { userId: id, reason: 'password_changed', passwordVersion: 2 }
     await client('relay').revokeUserSessions({ ...late, occurredAt: timestampFromDate(new Date(at)) })
     const found = await Promise.all([...old, ...kept].map(({ session_id }) => store.get(id, session_id)))
-    expect(found.map((record) => record !== undefined)).toEqual([false, false, true, true])
+    expect(found.map((record) => record !== undefined)).toEqual([false, false, false, true, true])
     // The tokens of those that stay count on.
     const ub = Number(await auth.redis.get(`${auth.prefix}ub:{${id}}`))
     expect(ub).toBeLessThanOrEqual(Math.floor((kept[0]?.created_at ?? 0) / 1_000_000))

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { timestampNow } from '@bufbuild/protobuf/wkt'
 import { and, eq } from 'drizzle-orm'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -14,9 +15,11 @@ import { describeClient } from '../../apps/session/browser/client.ts'
 import { endRemoved } from '../../apps/session/sso/removed.ts'
 import { indexOf } from '../../apps/session/store/flows.ts'
 import { openFederated } from '../../apps/session/token/code.ts'
+import { Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
 import type { UnlinkedUser } from '../../apps/shared/contracts/identity/providers.ts'
 import { sha256Hex } from '../../apps/shared/data/digest.ts'
 import { unavailable } from '../../apps/shared/errors.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import {
   external_identities,
   grants,
@@ -1337,6 +1340,48 @@ describe('an app outside the browser', () => {
       const own = (items as Record<string, string>[]).find(({ current }) => current)
       expect(Date.parse(own?.expires_at ?? '') - Date.parse(own?.created_at ?? '')).toBe(3_600_000)
     }
+  })
+
+  it('gets none for a code from before all sessions of its person ended, or all but theirs; one from after counts', async () => {
+    await sso.addUser('ends', ['admin'])
+    const signIn = { username: 'ends', password: PASSWORD }
+    const { access_token } = (await send(`${sso.gateway.url}/v1/token`, { body: signIn })).body
+    const theirs = sso.browser()
+    await theirs.signIn('s-mia')
+    const { id = '' } = (await userNamed('mia')) ?? {}
+    const keyed = (headers: Record<string, string>) => ({ ...headers, 'idempotency-key': randomUUID() })
+    const relay = createRpcClient(Session, {
+      url: sso.session.rpc_url,
+      signer: sso.services.signer('relay'),
+      audience: 'session-internal',
+    })
+    const ends = {
+      theirs: async () => {
+        const headers = keyed({ ...(await bearerOf(theirs)), origin: ORIGIN })
+        const others = `${sso.gateway.url}/api/v1/sessions/revoke-others`
+        expect((await send(others, { body: {}, headers })).status).toBe(200)
+      },
+      admin: async () => {
+        const all = `${sso.gateway.url}/api/v1/admin/users/${id}/sessions`
+        expect((await send(all, { method: 'DELETE', headers: keyed(bearer(access_token)) })).status).toBe(204)
+      },
+      // The account was disabled, and enabled again before the message came.
+      disabled: () => relay.revokeUserSessions({ userId: id, reason: 'user_disabled', occurredAt: timestampNow() }),
+      password: () => relay.revokeUserSessions({ userId: id, reason: 'password_changed', passwordVersion: 1 }),
+    }
+    for (const [by, end] of Object.entries(ends)) {
+      const code = await codeOf()
+      await end()
+      expect([by, await redeem(code)]).toMatchObject([by, { status: 401, body: { code: 'invalid_grant' } }])
+      expect([by, (await redeem(await codeOf())).status]).toEqual([by, 200])
+    }
+    // An earlier build notes no time.
+    const code = await codeOf()
+    const key = `${sso.prefix}ocode:${createHash('sha256').update(code).digest('hex')}`
+    const { begun_at: _, ...offer } = JSON.parse((await sso.redis.get(key)) ?? '')
+    await sso.redis.set(key, JSON.stringify(offer), 'KEEPTTL')
+    await ends.admin()
+    expect((await redeem(code)).status).toBe(200)
   })
 
   it('keeps no session if its code is used twice at the same moment (ASVS 10.4.2)', async () => {

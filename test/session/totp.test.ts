@@ -2,6 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { enrolHere } from '../../apps/identity/users/bootstrap.ts'
+import { Session } from '../../apps/shared/contracts/gen/auth_pb.ts'
+import { createRpcClient } from '../../apps/shared/rpc/client.ts'
 import { totp_factors } from '../../db/credential/tables.ts'
 import { users } from '../../db/identity/tables.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
@@ -244,6 +246,32 @@ describe('the second step', () => {
     expect(await second(factor_token, wrongOf(secret))).toMatchObject(INVALID)
     expect(await auth.redis.ttl(name)).toBeLessThanOrEqual(100)
     expect((await second(factor_token, codeAt(secret, now))).status).toBe(200)
+  })
+
+  it('is void once all sessions of its person have ended, or the password was replaced: the person starts again', async () => {
+    await auth.addUser('closes', ['admin'])
+    const { username, secret, id } = await person()
+    const admin = (await signIn('closes')).body.access_token
+    const all = `${url}/api/v1/admin/users/${id}/sessions`
+    const again = { status: 409, body: { code: 'challenge_expired', hint: 'Start again with your password.' } }
+    const first = await halve(username)
+    expect(await second(first.factor_token, wrongOf(secret))).toMatchObject(INVALID)
+    expect((await send(all, { method: 'DELETE', headers: keyed(admin) })).status).toBe(204)
+    expect(await second(first.factor_token, codeAt(secret, now))).toMatchObject(again)
+
+    const before = await halve(username)
+    await auth.setPassword({ id, username }, 'Winter-Otter-88-Lantern')
+    // The message about the new password comes after a sign-in with it.
+    const after = await token({ username, password: 'Winter-Otter-88-Lantern' })
+    const relay = createRpcClient(Session, {
+      url: auth.session.rpc_url,
+      signer: auth.services.signer('relay'),
+      audience: 'session-internal',
+    })
+    await relay.revokeUserSessions({ userId: id, reason: 'password_changed', passwordVersion: 2 })
+    expect(await second(before.factor_token, codeAt(secret, now, 1))).toMatchObject(again)
+    now = new Date(now.getTime() + 60_000)
+    expect((await second(String(after.body.factor_token), codeAt(secret, now))).status).toBe(200)
   })
 
   it('closes for an hour after ten wrong codes and notifies the person; password and passkey stay (ASVS 6.6.3)', async () => {

@@ -148,13 +148,13 @@ export const createGuard = (deps: GuardDeps) => {
       route.class === 'work'
         ? { key: `work:${user_id}`, rate: limits.work }
         : { key: `${route.kind === 'S' ? 'stop' : 'api'}:${user_id}`, rate: own }
-    if (isEnrolling(claims) && !route.enrols) throw factorRequired()
     if (route.path === '/auth/logout') return charge('api', [bucket])
     if (denylist.has(claims)) throw revoked(deps)
     const verdict = await redisGate.gate({ bucket, claims })
     deps.onFallback(verdict === undefined)
     if (verdict?.outcome === 'denied') throw revoked(deps)
     if (verdict?.outcome === 'limited') throw limited('api', verdict.wait_ms)
+    if (isEnrolling(claims) && !route.enrols) throw factorRequired()
     if (verdict) return
     if (route.kind === 'A' || (route.kind === 'W' && !deps.isFeedLive())) throw revocationUnknown()
     const wait = localLimits([bucket])

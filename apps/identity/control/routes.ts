@@ -55,6 +55,7 @@ export const changesRoutes = routes<ChangeDeps, { measures: Measures }>('changes
     params: Params,
     headers: CommandHeaders,
     body: Reviewed,
+    'x-errors': [412],
     response: { 200: DecidedChange },
     preHandler: arm,
     handler: async (req, reply) => {

@@ -9,7 +9,7 @@ import { type By, type Cause, type Measure, roleSensitivity } from '../control/c
 import { handedOut, resetBy } from '../control/links.ts'
 import { endWaysIn, identitiesOf } from '../federation/unlink.ts'
 import { announce, rolesChanged, statusEventOf } from '../mutations.ts'
-import { refuseClosedLogin, refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
+import { refuseClosedLogin, refuseDeleted, refusePassword, refuseSelfAction, refuseStatus, throwIf } from '../rules.ts'
 import { detailOf, findUser, lockFound, setStatus, viewOf } from './change.ts'
 import { insertUser, refuseNewUser, usernameTaken } from './new.ts'
 
@@ -47,8 +47,9 @@ const lockEnrollable = async ({ deps, tx, requester }: Cause, user_id: string) =
   throwIf(refuseSelfAction(requester, user.id, 'enrol'))
   if (user.kind === 'machine')
     throw new AppError('validation_error', 'not_for_machines', `${user.username} is a machine and has no password.`)
+  throwIf(refuseDeleted(user))
   if (user.status !== 'ACTIVE')
-    throw new AppError('version_conflict', 'user_deleted', `${user.username} is ${user.status}.`, {
+    throw new AppError('version_conflict', 'user_disabled', `${user.username} is disabled.`, {
       hint: 'Enable the user first.',
     })
   const closed = user.provider === null ? refuseClosedLogin(deps.config.break_glass, user.username) : undefined

@@ -1,8 +1,9 @@
 -- include: lib.lua
 -- A new session without tokens yet (pending). Drops pending ones older than 60 s and those that are over, and revokes the
 -- oldest above the cap, but not keep_session_id, which opens this one.
--- Input: session_id, user_id, username, mode, cap, keep_session_id or none, fields of the client; of a sign-in through a provider also max_s,
--- auth_time, proved_at and the indexes by which its logout finds the session. Returns {created_at, expires_at, evicted events...}.
+-- Input: session_id, user_id, username, mode, cap, keep_session_id or none, fields of the client; begun_at if an earlier request
+-- began the sign-in; of one through a provider also max_s, auth_time, proved_at and the indexes by which its logout finds the
+-- session. Returns {created_at, expires_at, evicted events...}.
 local PENDING_US = 60000000
 local usess = usess_key(input.user_id)
 local live = {}
@@ -38,7 +39,7 @@ local record = {
   'auth_time', text(input.auth_time or math.floor(now / 1000000)), 'gen', '0',
   'amr', table.concat(input.amr or { 'pwd' }, ' '),
 }
-for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version', 'proved_at' }) do
+for _, name in ipairs({ 'user_agent', 'ip_address', 'metadata', 'ua_hash', 'ua_family', 'ip_prefix', 'password_version', 'proved_at', 'begun_at' }) do
   if input[name] then
     record[#record + 1] = name
     record[#record + 1] = input[name]

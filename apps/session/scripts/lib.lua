@@ -16,6 +16,8 @@ local function osid_key(index) return P .. 'osid:' .. index end
 local function deny_key(user, session) return P .. 'deny:{' .. user .. '}:' .. session end
 
 local function floor_key(user) return P .. 'pv:{' .. user .. '}' end
+-- Until when sign-ins that had begun are void; `by` a new password: those that proved none.
+local function ended_key(user, by) return P .. 'ended:{' .. user .. '}' .. by end
 
 local function text(us) return string.format('%.0f', us) end
 

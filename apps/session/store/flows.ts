@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { ProviderTrial } from '../../shared/contracts/session/sso.ts'
 import { sha256Hex } from '../../shared/data/digest.ts'
-import { type Charge, type Federated, guarded } from './store.ts'
+import { type Charge, type Federated, guarded, type NewSession } from './store.ts'
 
 /** An app outside the browser that waits for a code: its redirect URI, its PKCE challenge and its own state. */
 export type Native = { redirect_uri: string; code_challenge: string; state: string }
@@ -29,7 +29,8 @@ export type SignedIn = {
   groups_elsewhere?: boolean
   /** The provider must name a second factor, and did. */
   mfa?: boolean
-} & Required<Federated>
+} & Required<Federated> &
+  Pick<NewSession, 'begun_at'>
 
 /** A sign-in that an app completes with its code's verifier. */
 export type Offer = SignedIn & Pick<Native, 'redirect_uri' | 'code_challenge'>
@@ -42,7 +43,7 @@ export const CHALLENGE_S = 300
 
 /** After a right password, before the second factor. `tries`: wrong codes; `left_s`: how long the password counts. */
 export type HalfSignedIn = {
-  user: { user_id: string; username: string; mode: 'json' | 'cookie'; password_version: number }
+  user: Pick<NewSession, 'user_id' | 'username' | 'mode' | 'begun_at'> & { password_version: number }
   folded_name: string
   charge: Charge
   tries: number
@@ -74,6 +75,10 @@ export const createFlows = (redis: Redis, prefix: string) => {
     const before = await redis.set(key, JSON.stringify(row), 'EX', FLOW_S, 'XX', 'GET')
     return before === null ? undefined : (JSON.parse(before) as T)
   }
+  const now = async () => {
+    const [seconds, us] = await redis.time()
+    return Number(seconds) * 1_000_000 + Number(us)
+  }
   const sessionsIn = async (index: string) => {
     const members = await redis.smembers(`${prefix}osid:${index}`)
     return members.map((member) => {
@@ -84,7 +89,7 @@ export const createFlows = (redis: Redis, prefix: string) => {
   return guarded({
     begin: (state: string, flow: Flow) => put(keyOf('oidc', state), flow, FLOW_S),
     take: (state: string) => take<Flow>(keyOf('oidc', state)),
-    offer: (code: string, offer: Offer) => put(keyOf('ocode', code), offer, CODE_S),
+    offer: async (code: string, offer: Offer) => put(keyOf('ocode', code), { ...offer, begun_at: await now() }, CODE_S),
     /** The first use of a code takes its offer; a later one finds the session that it opened, or another use's mark. */
     redeem: (code: string, mark: string) => swap<Offer | SessionKey | { mark: string }>(keyOf('ocode', code), { mark }),
     /** Remembers the session that a code opened. Returns false if the code was used again since this use's mark. */
@@ -98,7 +103,10 @@ export const createFlows = (redis: Redis, prefix: string) => {
     ask: (challenge: string) => put(keyOf('passkey', challenge), {}, CHALLENGE_S),
     /** Whether the challenge is one of ours and still unanswered. */
     answer: async (challenge: string) => (await redis.del(keyOf('passkey', challenge))) === 1,
-    halve: (factor_token: string, row: HalfSignedIn) => put(keyOf('factor', factor_token), row, row.left_s),
+    halve: async (factor_token: string, row: HalfSignedIn) => {
+      const user = { ...row.user, begun_at: row.user.begun_at ?? (await now()) }
+      return put(keyOf('factor', factor_token), { ...row, user }, row.left_s)
+    },
     complete: async (factor_token: string): Promise<HalfSignedIn | undefined> => {
       const key = keyOf('factor', factor_token)
       const left_s = Math.max(1, await redis.ttl(key))

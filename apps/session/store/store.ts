@@ -84,6 +84,8 @@ export type NewSession = Pick<SessionRecord, 'session_id' | 'user_id' | 'usernam
   ip_prefix?: string | undefined
   /** The version of the password that the login proved; absent for a session created by a service. */
   password_version?: number | undefined
+  /** When an earlier request began this sign-in (microseconds of Redis): it is void if all sessions have ended since. */
+  begun_at?: number
   /** The session that opens this one: the cap never evicts it. */
   keep_session_id?: string
 } & Federated

@@ -263,7 +263,7 @@ const countFailure = async (deps: SessionDeps, { client, request_id }: LoginRequ
 }
 
 /** The owner of a new session: by a password of this version, or through a provider. */
-export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode'> & { amr: Method[] } & (
+export type SessionOwner = Pick<NewSession, 'user_id' | 'username' | 'mode' | 'begun_at'> & { amr: Method[] } & (
     | { password_version: number }
     | (Federated & {
         metadata: string

@@ -10,7 +10,7 @@ import type { HalfSignedIn } from '../store/flows.ts'
 import type { Method } from '../store/store.ts'
 import { isSingleFactor } from './issue.ts'
 import { factorsOf, finishLogin, type Login } from './login.ts'
-import { assertionInvalid, provePasskey } from './passkeys.ts'
+import { provePasskey } from './passkeys.ts'
 import { modeMismatch } from './refresh.ts'
 import { BY_CODE, proveCode } from './totp.ts'
 
@@ -29,15 +29,12 @@ export const completeLogin = async (
   request: Request,
 ): Promise<Login> => {
   const half = await deps.flows.complete(factor_token)
-  if (!half)
-    throw new AppError('version_conflict', 'challenge_expired', 'The sign-in has expired or was used.', {
-      hint: 'Start again with your password.',
-    })
+  if (!half) throw startAgain()
   try {
     if (half.user.mode !== request.mode) throw modeMismatch(half.user.mode)
     const { amr, details } = await prove(deps, half, factor, request)
     const done = await finishLogin(deps, half, request, ['pwd', ...amr], details)
-    if (!done) throw assertionInvalid()
+    if (!done) throw startAgain()
     return done
   } catch (error) {
     const left = leftAfter(half, error)
@@ -45,6 +42,11 @@ export const completeLogin = async (
     throw error
   }
 }
+
+const startAgain = () =>
+  new AppError('version_conflict', 'challenge_expired', 'The sign-in has expired or was used.', {
+    hint: 'Start again with your password.',
+  })
 
 /**
  * The sign-in as it is after this error; `undefined` if the password must be proved again, as after a refused passkey. A

@@ -147,6 +147,7 @@ const CODES: Codes = {
   ],
   change_closed: ['Die Änderung ist nicht mehr offen.', 'Bei Bedarf neu anfordern.'],
   user_deleted: ['Das Benutzerkonto ist endgültig gelöscht.', 'Ein neues mit anderem Namen anlegen.'],
+  user_disabled: ['Das Benutzerkonto ist deaktiviert.', 'Das Konto zuerst aktivieren.'],
   username_taken: ['Der Benutzername ist vergeben.', 'Einen anderen wählen.'],
   view_exists: ['Eine Ansicht dieses Namens gibt es bereits.', 'Anders benennen oder jene ändern.'],
   group_exists: ['Die Gruppe gibt es bereits.', 'Einen anderen Schlüssel wählen.'],

@@ -55,6 +55,7 @@ export const STATE = {
     change_pending: ['The change waits for another administrator.', 'Ask again once it is confirmed.'],
     change_closed: ['The change is no longer open.', 'Request it again if it is still needed.'],
     user_deleted: ['The user is deleted for good.', 'Create a new user with another name.'],
+    user_disabled: ['The user is disabled.', 'Enable the user first.'],
     username_taken: ['The username is taken.', 'Choose another name.'],
     view_exists: ['You already have a view with this name.', 'Choose another name, or change that view.'],
     group_exists: ['The group already exists.', 'Choose another key.'],
