@@ -3,8 +3,6 @@ import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, it } from 'vitest'
 import { ChangeList, valueText } from '../../apps/console/values/diff.tsx'
 
-const RAW = /[\u202e\u0007]/
-
 it.each<[what: string, before: unknown, after: unknown]>([
   ['a text', '2.3.9', '2.4.0\u202e0.9.3'],
   ['members', { url: 'http://a' }, { url: 'http://\u202ea' }],
@@ -16,7 +14,7 @@ it.each<[what: string, before: unknown, after: unknown]>([
   const html = renderToStaticMarkup(createElement(ChangeList, { changes: [change] as never }))
   expect(html).toContain('reU+202Elease')
   expect(html.split('U+202E').length).toBeGreaterThan(2)
-  expect(html).not.toMatch(RAW)
+  for (const raw of ['\u202e', '\u0007']) expect(html).not.toContain(raw)
 })
 
 it('keeps lines and tabs of a value', () => {
