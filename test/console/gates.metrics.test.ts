@@ -60,19 +60,19 @@ it.each([
   ],
   ['as slow as before', [metric([250, 3], 43, 240)], ' · p95 250 ms (rest 43, before 240)'],
 ])('the line of a canary with %s', (_, metrics, words) => {
-  expect(lines(metrics)).toEqual([`Canary: eu1-web-01: healthy, ended 4 min ago${words}`, AS_USUAL])
+  expect(lines(metrics)).toEqual([`Canary: eu1-web-01, 4 min: healthy${words}`, AS_USUAL])
 })
 
 it.each([
   ['slower', metric([250, 3], 43, 42), 'p95 250 ms (rest 43, before 42)'],
   ['less used', metric([10, 3], 43, 42, { better: 'higher' }), 'p95 10 ms (rest 43, before 42)'],
 ])('a canary that is far %s than the rest and than before is bad news', (_, found, words) => {
-  expect(lines([found])).toEqual([`Canary: eu1-web-01: healthy, ended 4 min ago · ! ${words}`, AS_USUAL])
+  expect(lines([found])).toEqual([`Canary: eu1-web-01, 4 min: healthy · ! ${words}`, AS_USUAL])
 })
 
 it('a catalog that does not answer is bad news, with what is known of the targets', () => {
   expect(lines(null)).toEqual([
-    'Canary: eu1-web-01: healthy, ended 4 min ago',
+    'Canary: eu1-web-01, 4 min: healthy',
     'Now: ! unknown, the catalog did not answer · last known: 11 healthy',
   ])
 })
@@ -84,7 +84,7 @@ it('the same bad news stays the same while time and figures move; a metric that 
   expect(newsAt(NOW, slow, errors(4))?.news).not.toBe(newsAt(NOW, slow)?.news)
   // The dialog, which has few words, leaves out figures that are as usual.
   expect(said(newsAt(NOW, slow, errors(0)))).toBe(
-    'Canary: eu1-web-01: healthy, ended 4 min ago · ! p95 250 ms (rest 43, before 42)',
+    'Canary: eu1-web-01, 4 min: healthy · ! p95 250 ms (rest 43, before 42)',
   )
 })
 

@@ -53,6 +53,13 @@ it("draws the tool's planned changes field by field, and names the omissions", (
     expect(text).toContain(words)
 })
 
+it('shows the characters of a tool that turn or hide others', () => {
+  const [change] = preview.changes
+  const turned = { ...preview, changes: [{ ...change, id: 'a\u202eb', note: 'c\u202ed' }], unforeseen: ['e\u202ef'] }
+  const html = renderToStaticMarkup(createElement(PreviewView, { preview: turned as never }))
+  for (const words of ['aU+202Eb', 'cU+202Ed', 'eU+202Ef']) expect(html).toContain(words)
+})
+
 it('treats no other output as a preview', () => {
   for (const value of [null, undefined, 'text', 7, {}, { format: 'other' }]) expect(isPreview(value)).toBe(false)
 })

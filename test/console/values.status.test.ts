@@ -19,6 +19,20 @@ describe('a status without color', () => {
     expect(shared.map((all) => all.toSorted().join()).toSorted()).toEqual(['cancelled,cancelling', 'paused,pausing'])
   })
 
+  it.each<[Shape, filled: boolean, weight: string]>([
+    ['octagon', true, '1.75'],
+    ['question', true, '1.75'],
+    ['diamond', true, '1.75'],
+    ['play', false, '1.75'],
+    ['retry', false, '1.75'],
+    ['dashed', false, '1.25'],
+    ['slash', false, '1.25'],
+  ])('has the weight of its urgency: %s', (shape, filled, weight) => {
+    const html = drawn(shape)
+    expect(html).toContain(`stroke-width="${weight}"`)
+    expect(html.includes('stroke="var(--surface)"')).toBe(filled)
+  })
+
   it('has five outlines for five healths', () => {
     const shapes = Object.values(HEALTH_LOOKS).map(({ shape }) => drawn(shape))
     expect(new Set(shapes).size).toBe(shapes.length)

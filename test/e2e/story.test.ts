@@ -12,7 +12,7 @@ import { observe } from '../support/observe.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
-/** The story of the README in a real browser, with six demo hosts. */
+/** The story of the README in a real browser, with twelve demo hosts: batches and long times are part of the words that are counted. */
 let stack: Stack
 let browser: Browser
 let page: Page
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await runScenario({
     gateway_url: stack.gateway_url,
     fleet_url: stack.url('fleet'),
-    hosts: 6,
+    hosts: 12,
     accounts,
     progress: () => {},
   })
@@ -78,19 +78,19 @@ describe('the first minute', () => {
     const brief = page.getByRole('region', { name: 'Decision brief' })
     await brief.getByText('olga: “Bring release 2.4.0 to these hosts”').waitFor()
     for (const words of [
-      '2 changes: drain, deploy, verify, undrain each',
-      '2 × fleet.host in eu1',
-      'eu1-web-01: healthy, ended',
-      '2 healthy',
+      '5 changes: drain, deploy, verify, undrain',
+      '5 × fleet.host in eu1 · batches ',
+      'eu1-web-01, ',
+      '5 healthy',
       'not rehearsed',
       'cancel with compensation',
-      '0 of 1 vote from netops: eva · not olga (requester)',
+      '0 of 1 from netops: eva · not olga (requester)',
     ])
       expect(await brief.textContent()).toContain(words)
     // The hosts' own numbers since the canary ended; the page reads them again every 30 s.
     await expect
       .poll(() => brief.textContent(), { timeout: 90_000, interval: 500 })
-      .toMatch(/ago · errors 0\.1\d?\s% \(rest 0\.1\d?, before 0\.1\d?\) · p95\s4\d\sms \(rest 4\d, before 4\d\)/)
+      .toMatch(/: healthy · errors 0\.1\d?\s% \(rest 0\.1\d?, before 0\.1\d?\) · p95\s4\d\sms \(rest 4\d, before 4\d\)/)
     const [, operation_id, gate_id] = /operations\/([^/]+)\/gates\/([^/?]+)/.exec(page.url()) ?? []
     const reader = await signIn(stack.gateway_url, eva)
     const { subject, digest } = await reader.get<{ subject: BoundSubject; digest: string }>(
@@ -116,14 +116,14 @@ describe('the first minute', () => {
       expect([y >= 48, y + height <= 768]).toEqual([true, true])
     }
     await page.setViewportSize({ width: 1440, height: 900 })
-    await page.getByText('2 changes', { exact: true }).last().click()
+    await page.getByText('5 changes', { exact: true }).last().click()
     await page.getByText('eu1-web-02').first().waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
-    expect(await wordsIn(dialog), (await dialog.textContent()) ?? '').toBeLessThanOrEqual(46)
+    expect(await wordsIn(dialog), (await dialog.textContent()) ?? '').toBeLessThanOrEqual(45)
     expect(await accessibilityOf(page)).toEqual([])
-    await dialog.getByRole('button', { name: 'Approve 2 changes' }).click()
+    await dialog.getByRole('button', { name: 'Approve 5 changes' }).click()
     await page
       .getByText(/Approved by/)
       .first()
@@ -366,7 +366,7 @@ describe('the first minute', () => {
     )
     const preview = desk.getByRole('region', { name: 'Preview' })
     await preview.getByText('2 resources', { exact: true }).click()
-    await preview.getByText('4 left out: the conditions do not match').click()
+    await preview.getByText('10 left out: the conditions do not match').click()
     await preview.getByText('us1-web-02', { exact: true }).first().waitFor()
     await preview.getByText('eu1-web-02', { exact: true }).waitFor()
     await preview.getByText(/one vote from netops/).waitFor()

@@ -375,6 +375,13 @@ describe('bad input changes nothing', () => {
       'schema_violation',
       '/graph/nodes/0/node_id',
     ],
+    ...['\u200b', '\u202eGo on?', 'Go\non?'].map((question): [string, unknown, number, string, string] => [
+      `a question of ${JSON.stringify(question)}`,
+      graph([{ node_id: 'a', executor: 'noop' }], [{ gate_id: 'go', policy: 'cutover', question, guards: ['a'] }]),
+      400,
+      'schema_violation',
+      '/graph/gates/0/question',
+    ]),
   ]
   it.each(cases)('%s', async (_, given, status, code, pointer) => {
     const before = await counted()

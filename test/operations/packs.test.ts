@@ -640,6 +640,11 @@ describe('a rule that one file breaks names the file, the pointer and the reason
     expect(load('gates/x.yaml', { ...policy, check, approvals: { quorum: 1 } })).toMatchObject({ pointer: '/check' })
     expect(load('gates/x.yaml', { ...policy, check: { service: 'x' } }).pointer).toContain('/check')
     expect(load('gates/x.yaml', { ...policy, key: 'entry' })).toMatchObject({ pointer: '/key' })
+    for (const question of ['\u200b', '\u202eGo?', 'Go\non?'])
+      expect(load('gates/x.yaml', { ...policy, question })).toMatchObject({ pointer: '/question' })
+    // As YAML folds a text.
+    const folded = stringify({ ...policy, question: 'Go?\n' })
+    expect(loadLibrary({ policy_dir: folderWith({ 'gates/x.yaml': folded }) }).policies.get('site')).toBeTruthy()
     const window = {
       window_id: 'night',
       applies: 'true',

@@ -30,7 +30,7 @@ export const boundLines = ({ asked, releases, changes }: BoundSubject): string[]
   const batches = [...sizes.values()].map(({ size }) => size)
   return [
     `${asked.requester.name}: “${asked.reason}”${asked.ticket ? ` · ${asked.ticket}` : ''} · plan ${asked.plan_hash.slice(7, 13)}`,
-    `${changes.length} changes: ${steps.join(', ')} each`,
-    `${changes.length} ${type} in ${regions.join(' and ')}${batches.length > 1 ? ` · batches ${batches.join(', ')}` : ''}`,
+    `${changes.length} changes: ${steps.join(', ')}`,
+    `${changes.length} × ${type} in ${regions.join(' and ')}${batches.length > 1 ? ` · batches ${batches.join(', ')}` : ''}`,
   ]
 }

@@ -117,7 +117,7 @@ const PatchChanges = ({ changes, nameOf }: { changes: readonly unknown[]; nameOf
             {changeWords(change, nameOf)}
             {callOf(change) === null ? null : <code className="block text-muted">{callOf(change)}</code>}
           </summary>
-          <pre className="code mt-2">{JSON.stringify(change, null, 2)}</pre>
+          <pre className="code mt-2">{shown(JSON.stringify(change, null, 2))}</pre>
         </details>
       </li>
     ))}

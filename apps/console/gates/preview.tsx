@@ -1,4 +1,5 @@
 import type { Preview, PreviewField } from '../../shared/contracts/client/preview.ts'
+import { shown } from '../kit/format.ts'
 import { ChangeMark, FieldDiffs } from '../values/diff.tsx'
 import { tDecide } from '../words/decide.ts'
 import { tPreview as words } from '../words/operations/plan.ts'
@@ -16,9 +17,9 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
         <li key={id}>
           <details open={action === 'delete' || action === 'replace'}>
             <summary>
-              <ChangeMark change={action} /> <code>{id}</code> {note}
+              <ChangeMark change={action} /> <code>{shown(id)}</code> <bdi>{shown(note ?? '')}</bdi>
             </summary>
-            <FieldDiffs fields={fields.map(shown)} />
+            <FieldDiffs fields={fields.map(changeOf)} />
             {fields_count === undefined ? null : (
               <p className="text-muted">{words.fields(fields.length, fields_count)}</p>
             )}
@@ -34,7 +35,7 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
         <summary>{words.unforeseen(preview.unforeseen.length)}</summary>
         <ul className="names">
           {preview.unforeseen.map((task) => (
-            <li key={task}>{task}</li>
+            <li key={task}>{shown(task)}</li>
           ))}
         </ul>
       </details>
@@ -52,11 +53,11 @@ export const PreviewView = ({ preview }: { preview: Preview }) => (
 const CommitOf = ({ preview: { source, commit = source?.commit } }: { preview: Preview }) =>
   commit === undefined ? null : (
     <p className="text-muted">
-      {words.commit_id} <code>{commit.slice(0, 12)}</code> {source ? `(${source.repo}, ${source.ref})` : null}
+      {words.commit_id} <code>{commit.slice(0, 12)}</code> {source ? shown(`(${source.repo}, ${source.ref})`) : null}
     </p>
   )
 
-const shown = ({ path, before, after, unknown, sensitive, noise }: PreviewField) => ({
+const changeOf = ({ path, before, after, unknown, sensitive, noise }: PreviewField) => ({
   path,
   ...(noise && { noise }),
   before: sensitive ? words.sensitive : (before ?? null),

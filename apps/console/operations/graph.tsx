@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { deepEqual, useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { memo, Suspense, useCallback, useContext, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Graph, GraphNode } from '../api/types.ts'
@@ -14,7 +14,8 @@ import { FindNode } from '../matrix/find.tsx'
 import { searchOf } from '../matrix/why.ts'
 import { WhyWaiting } from '../matrix/why-panel.tsx'
 import { NodePanel } from '../nodes/panel.tsx'
-import { graphQuery } from '../queries/operations.ts'
+import { errorsQuery, graphQuery } from '../queries/operations.ts'
+import { rowsOf, useAllPages } from '../queries/pages.ts'
 import { Unread } from '../ui/failure.tsx'
 import { lazyPart } from '../ui/lazy.ts'
 import { Loading } from '../ui/page.tsx'
@@ -102,17 +103,26 @@ const useChosen = (operation_id: string) => {
   return { search, show, select, open, openGate }
 }
 
-/** Marks the nodes with a text in their name or state; without a text, those in the chosen state. */
-const useMarked = (graph: Graph, looks: GraphStates, only: string | undefined) => {
+/** The errors of an operation's nodes by id; only a search reads them. */
+const useErrors = (operation_id: string, enabled: boolean): ReadonlyMap<string, string> => {
+  const list = useInfiniteQuery({ ...errorsQuery(operation_id), enabled })
+  useAllPages(list)
+  const { data } = list
+  return useMemo(() => new Map(rowsOf({ data }).map((row) => [row.node_id, row.error_message ?? ''])), [data])
+}
+
+/** Marks the nodes with a text in their name, state or error; without a text, those in the chosen state. */
+const useMarked = (graph: Graph, looks: GraphStates, only: string | undefined, operation_id: string) => {
   const [text, type] = useState('')
+  const errors = useErrors(operation_id, text.trim() !== '')
   // biome-ignore lint/correctness/useExhaustiveDependencies: names change only with the plan
   const search = useMemo(() => {
     const status = (node_id: string) => {
       const node = looks.node(node_id)
-      return node ? statusWord(node.state, looks.look(node)) : ''
+      return node ? `${statusWord(node.state, looks.look(node))} ${errors.get(node_id) ?? ''}` : ''
     }
     return searchOf(graph.nodes, status)
-  }, [graph.plan_revision, looks])
+  }, [graph.plan_revision, looks, errors])
   const find = useCallback((sought: string) => search(sought).all(), [search])
   // biome-ignore lint/correctness/useExhaustiveDependencies: states come with a new graph
   const count = useMemo(() => find(text).length, [graph, find, text])
@@ -134,7 +144,7 @@ const GraphView = ({ graph: newest, operation_id }: { graph: Graph; operation_id
   const selected = useDeferredValue(search.node)
   const only = useDeferredValue(search.only)
   const matrix = useMatrix(graph)
-  const { type, find, count, marked } = useMarked(graph, looks, only)
+  const { type, find, count, marked } = useMarked(graph, looks, only, operation_id)
   const counts = useMemo(() => countLooks(looks, graph.nodes), [graph, looks])
   const goTo = (node_id: string) => {
     const group = graph.nodes.find((node) => node.node_id === node_id)?.group

@@ -5,7 +5,7 @@ import { type Problem, problemFrom } from '../../shared/contracts/client/problem
 import { fetchBytes, saveAs, sha256Of } from '../api/download.ts'
 import type { Artifact } from '../api/types.ts'
 import { IconButton } from '../forms/choices.tsx'
-import { fileSize } from '../kit/format.ts'
+import { fileSize, shown } from '../kit/format.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { ProblemText } from '../ui/failure.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -48,7 +48,7 @@ const useArtifacts = (operation_id: string) => {
     await withBytes(artifact, async (blob) => {
       const { media_type } = artifact
       if (IMAGES.has(media_type)) setPreview({ artifact, image: await dataUrl(blob, media_type) })
-      else if (TEXT.test(media_type)) setPreview({ artifact, text: readable(await blob.text(), media_type) })
+      else if (TEXT.test(media_type)) setPreview({ artifact, text: shown(readable(await blob.text(), media_type)) })
       else return { words: tProof.artifacts.no_preview }
       return { words: tProof.artifacts.matches(artifact.name) }
     })

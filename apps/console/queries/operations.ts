@@ -39,6 +39,13 @@ export const nodesQuery = (operation_id: string) =>
     query: { page_size: 500, failed_first: true },
   })
 
+/** The nodes whose newest attempt has an error. */
+export const errorsQuery = (operation_id: string) =>
+  pagesOf(['nodes', operation_id, 'errors'], '/v1/operations/{operation_id}/nodes', {
+    path: { operation_id },
+    query: { page_size: 500, state: ['failed', 'outcome_unknown', 'backoff', 'compensation_failed'] },
+  })
+
 export const nodeQuery = (operation_id: string, node_id: string, attempt?: number) =>
   queryOf(
     ['node', operation_id, node_id, attempt ?? 0],

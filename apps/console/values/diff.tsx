@@ -1,6 +1,7 @@
 import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Tone } from '../../shared/contracts/client/status.ts'
 import type { FieldChange, GateSubject } from '../api/types.ts'
+import { shown } from '../kit/format.ts'
 import { t } from '../words/index.ts'
 
 const SIGNS: Record<string, { sign: string; tone: Tone }> = {
@@ -26,7 +27,9 @@ export const ChangeMark = ({ change }: { change: string }) => {
 
 /** A readable value: plain text, or JSON for the rest; secrets appear as their references. */
 export const valueText = (value: unknown): string =>
-  value === undefined || value === null ? t.absent : typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+  value === undefined || value === null
+    ? t.absent
+    : shown(typeof value === 'string' ? value : JSON.stringify(value, null, 2))
 
 /** Fields before and after; equal fields are left out, noise is folded. */
 export const FieldDiffs = ({ fields }: { fields: FieldChange[] }) => {
@@ -49,7 +52,7 @@ const FieldTable = ({ fields }: { fields: FieldChange[] }) => (
   <dl className="diff">
     {fields.map(({ path, before, after }) => (
       <div key={path}>
-        <dt className="mono">{path.replace(/^\//, '').replaceAll('/', '.')}</dt>
+        <dt className="mono">{shown(path.replace(/^\//, '').replaceAll('/', '.'))}</dt>
         <dd>
           {isList(before) && isList(after) ? (
             <ListDiff before={before} after={after} />
@@ -79,17 +82,17 @@ const ListDiff = ({ before, after }: { before: Scalar[]; after: Scalar[] }) => {
   if (gone.length + come.length === 0)
     return (
       <>
-        <del>{before.join(', ')}</del>
-        <ins>{after.join(', ')}</ins>
+        <del>{shown(before.join(', '))}</del>
+        <ins>{shown(after.join(', '))}</ins>
       </>
     )
   return (
     <>
       {gone.map((item) => (
-        <del key={String(item)}>{String(item)}</del>
+        <del key={String(item)}>{shown(String(item))}</del>
       ))}
       {come.map((item) => (
-        <ins key={String(item)}>{String(item)}</ins>
+        <ins key={String(item)}>{shown(String(item))}</ins>
       ))}
       {after.length > come.length ? (
         <span className="text-muted">{t.unchanged(after.length - come.length)}</span>

@@ -10,6 +10,9 @@ import {
 } from '../../shared/contracts/client/status.ts'
 import { t } from '../words/index.ts'
 
+/** Weight follows urgency: a state that asks for nobody is thin; a failure, an unknown outcome and a wait for a person are filled. */
+const THIN: ReadonlySet<Shape> = new Set(['dashed', 'dot', 'clock', 'chevrons', 'slash'])
+
 /** Outlines that differ without color: 16 px, drawn in the current color. */
 const SHAPES: Record<Shape, React.ReactNode> = {
   dashed: <circle cx="8" cy="8" r="6" strokeDasharray="2.6 2.1" />,
@@ -27,8 +30,8 @@ const SHAPES: Record<Shape, React.ReactNode> = {
   ),
   diamond: (
     <>
-      <path d="M8 1.2 14.8 8 8 14.8 1.2 8z" />
-      <path d="M8 4.8v3.8M8 10.9v.2" strokeLinecap="round" />
+      <path d="M8 1.2 14.8 8 8 14.8 1.2 8z" fill="currentColor" />
+      <path d="M8 4.8v3.8M8 10.9v.2" stroke="var(--surface)" strokeLinecap="round" />
     </>
   ),
   clock: (
@@ -64,8 +67,12 @@ const SHAPES: Record<Shape, React.ReactNode> = {
   ),
   question: (
     <>
-      <rect x="1.8" y="1.8" width="12.4" height="12.4" />
-      <path d="M6.2 6.2c0-2.4 3.6-2.3 3.6-.1 0 1.4-1.8 1.5-1.8 2.9M8 11.2v.2" strokeLinecap="round" />
+      <rect x="1.8" y="1.8" width="12.4" height="12.4" fill="currentColor" />
+      <path
+        d="M6.2 6.2c0-2.4 3.6-2.3 3.6-.1 0 1.4-1.8 1.5-1.8 2.9M8 11.2v.2"
+        stroke="var(--surface)"
+        strokeLinecap="round"
+      />
     </>
   ),
   chevrons: (
@@ -94,7 +101,7 @@ export const ShapeIcon = ({ shape, tone, size = 16, beside = false }: ShapeIconP
     viewBox="0 0 16 16"
     fill="none"
     stroke="currentColor"
-    strokeWidth="1.75"
+    strokeWidth={THIN.has(shape) ? 1.25 : 1.75}
     aria-hidden="true"
   >
     {SHAPES[shape]}

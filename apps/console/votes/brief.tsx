@@ -159,7 +159,7 @@ export const ChangeLine = ({ subject, order = [] }: ChangeLineProps) => {
         </strong>
         {changes.length === 0 ? null : (
           <span className="text-muted">
-            : {names.length > 0 && names.length <= STEPS ? words.each(names) : words.step_count(count)}
+            : {names.length > 0 && names.length <= STEPS ? names.join(', ') : words.step_count(count)}
           </span>
         )}
       </p>

@@ -38,7 +38,7 @@ export const DecideDialog = ({ gate, check, verdict, known, close }: DecideDialo
   const worse = context.filter((line) => line.bad && !known.includes(line.news))
   return (
     <CommandDialog
-      title={`${approve ? tDecide.gate.approve : tDecide.gate.reject}: ${gate.question}`}
+      title={approve ? gate.question : `${tDecide.gate.reject}: ${gate.question}`}
       button={approve ? approveWords(gate) : tDecide.gate.reject}
       danger={!approve}
       command={{

@@ -100,11 +100,11 @@ export const canaryLine = ({ brief }: Gate, now: number, briefly = false): Line 
   const [only] = named
   const name = count === 1 && only ? shown(only.name) : words.canary_many(count)
   const health = count === 1 && only ? healthWord(only.health) : text
-  const ago = t.time.ago(coarse(now - Date.parse(ended_at)))
+  const observed = coarse(now - Date.parse(ended_at))
   const worse = (metrics ?? []).filter(isWorse)
   const figures = briefly ? worse.map(metricWords) : metricsWords(metrics)
   const parts = [
-    told(words.canary_ended(name, health, ago), bad),
+    told(words.canary_ended(name, health, observed), bad),
     ...figures.map((figure) =>
       told(
         figure,

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import semver from 'semver'
+import { LINE } from '../../shared/contracts/shapes.ts'
 import { isTimezone } from '../../shared/data/calendar.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { compileSchema, type SchemaCheck, schemaFault } from '../../shared/data/json-schema.ts'
@@ -85,6 +86,9 @@ const policyIn = (source: Source<GatePolicyFile>): Policy => {
   const { value: given, report } = source
   if (given.place?.at === 'before_step' && !given.place.step)
     report('/place/step', 'gate', 'a gate before a step must name the step')
+  // A text that YAML folds ends with a line break.
+  if (!new RegExp(LINE, 'u').test(given.question.trimEnd()))
+    report('/question', 'gate', 'must be one visible line, without control or invisible characters')
   if (given.check && given.approvals) report('/check', 'gate', 'a gate is answered by a service or by people, not both')
   const applies = given.applies === undefined ? undefined : celOf(source, '/applies', given.applies, ['plan'])
   return {

@@ -176,6 +176,11 @@ describe('the graph of many hosts', () => {
       expect(await named.allInnerTexts()).toEqual(['check bad-1', 'check bad-3'])
       expect(await accessibilityOf(page)).toEqual([])
       await takePictures(page, 'failed-nodes')
+      // The text of an error finds its nodes here as in the table of nodes.
+      const find = page.getByRole('searchbox', { name: 'Find a node' })
+      await find.fill('check 422')
+      await page.getByRole('main').getByRole('search').getByText('2 nodes', { exact: true }).waitFor()
+      await find.fill('')
       const grid = page.getByRole('grid', { name: 'Hosts by steps' })
       await grid.locator('[tabindex="0"]').focus()
       const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label")')

@@ -67,7 +67,7 @@ export const gate: typeof en.gate = {
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',
     canary_many: (n: number) => `${number(n)} Ziele`,
-    canary_ended: (name: string, health: string, ago: string) => `${name}: ${health}, beendet ${ago}`,
+    canary_ended: (name: string, health: string, time: string) => `${name}, ${time}: ${health}`,
     no_metrics: 'dieser Typ nennt keine Messwerte',
     too_early: (n: number) => `zu früh (${count(n, '1 Messung', '{n} Messungen')})`,
     metric: (title: string, value: string, beside: string[]) =>
@@ -106,7 +106,7 @@ export const gate: typeof en.gate = {
     who: 'Wer',
     votes: (have: number, quorum: number, groups: string[], names: string[]) => {
       const from = groups.length > 0 ? ` aus ${list.format(groups)}` : ''
-      return `${have} von ${count(quorum, '1 Stimme', '{n} Stimmen')}${from}: ${names.length > 0 ? names.join(', ') : 'niemand darf entscheiden'}`
+      return `${number(have)} von ${number(quorum)}${from}: ${names.length > 0 ? names.join(', ') : 'niemand darf entscheiden'}`
     },
     not: (name: string) => `nicht ${name} (anfordernd)`,
     void_vote: (name: string, why: string) => `Stimme von ${name} ungültig: ${why}`,
@@ -128,7 +128,6 @@ export const gate: typeof en.gate = {
     more_changes: (n: number) => count(n, '1 andere Änderung', '{n} andere Änderungen'),
     more_fields: (n: number) => count(n, '1 weiteres Feld', '{n} weitere Felder'),
     step_count: (n: number) => count(n, '1 Schritt', '{n} Schritte'),
-    each: (steps: string[]) => `je ${steps.join(', ')}`,
     unknowns: (n: number) => count(n, '1 unbekannter Wert', '{n} unbekannte Werte'),
   },
   releases: (n: number) => count(n, '1 Schritt', '{n} Schritte'),

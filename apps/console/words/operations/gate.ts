@@ -34,7 +34,7 @@ export const gate = {
     in_regions: (regions: string[]) => `in ${list.format(regions)}`,
     canary: 'Canary',
     canary_many: (n: number) => `${number(n)} targets`,
-    canary_ended: (name: string, health: string, ago: string) => `${name}: ${health}, ended ${ago}`,
+    canary_ended: (name: string, health: string, time: string) => `${name}, ${time}: ${health}`,
     no_metrics: 'this type declares no metrics',
     too_early: (n: number) => `too early (${count(n, '1 sample', '{n} samples')})`,
     metric: (title: string, value: string, beside: string[]) =>
@@ -70,7 +70,7 @@ export const gate = {
     back_needless: 'no step changes a target',
     who: 'Who',
     votes: (have: number, quorum: number, groups: string[], names: string[]) =>
-      `${have} of ${count(quorum, '1 vote', '{n} votes')}${groups.length > 0 ? ` from ${list.format(groups)}` : ''}: ${names.length > 0 ? names.join(', ') : 'nobody may decide'}`,
+      `${number(have)} of ${number(quorum)}${groups.length > 0 ? ` from ${list.format(groups)}` : ''}: ${names.length > 0 ? names.join(', ') : 'nobody may decide'}`,
     not: (name: string) => `not ${name} (requester)`,
     void_vote: (name: string, why: string) => `${name}’s vote is void: ${why}`,
     why_void: {
@@ -91,7 +91,6 @@ export const gate = {
     more_changes: (n: number) => count(n, '1 other change', '{n} other changes'),
     more_fields: (n: number) => count(n, '1 more field', '{n} more fields'),
     step_count: (n: number) => count(n, '1 step', '{n} steps'),
-    each: (steps: string[]) => `${steps.join(', ')} each`,
     unknowns: (n: number) => count(n, '1 unknown value', '{n} unknown values'),
   },
   releases: (n: number) => count(n, '1 step', '{n} steps'),

@@ -10,11 +10,8 @@ export const digestOf = async (value: unknown): Promise<string> => {
   return `sha256:${Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
-/** Returns a digest for human eyes: the first eight digits in two groups, as people compare them. */
-export const shortDigest = (digest: string): string => {
-  const hex = digest.replace(/^sha256:/, '')
-  return `${hex.slice(0, 4)} ${hex.slice(4, 8)}`
-}
+/** Returns a digest for human eyes: the first eight digits, as the command line client shows them. */
+export const shortDigest = (digest: string): string => digest.replace(/^sha256:/, '').slice(0, 8)
 
 /** Who proposes a patch, and why. */
 type PatchAsked = { proposer: { kind: string; id: string; name: string }; reason: string; ticket: string | null }

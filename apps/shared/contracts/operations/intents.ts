@@ -169,7 +169,7 @@ export const GraphGate = Closed({
   policy: Type.Union([Key, Closed(policyMembers)], {
     description: 'The key of a gate policy, or a policy of its own.',
   }),
-  question: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
+  question: Type.Optional(Type.String({ minLength: 1, maxLength: 300, pattern: LINE })),
   guards: Type.Array(NodeId, { minItems: 1, maxItems: 5000, uniqueItems: true }),
 })
 
