@@ -127,4 +127,61 @@ describe('an ended operation', () => {
     },
     PATIENCE_MS,
   )
+
+  it(
+    'of a runbook is started by keyboard, on resources of a chosen type, and repeated with its conditions',
+    async () => {
+      const desired_state = { source: 'stacks', workspace: 'edge', variables: {} }
+      const workspace = { resource_id: 'edge-ws', type_key: 'delivery.workspace', name: 'edge-ws', desired_state }
+      const { status } = await people.ada.post('/v1/resources?mode=record_only', { ...workspace, lifecycle_status: 'active' })
+      expect(status).toBe(201)
+      const page = await tabOf('olga')
+      await page.goto(`${stack.gateway_url}/schedules`)
+      await page.getByRole('heading', { level: 1, name: 'Schedules' }).waitFor()
+      await until(
+        async () => {
+          await page.keyboard.press('n')
+          return page.url().includes('/new')
+        },
+        { what: 'n to open the form', every_ms: 1000 },
+      )
+      const kind = page.getByLabel('Change, action or runbook')
+      await kind.focus()
+      await page.keyboard.type('Apply a workspace')
+      await page.keyboard.press('Enter')
+      await page.waitForURL(/kind=runbook/)
+      const preview = page.getByRole('region', { name: 'Preview' })
+      await preview.getByText('Choose a type.').waitFor()
+      const type = page.getByLabel('Type', { exact: true })
+      await type.focus()
+      await page.keyboard.type('delivery.workspace')
+      expect(await type.inputValue()).toBe('delivery.workspace')
+      await page.getByLabel('Field', { exact: true }).selectOption('name')
+      const value = page.getByLabel('Value', { exact: true })
+      await value.fill('edge-')
+      await value.press('Enter')
+      await preview.getByText('1 resource', { exact: true }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByLabel('Title').fill('the edge again')
+      await page.getByLabel('Reason').fill('it drifted')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'the edge again' }).waitFor()
+      const start = page.getByRole('button', { name: 'Start', exact: true })
+      await start.focus()
+      await page.keyboard.press('Enter')
+      await dialogOf(page).getByRole('button', { name: 'Start operation' }).focus()
+      await page.keyboard.press('Enter')
+      await page.waitForURL(/\/operations\//)
+      const operation_id = new URL(page.url()).pathname.split('/')[2] ?? ''
+      await people.olga.post(`/v1/operations/${operation_id}/cancel`, { reason: 'a test', mode: 'graceful' })
+
+      await page.getByRole('link', { name: 'Run again' }).click()
+      await page.getByText('Repeats operation').waitFor()
+      expect(await page.getByLabel('Type', { exact: true }).inputValue()).toBe('delivery.workspace')
+      await preview.getByText('1 resource', { exact: true }).waitFor()
+      await preview.getByText('The same resources as last time.').waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
 })
