@@ -133,7 +133,10 @@ describe('an ended operation', () => {
     async () => {
       const desired_state = { source: 'stacks', workspace: 'edge', variables: {} }
       const workspace = { resource_id: 'edge-ws', type_key: 'delivery.workspace', name: 'edge-ws', desired_state }
-      const { status } = await people.ada.post('/v1/resources?mode=record_only', { ...workspace, lifecycle_status: 'active' })
+      const { status } = await people.ada.post('/v1/resources?mode=record_only', {
+        ...workspace,
+        lifecycle_status: 'active',
+      })
       expect(status).toBe(201)
       const page = await tabOf('olga')
       await page.goto(`${stack.gateway_url}/schedules`)
