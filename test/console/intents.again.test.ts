@@ -155,7 +155,15 @@ it('refuses a start whose year has too many digits, and keeps the rest of the fo
 })
 
 it('asks for the type that the conditions of a runbook select from', () => {
-  const typed = { title: 'a title', reason: 'a reason', ticket: '', take_over: false, picked: false, ids: '', chips: [] }
+  const typed = {
+    title: 'a title',
+    reason: 'a reason',
+    ticket: '',
+    take_over: false,
+    picked: false,
+    ids: '',
+    chips: [],
+  }
   const rest = { when: 'true', values: {}, more: '', parameters: '', limits: {} }
   const procedure = procedures.find(({ key }) => key === 'look')
   const draft = (of: string) =>
