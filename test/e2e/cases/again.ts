@@ -168,8 +168,10 @@ describe('an ended operation', () => {
       const start = page.getByRole('button', { name: 'Start', exact: true })
       await start.focus()
       await page.keyboard.press('Enter')
-      await dialogOf(page).getByRole('button', { name: 'Start operation' }).focus()
-      await page.keyboard.press('Enter')
+      const go = dialogOf(page).getByRole('button', { name: 'Start operation' })
+      // It can be pressed once the effect is known.
+      await go.click({ trial: true })
+      await go.press('Enter')
       await page.waitForURL(/\/operations\//)
       await page.getByRole('link', { name: 'Run again' }).click()
       await page.getByText('Repeats operation').waitFor()
