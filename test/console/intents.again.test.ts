@@ -11,6 +11,7 @@ const procedures = [
   { kind: 'change', pack: 'fleet', key: 'release', match: { resource_type: 'fleet.host' }, scope: 'target' },
   { kind: 'action', pack: 'fleet', key: 'rotate', match: { resource_type: 'fleet.host', action: 'rotate' } },
   { kind: 'runbook', pack: 'fleet', key: 'drill', match: {}, scope: 'plan' },
+  { kind: 'runbook', pack: 'fleet', key: 'look', match: {}, scope: 'target' },
 ] as unknown as Procedure[]
 const field = (name: string, kind: 'text' | 'number' | 'boolean') => ({
   ...{ name, title: name, note: undefined, kind, integer: false, choices: [] },
@@ -26,7 +27,9 @@ const sentAgain = (request: { kind: string; targets?: object[] } & Record<string
   const what = whatOf(asked, procedures)
   const again = againOf(asked, 'op-1', what, FIELDS, NOW)
   const typed = { chips: [], take_over: false, ...again.typed } as Parameters<typeof intentOf>[0]
-  const { body, faults } = intentOf(typed, what, { fields: FIELDS, now: {}, owners: [] }, again.rest)
+  // The form's choice of a runbook has no type.
+  const chosen = what.procedure?.kind === 'runbook' ? { ...what, type: '' } : what
+  const { body, faults } = intentOf(typed, chosen, { fields: FIELDS, now: {}, owners: [] }, again.rest)
   expect(faults).toEqual([])
   return { body: JSON.parse(JSON.stringify(body)), as_then: again.as_then }
 }
@@ -68,6 +71,10 @@ describe('an operation that is run again', () => {
     ['an action', { kind: 'action', targets: bySelector, action: { action_key: 'rotate', parameters: { slots: 1 } } }],
     ['an unknown action', { kind: 'action', targets: byNames, action: { action_key: 'gone' } }],
     ['a runbook', { kind: 'runbook', runbook: { pack: 'fleet', procedure: 'drill' } }],
+    [
+      'a runbook by conditions',
+      { kind: 'runbook', targets: bySelector, runbook: { pack: 'fleet', procedure: 'look' } },
+    ],
     [
       'a version',
       { kind: 'runbook', targets: byNames, runbook: { pack: 'fleet', procedure: 'drill', version: '1.0.0' } },
@@ -120,6 +127,7 @@ it('refuses a start whose year has too many digits, and keeps the rest of the fo
   const typed = {
     picked: true,
     ids: 'web-01',
+    of: '',
     chips: [],
     when: '',
     values: {},
@@ -144,6 +152,28 @@ it('refuses a start whose year has too many digits, and keeps the rest of the fo
     createElement(Limits, { limits: { not_before: '2099-01-02T03:04' }, change: () => undefined }),
   )
   expect(markup).toContain('max="9999-12-31T23:59"')
+})
+
+it('asks for the type that the conditions of a runbook select from', () => {
+  const typed = {
+    title: 'a title',
+    reason: 'a reason',
+    ticket: '',
+    take_over: false,
+    picked: false,
+    ids: '',
+    chips: [],
+  }
+  const rest = { when: 'true', values: {}, more: '', parameters: '', limits: {} }
+  const procedure = procedures.find(({ key }) => key === 'look')
+  const draft = (of: string) =>
+    intentOf({ ...typed, ...rest, of }, { kind: 'runbook', type: '', procedure }, { fields: [], now: {}, owners: [] })
+  expect(draft('').faults).toEqual(['Choose a type.'])
+  expect(draft('fleet.host').body.targets).toEqual([{ selector: { type_key: 'fleet.host', when: 'true' } }])
+  const onChange = { ...AT_ONCE, kind: 'on' as const }
+  expect(scheduleOf(onChange, { picked: false, when: 'true' }, '')).toEqual({
+    fault: 'Enter conditions for the resources.',
+  })
 })
 
 it('takes equal lists of several targets for one value', () => {

@@ -1,6 +1,14 @@
 import { expect, it, vi } from 'vitest'
 import { api } from '../../apps/console/api/client.ts'
-import { actionWords, detailsOf, personOf, readAudit, readable } from '../../apps/console/queries/audit.ts'
+import {
+  actionWords,
+  codeOf,
+  detailsOf,
+  personOf,
+  readAudit,
+  readable,
+  typedOf,
+} from '../../apps/console/queries/audit.ts'
 
 it('shows names for known ids of people, and the ends of all other ids', () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
@@ -40,4 +48,30 @@ it('says what was done in words, also of routes and of actions that it does not 
   const applied = 'POST /internal/v1/resources/:resource_id/apply-operation-result'
   expect(actionWords(applied)).toBe('Result of an operation applied')
   expect(actionWords('POST /v1/resources::import')).toBe('Resource imported')
+})
+
+it('takes an action as the rows show it, or its code', async () => {
+  expect(codeOf('Gate decided', 'operations')).toBe('gate_decided')
+  expect(codeOf('operation started', 'operations')).toBe('start')
+  expect(codeOf('Intent create', 'operations')).toBe('intent.create')
+  expect(codeOf('Machine credential created', 'users')).toBe('machine.credential_created')
+  expect(codeOf('Resource changed in bulk', 'catalog')).toBe('POST /v1/resources:bulk')
+  for (const code of ['gate_decided', 'intent.create', 'POST /v1/imports', ''])
+    expect(codeOf(code, 'operations')).toBe(code)
+  // Where two codes have the same words, the second one is named by its code.
+  expect(['POST /v1/resources:import', 'POST /v1/imports'].map((code) => typedOf(code, 'catalog'))).toEqual([
+    'Resource imported',
+    'POST /v1/imports',
+  ])
+  const get = vi.spyOn(api, 'GET').mockResolvedValue({ data: { items: [] }, response: new Response() } as never)
+  const find = { actor: '', object: '', from: '', to: '' }
+  await readAudit('operations', { ...find, action: 'Gate decided' }, { page_size: 1 })
+  await readAudit('users', { ...find, action: 'User created' }, { page_size: 1 })
+  const calls = get.mock.calls as unknown as [string, { params: { query: object } }][]
+  const asked = calls.map(([, { params }]) => params.query)
+  get.mockRestore()
+  expect(asked).toEqual([
+    { page_size: 1, action: 'gate_decided' },
+    { page_size: 1, type: 'user.created' },
+  ])
 })

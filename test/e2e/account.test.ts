@@ -5,6 +5,7 @@ import { closeDesk, openDesk, unmeantComplaints } from './desk.ts'
 beforeAll(() => openDesk(), 300_000)
 afterAll(closeDesk, 60_000)
 
+import './cases/empty.ts'
 import './cases/every-page.ts'
 import './cases/faults.ts'
 import './cases/people.ts'

@@ -213,6 +213,7 @@ describe('the first minute', () => {
     await judge.getByRole('link', { name: 'reinstall us1-web-03, then continue' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
     await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answered 500/).waitFor()
+    await judge.getByText('cannot open the session store').waitFor()
     await judge.getByText('POST {target/observed_state/base_url}/reinstall').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.getByRole('button', { name: 'Approve' }).click()
@@ -328,7 +329,7 @@ describe('the first minute', () => {
       await desk.getByRole('cell', { name: row }).first().waitFor()
       expect(await accessibilityOf(desk)).toEqual([])
     }
-    await desk.getByRole('combobox', { name: 'Action, such as gate_decided' }).fill('no such act')
+    await desk.getByRole('combobox', { name: 'Action, such as Gate decided' }).fill('no such act')
     await desk.getByText('No entries match.').waitFor()
     await desk.getByRole('link', { name: 'Clear filters' }).first().click()
     const save = desk.getByRole('button', { name: 'Export as JSON Lines' })

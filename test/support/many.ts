@@ -29,6 +29,11 @@ const PACK = {
       defaults: { executor: 'noop', idempotent: true, with: { delay_ms: 0 } },
       steps: STEPS.map((id, at) => ({ id, ...(at > 0 && { needs: [STEPS[at - 1]] }) })),
     },
+    {
+      ...{ key: 'look', kind: 'runbook', title: 'Look at racks', match: { when: 'true' } },
+      lease: { mode: 'shared', ancestors: 'shared' },
+      steps: [{ id: 'look', executor: 'noop' }],
+    },
   ],
 }
 

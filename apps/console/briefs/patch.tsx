@@ -17,6 +17,7 @@ import { callOf, changeWords, nodeNames } from '../votes/patch-words.ts'
 import { tChange } from '../words/change.ts'
 import { tDecide } from '../words/decide.ts'
 import { inSentence } from '../words/frame/language.ts'
+import { FirstError } from './first-error.tsx'
 
 type Names = (node_id: string) => string
 
@@ -57,6 +58,7 @@ export const PatchBrief = ({ patch, read_at, nodeName }: PatchBriefProps) => {
             {links([node_id])}: {tChange.patch.mended(inSentence(statusWord(state)), attempts)}
             {message === null ? null : ': '}
             <Said>{message ?? ''}</Said>
+            <FirstError {...{ operation_id, node_id, attempts }} undo={state === 'compensation_failed'} />
           </>
         ),
       },

@@ -64,6 +64,7 @@ export const againOf = (
       ...{ title: asked.title, reason: asked.reason, ticket: asked.ticket ?? '' },
       picked: !described,
       ids: described ? '' : (selector ? before : named).join(' '),
+      of: selector?.type_key ?? '',
       when: (described && selector.when) || '',
       values: Object.fromEntries(shown.map((name) => [name, String(given[name])])),
       more: textOf(Object.fromEntries(Object.entries(given).filter(([name]) => !shown.includes(name)))),

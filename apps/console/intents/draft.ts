@@ -31,6 +31,8 @@ export type Typed = {
   /** Targets are resources picked by name; otherwise conditions select them. */
   picked: boolean
   ids: string
+  /** The type of the targets, for a procedure that names none. */
+  of: string
   chips: Chip[]
   when: string
   values: Record<string, string>
@@ -97,14 +99,15 @@ const limitsOf = ({
 })
 
 /** The targets as a request names them; a runbook for a whole plan has none. */
-const targetsOf = ({ picked, ids, when }: Typed, { type, procedure }: What): object[] => {
+const targetsOf = ({ picked, ids, of, when }: Typed, { type, procedure }: What): object[] => {
   if (procedure?.scope === 'plan') return []
   if (picked)
     return ids
       .split(/[\s,]+/)
       .filter(Boolean)
       .map((resource_id) => ({ resource_id }))
-  return type === '' ? [] : [{ selector: { type_key: type, ...(when.trim() && { when: when.trim() }) } }]
+  const type_key = type || of
+  return type_key === '' ? [] : [{ selector: { type_key, ...(when.trim() && { when: when.trim() }) } }]
 }
 
 /**
@@ -135,7 +138,9 @@ export const intentOf = (typed: Typed, what: What, { fields, now, owners }: Know
   const { retry_of, labels, by } = rest
   const constraints = { ...rest.constraints, ...limitsOf({ ...typed.limits, by }) }
   const unready = [
-    ...(targets.length === 0 && what.procedure?.scope !== 'plan' && !what.fixed ? [words.missing.targets] : []),
+    ...(targets.length === 0 && what.procedure?.scope !== 'plan' && !what.fixed
+      ? [typed.picked ? words.missing.targets : words.missing.type]
+      : []),
     ...(objectIn(typed.more) === undefined ? [`${words.more}: ${tChange.intervene.an_object}`] : []),
     ...(objectIn(typed.parameters) === undefined ? [`${words.parameters}: ${tChange.intervene.an_object}`] : []),
     ...(what.kind === 'change' && !what.fixed && Object.keys(values).length === 0 ? [words.missing.change] : []),

@@ -99,6 +99,7 @@ const firstOf = (resource: Resource | undefined, again: Again | undefined): Type
   title: resource ? tPlan.intent.name_of(resource.display_name || resource.name) : '',
   picked: resource !== undefined,
   ids: resource?.resource_id ?? '',
+  of: resource?.type_key ?? '',
   chips: [],
   when: '',
   values: {},
@@ -133,7 +134,8 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
   const known = useFields(what, targets)
   const wanted = what ?? { kind: 'change', type: '' }
   const { unready, faults: missing, body, managers } = intentOf(typed, wanted, known, again?.rest)
-  const { when, fault } = scheduleOf(timing, typed, what?.type ?? '')
+  const type = wanted.type || typed.of
+  const { when, fault } = scheduleOf(timing, typed, type)
   const faults = fault ? [...missing, fault] : missing
   const ahead = useAhead(body, unready.length === 0)
   const resolved = ahead.data?.targets_resolved.map(({ resource_id }) => resource_id) ?? []
@@ -176,7 +178,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
             </Part>
             {what?.procedure?.scope === 'plan' || (what?.fixed && again?.before.length === 0) ? null : (
               <Part title={tPlan.intent.where.title}>
-                <Where typed={typed} change={change} />
+                <Where what={wanted} typed={typed} change={change} />
               </Part>
             )}
             {what?.fixed ? null : <Values {...{ what, typed, change, managers, ...known }} />}
@@ -202,7 +204,7 @@ const Form = ({ choices, what, resource, again }: FormProps) => {
             </Button>
           </p>
         </form>
-        <Ahead ahead={ahead} unready={unready} type={what?.type ?? ''} picked={typed.picked} before={again?.before} />
+        <Ahead ahead={ahead} unready={unready} type={type} picked={typed.picked} before={again?.before} />
       </div>
       <Leaving isLost={() => !busy && isTouched()} within="/new" />
     </Page>

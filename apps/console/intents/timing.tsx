@@ -44,7 +44,7 @@ export const scheduleOf = (
   if (kind === 'cron')
     return cron.trim() === '' ? { fault: words.missing.cron } : { when: { cron: cron.trim(), timezone: HERE } }
   if (kind === 'on')
-    return picked || when.trim() === ''
+    return picked || type === '' || when.trim() === ''
       ? { fault: words.missing.on }
       : { when: { on: { type_key: type, when: when.trim() } } }
   if (kind === 'webhook') {

@@ -1,13 +1,19 @@
+import { useQuery } from '@tanstack/react-query'
 import { Choices } from '../forms/choices.tsx'
 import { TextField } from '../forms/field.tsx'
+import { SelectField } from '../forms/select.tsx'
+import { typesQuery } from '../queries/resources.ts'
 import { Conditions } from '../values/conditions.tsx'
 import { tPlan } from '../words/plan.ts'
-import type { Typed } from './draft.ts'
+import type { Typed, What } from './draft.ts'
 
 const words = tPlan.intent.where
 
+type WhereProps = { what: What; typed: Typed; change: (part: Partial<Typed>) => void }
 /** Selects resources by name or by conditions, which write an expression that can be edited. */
-export const Where = ({ typed, change }: { typed: Typed; change: (part: Partial<Typed>) => void }) => {
+export const Where = ({ what, typed, change }: WhereProps) => {
+  const asks = what.type === '' && !typed.picked
+  const types = useQuery({ ...typesQuery(), enabled: asks }).data?.items.map(({ type_key }) => type_key) ?? []
   return (
     <>
       <Choices
@@ -16,6 +22,14 @@ export const Where = ({ typed, change }: { typed: Typed; change: (part: Partial<
         chosen={typed.picked ? 'names' : 'conditions'}
         choose={(choice) => change({ picked: choice === 'names' })}
       />
+      {asks ? (
+        <SelectField
+          label={words.type}
+          choices={['', ...new Set([typed.of, ...types.sort()].filter(Boolean))].map((type) => [type, type] as const)}
+          value={typed.of}
+          change={(of) => change({ of })}
+        />
+      ) : null}
       {typed.picked ? (
         <TextField
           label={tPlan.intent.targets}

@@ -40,7 +40,7 @@ export const NodePage = () => {
   const operation = useQuery(operationQuery(operation_id)).data
   const query = useQuery({ ...nodeQuery(operation_id, node_id), refetchInterval: whileAtWork })
   const node = readOf(query)
-  // People open the log next: its lines are asked for once its code is there.
+  // People open the log next: its lines are asked for once its code has loaded.
   useEffect(() => void LogView.preload?.(), [])
   if (node === undefined) return <UnreadPage title={node_id} query={query} noun="node" />
   return <Shown node={node} operation={operation} {...search} />

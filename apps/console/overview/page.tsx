@@ -5,6 +5,7 @@ import { overviewQuery } from '../queries/overview.ts'
 import { Card } from '../ui/card.tsx'
 import { Unread } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
+import { NewLink } from '../values/links.tsx'
 import { tOverview } from '../words/overview.ts'
 import { ByGroup, Held, Running } from './now.tsx'
 import { Planned } from './planned.tsx'
@@ -37,6 +38,7 @@ export const OverviewPage = () => {
             </Link>
           ))}
         </nav>
+        <NewLink />
       </div>
       <Where where={where} />
       <Unread query={overview} />

@@ -19,6 +19,7 @@ import {
   readable,
   SOURCES,
   type Source,
+  typedOf,
   unnamedIn,
 } from '../queries/audit.ts'
 import { rowsOf } from '../queries/pages.ts'
@@ -26,9 +27,11 @@ import { Export, type Fields } from '../ui/export.tsx'
 import { Heading, Page } from '../ui/page.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
+import { GateLink, NodeLink, OperationLink, PatchLink, ResourceLink } from '../values/links.tsx'
 import { TimeText } from '../values/time.tsx'
 import { tAudit } from '../words/audit.ts'
 import { quoted } from '../words/frame/language.ts'
+import { t } from '../words/index.ts'
 
 const NOBODY: Names = new Map()
 const NOTHING: AuditFind = { actor: '', action: '', object: '', from: '', to: '' }
@@ -75,7 +78,7 @@ export const AuditPage = () => {
         <SearchField
           label={tAudit.audit.action}
           value={find.action}
-          choices={[...new Set(rows.map(({ action }) => action))].sort()}
+          choices={[...new Set(rows.map(({ action }) => typedOf(action, source)))].sort()}
           search={set('action')}
         />
         <SearchField label={tAudit.audit.object} value={find.object} search={set('object')} />
@@ -161,7 +164,22 @@ const FIELDS: Fields<AuditRow> = {
 
 type At = AuditFind & { source: Source }
 
-/** Ids appear short or as names; the tooltip has the full id. Links lead to all rows of the same actor or action. */
+/** The way to an object that has a page. */
+const Opened = ({ object }: { object: string }) => {
+  const [, kind, id = '', part = ''] = /^(\w+):([^/]+)(?:\/(.+))?$/.exec(object) ?? []
+  if (kind === 'operation') return <OperationLink id={id}>{t.show}</OperationLink>
+  if (kind === 'resource') return <ResourceLink id={id}>{t.show}</ResourceLink>
+  const Inside = part === '' ? undefined : INSIDE[kind ?? '']
+  return Inside ? Inside(id, part) : null
+}
+/** Objects of an operation. */
+const INSIDE: Record<string, ((operation_id: string, id: string) => React.ReactNode) | undefined> = {
+  gate: (operation_id, gate_id) => <GateLink {...{ operation_id, gate_id }}>{t.show}</GateLink>,
+  node: (operation_id, node_id) => <NodeLink {...{ operation_id, node_id }}>{t.show}</NodeLink>,
+  patch: (operation_id, patch_id) => <PatchLink {...{ operation_id, patch_id }}>{t.show}</PatchLink>,
+}
+
+/** Ids appear short or as names; the tooltip has the full id. Links lead to all rows of the same actor, action or object. */
 const columnsOf = (at: At, names: Names): Column<AuditRow>[] => [
   {
     name: tAudit.audit.columns.at,
@@ -183,7 +201,7 @@ const columnsOf = (at: At, names: Names): Column<AuditRow>[] => [
     kind: 'lead',
     className: 'wrap-anywhere',
     cell: ({ action }) => (
-      <Link to="/audit" search={{ ...at, action }} title={action}>
+      <Link to="/audit" search={{ ...at, action: typedOf(action, at.source) }} title={action}>
         {actionWords(action)}
       </Link>
     ),
@@ -193,7 +211,10 @@ const columnsOf = (at: At, names: Names): Column<AuditRow>[] => [
     className: 'wrap-anywhere',
     cell: ({ object, details }) => (
       <>
-        <span title={object}>{readable(object, names)}</span>
+        <Link to="/audit" search={{ ...at, object }} title={object}>
+          {readable(object, names)}
+        </Link>{' '}
+        <Opened object={object} />
         {details ? <div className="text-muted">{detailsOf(details, names)}</div> : null}
       </>
     ),

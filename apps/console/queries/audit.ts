@@ -24,10 +24,11 @@ export const readAudit = (
     ...given('from', from && `${from}T00:00:00Z`),
     ...given('to', to && `${to}T00:00:00Z`),
   }
-  const acts = { ...common, ...given('actor', actor), ...given('action', action), ...given('object', object) }
+  const code = codeOf(action, source)
+  const acts = { ...common, ...given('actor', actor), ...given('action', code), ...given('object', object) }
   // Of a name that no account has, the logs have no events; as an id it would be refused.
   const about = PERSON.test(object) ? { user_id: nameIn(object) } : given('object', object)
-  const ofUsers = { ...common, ...given('actor', actor), ...given('type', action), ...about }
+  const ofUsers = { ...common, ...given('actor', actor), ...given('type', code), ...about }
   const options = signal ? { signal } : {}
   switch (source) {
     case 'operations':
@@ -99,6 +100,19 @@ export const actionWords = (code: string): string => {
   const words = code.replaceAll(/[._]/g, ' ')
   return tAudit.audit.actions[code.replace('::', ':')] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`
 }
+
+/** Codes of these, and all in the log of users, name the noun before a dot. */
+const NOUN = /^(intent|plan|schedule|freeze|evidence|engine) /
+/** The code of an action that was typed as the rows show it; any other text stays unchanged. */
+export const codeOf = (typed: string, source: Source): string => {
+  const words = typed.trim().toLowerCase()
+  const known = Object.keys(tAudit.audit.actions).find((code) => actionWords(code).toLowerCase() === words)
+  if (known !== undefined || !/^[a-z_]+( [a-z_]+)*$/.test(words)) return known ?? typed
+  return words.replace(' ', source === 'users' || NOUN.test(words) ? '.' : '_').replaceAll(' ', '_')
+}
+/** The words of an action if they lead back to its code, else the code. */
+export const typedOf = (code: string, source: Source): string =>
+  codeOf(actionWords(code), source) === code ? actionWords(code) : code
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const PERSON = /^(?:user:)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/

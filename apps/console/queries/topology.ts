@@ -29,7 +29,7 @@ export const contentsQuery = (datacenter_id: string) =>
   queryOf(['places', 'contents', datacenter_id], '/v1/graphs/topology', {
     query: {
       ...{ root_id: [datacenter_id], relationship_types: ['contained_in'], direction: 'in', depth: 10 },
-      ...{ max_nodes: 5000, max_edges: 5000, fanout: 1000 },
+      ...{ max_nodes: 5000, max_edges: 5000, fanout: 5000 },
     },
   })
 

@@ -14,7 +14,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { LongTable } from '../ui/window.tsx'
 import { Behind } from '../values/behind.tsx'
 import { isWords } from '../values/filter.ts'
-import { OperationLink } from '../values/links.tsx'
+import { NewLink, OperationLink } from '../values/links.tsx'
 import { Health } from '../values/status.tsx'
 import { TimeText } from '../values/time.tsx'
 import { ViewsRow } from '../views/row.tsx'
@@ -48,7 +48,10 @@ export const ResourcesPage = () => {
   )
   return (
     <Page>
-      <Heading title={tCatalog.resources.title}>{tCatalog.resources.title}</Heading>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <Heading title={tCatalog.resources.title}>{tCatalog.resources.title}</Heading>
+        <NewLink />
+      </div>
       <Behind replies={[words ? found.data : list.data?.pages[0]]} />
       <div className="flex flex-wrap items-center gap-3">
         <SearchField label={tCatalog.resources.search} value={find.q} search={(q, replace) => set({ q }, replace)} />

@@ -127,4 +127,59 @@ describe('an ended operation', () => {
     },
     PATIENCE_MS,
   )
+
+  it(
+    'of a runbook is started by keyboard, on resources of a chosen type, and repeated with its conditions',
+    async () => {
+      const rack = { resource_id: 'edge-1', type_key: 'infra.generic', name: 'edge-1', lifecycle_status: 'active' }
+      const desired_state = { provider: 'test', kind: 'rack' }
+      expect((await people.ada.post('/v1/resources?mode=record_only', { ...rack, desired_state })).status).toBe(201)
+      const page = await tabOf('olga')
+      await page.goto(`${stack.gateway_url}/schedules`)
+      await page.getByRole('heading', { level: 1, name: 'Schedules' }).waitFor()
+      await until(
+        async () => {
+          await page.keyboard.press('n')
+          return page.url().includes('/new')
+        },
+        { what: 'n to open the form', every_ms: 1000 },
+      )
+      const kind = page.getByLabel('Change, action or runbook')
+      await kind.focus()
+      await page.keyboard.type('Look at')
+      await page.keyboard.press('Enter')
+      await page.waitForURL(/kind=runbook/)
+      const preview = page.getByRole('region', { name: 'Preview' })
+      await preview.getByText('Choose a type.').waitFor()
+      const type = page.getByLabel('Type', { exact: true })
+      await type.focus()
+      await page.keyboard.type('infra.generic')
+      expect(await type.inputValue()).toBe('infra.generic')
+      await page.getByLabel('Field', { exact: true }).selectOption('name')
+      const value = page.getByLabel('Value', { exact: true })
+      await value.fill('edge-')
+      await value.press('Enter')
+      await preview.getByText('1 resource', { exact: true }).waitFor()
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByLabel('Title').fill('look at the edge')
+      await page.getByLabel('Reason').fill('it hums')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'look at the edge' }).waitFor()
+      const start = page.getByRole('button', { name: 'Start', exact: true })
+      await start.focus()
+      await page.keyboard.press('Enter')
+      const go = dialogOf(page).getByRole('button', { name: 'Start operation' })
+      // It can be pressed once the effect is known.
+      await go.click({ trial: true })
+      await go.press('Enter')
+      await page.waitForURL(/\/operations\//)
+      await page.getByRole('link', { name: 'Run again' }).click()
+      await page.getByText('Repeats operation').waitFor()
+      expect(await page.getByLabel('Type', { exact: true }).inputValue()).toBe('infra.generic')
+      await preview.getByText('1 resource', { exact: true }).waitFor()
+      await preview.getByText('The same resources as last time.').waitFor()
+      await page.close()
+    },
+    PATIENCE_MS,
+  )
 })

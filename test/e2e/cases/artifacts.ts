@@ -174,6 +174,21 @@ describe('a long log', () => {
       const [inner, outer] = [await line(5766).boundingBox(), await box.boundingBox()]
       expect(inner && outer && inner.y + inner.height <= outer.y + outer.height + 1).toBe(true)
       await takePictures(page, 'log-selected')
+
+      // Times, wrapping and the end have keys of the box, too.
+      const times = box.locator('.log-time')
+      for (const [key, label] of [
+        ['t', 'Times'],
+        ['w', 'Wrap lines'],
+      ] as const)
+        for (const on of [false, true]) {
+          await box.press(key)
+          await until(async () => (await page.getByLabel(label, { exact: true }).isChecked()) === on, { what: key })
+          expect((await box.getAttribute('class'))?.includes('wrapped')).toBe(key !== 'w' || on)
+          expect((await times.count()) > 0).toBe(key !== 't' || on)
+        }
+      await box.press('f')
+      await line(COUNT).waitFor()
       await page.close()
     },
     PATIENCE_MS,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { startOperation } from '../../../apps/platform/demo/operations.ts'
+import { approveGate, startOperation, waitForGate } from '../../../apps/platform/demo/operations.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
 import { jobs, nodesOf, PATIENCE_MS, people, stack, tabOf, takePictures, target } from '../desk.ts'
@@ -51,6 +51,10 @@ const LABELS = `(() => {
     .filter((label) => label.offsetHeight > 0)
     .map((label) => parseFloat(getComputedStyle(label).fontSize) * zoom)
 })()`
+
+/** Runs in the page: the place of every box that is drawn. */
+const BOXES = `Object.fromEntries([...document.querySelectorAll('.react-flow__node')]
+  .map((box) => [box.dataset.id, box.style.transform]))`
 
 describe('the graph of many hosts', () => {
   it(
@@ -142,6 +146,19 @@ describe('the graph of many hosts', () => {
       await page.getByRole('searchbox', { name: 'Find a node' }).fill('rack-5 succeeded')
       await names.nth(1).waitFor({ state: 'detached' })
       expect(await names.allInnerTexts()).toEqual(['drain rack-5'])
+
+      // The events of a run move no box.
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph?view=drawing`)
+      await page.locator('.step').first().waitFor()
+      const before = await page.evaluate<Record<string, string>>(BOXES)
+      await approveGate(people.eva, operation_id, await waitForGate(people.eva, operation_id), 'a test')
+      await page
+        .getByText(/^Succeeded in/)
+        .first()
+        .waitFor()
+      const after = await page.evaluate<Record<string, string>>(BOXES)
+      expect(Object.keys(before).length).toBeGreaterThan(2)
+      expect(Object.fromEntries(Object.entries(after).filter(([id]) => id in before))).toEqual(before)
       await page.close()
     },
     PATIENCE_MS,

@@ -1,10 +1,11 @@
 import type { JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { startOperation } from '../../../apps/platform/demo/operations.ts'
 import { verifyEvidence } from '../../../apps/shared/evidence/verify.ts'
 import { accessibilityOf } from '../../support/browser.ts'
 import { until } from '../../support/until.ts'
-import { confirm, dialogOf, nodesOf, PATIENCE_MS, people, press, start, tabOf } from '../desk.ts'
+import { confirm, dialogOf, jobs, nodesOf, PATIENCE_MS, people, press, stack, start, tabOf } from '../desk.ts'
 
 describe('changing a running graph', () => {
   type Proposed = { patch_id: string }
@@ -114,6 +115,47 @@ describe('changing a running graph', () => {
       await confirm(olga, 'Withdraw')
       await olga.getByText(/^Withdrawn by olga, /).waitFor()
       await Promise.all([eva.close(), olga.close()])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'shows beside it the log lines around the first error of the node that it repairs',
+    async () => {
+      jobs.mount = async (_work, { log }) => {
+        for (let n = 1; n <= 9; n++)
+          log(n === 5 ? '\u001b[31mno \u202edisk\u001b[0m' : `mount step ${n}`, n === 5 ? 'error' : 'info')
+        throw new Error('not mounted')
+      }
+      const node = { node_id: 'mount', executor: 'external', pool: 'lab', with: { job: 'mount', inputs: {} } }
+      const { operation_id } = await startOperation(people.olga, 'mounted', {
+        ...{ kind: 'graph', title: 'mounted', reason: 'a test', targets: [], graph: { nodes: [node] } },
+      })
+      await until(async () => (await nodesOf(operation_id)).mount === 'failed', { what: 'the node to fail' })
+      const added = {
+        node_id: 'disk',
+        kind: 'task',
+        executor: 'noop',
+        with: {},
+        idempotent: true,
+        depends_on: ['mount'],
+      }
+      const { body } = await people.olga.post<Proposed>(`/v1/operations/${operation_id}/patches`, {
+        base_revision: 1,
+        changes: [{ op: 'add_node', node: added }],
+        reason: 'bring a disk',
+      })
+      const page = await tabOf('eva')
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/patches/${body.patch_id}`)
+      const lines = page.getByRole('region', { name: 'Decision brief' }).locator('dd code.code')
+      await lines.waitFor()
+      expect((await lines.textContent())?.trim().split('\n')).toEqual([
+        ...['mount step 3', 'mount step 4', 'no disk', 'mount step 6', 'mount step 7'],
+      ])
+      expect(await accessibilityOf(page)).toEqual([])
+      await page.getByRole('link', { name: 'Line 5', exact: true }).click()
+      await page.waitForURL(/nodes\/mount\?.*attempt=1.*#L5$/)
+      await page.close()
     },
     PATIENCE_MS,
   )

@@ -84,7 +84,7 @@ export const audit: typeof en.audit = {
   no_match: 'Keine passenden Einträge.',
   clear: 'Filter zurücksetzen',
   actor: 'Wer, etwa olga oder svc:worker',
-  action: 'Aktion, etwa gate_decided',
+  action: 'Aktion, etwa Freigabe entschieden',
   object: 'Objekt, etwa user:olga oder resource:eu1-web-01',
   from: 'Ab Tag (UTC)',
   to: 'Vor Tag (UTC)',

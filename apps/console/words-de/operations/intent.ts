@@ -57,6 +57,7 @@ export const intent: typeof en.intent = {
     title: 'Wo',
     conditions: 'Bedingungen',
     names: 'Namen',
+    type: 'Typ',
     fields: { region: 'Region', datacenter: 'Rechenzentrum', health: 'Zustand', label: 'Label', name: 'Name' },
     examples: { region: 'eu1', datacenter: 'eu1-a', health: 'healthy', label: 'team=web', name: 'web' },
     field: 'Feld',
@@ -132,6 +133,7 @@ export const intent: typeof en.intent = {
   missing: {
     title: 'Titel eingeben.',
     targets: 'Mindestens eine Ressource eingeben.',
+    type: 'Einen Typ wählen.',
     reason: 'Begründung eingeben.',
     change: 'Mindestens einen Wert ändern.',
     take_over: 'Felder gehören einem anderen Verwalter: Übernahme bestätigen.',

@@ -46,7 +46,7 @@ export const audit = {
   no_match: 'No entries match.',
   clear: 'Clear filters',
   actor: 'Actor, such as olga or svc:worker',
-  action: 'Action, such as gate_decided',
+  action: 'Action, such as Gate decided',
   object: 'Object, such as user:olga or resource:eu1-web-01',
   from: 'From day (UTC)',
   to: 'Before day (UTC)',

@@ -54,6 +54,7 @@ export const intent = {
     title: 'Where',
     conditions: 'Conditions',
     names: 'Names',
+    type: 'Type',
     fields: { region: 'region', datacenter: 'data center', health: 'health', label: 'label', name: 'name' } as Record<
       string,
       string
@@ -135,6 +136,7 @@ export const intent = {
   missing: {
     title: 'Enter a title.',
     targets: 'Enter at least one resource.',
+    type: 'Choose a type.',
     reason: 'Enter a reason.',
     change: 'Change at least one value.',
     take_over: 'Fields of another manager: confirm that you take them over.',

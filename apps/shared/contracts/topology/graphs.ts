@@ -14,7 +14,7 @@ export const GraphQuery = Closed({
   max_edges: Type.Optional(Type.Integer({ minimum: 1, maximum: 20_000, default: 2000 })),
   fanout: OptionalInteger({
     minimum: 1,
-    maximum: 1000,
+    maximum: 5000,
     default: 200,
     description: 'The maximum number of neighbors of one node.',
   }),
