@@ -49,7 +49,8 @@ export const VersionedHeaders = Type.Object({
   'if-match': Type.Optional(
     Type.String({
       maxLength: 512,
-      description: 'The ETag that was read, or a list of them: refused (412) if the version is none of these.',
+      description:
+        'The ETag that was read, or a list of them; `*` is any. Refused (412) if the version is none of these, also if a tag is not one of ours. A proxy may have made a tag weak.',
     }),
   ),
 })
