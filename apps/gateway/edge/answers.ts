@@ -38,7 +38,7 @@ export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => 
   const { req, res } = exchange
   exchange.endpoint = 'preflight'
   const cors = deps.cors.preflight(req.headers.origin)
-  res.writeHead(204, commonHeaders(deps, exchange, ['content-length', '0'], API_POLICY, cors)).end()
+  res.writeHead(204, commonHeaders(deps, exchange, [], API_POLICY, cors)).end()
 }
 
 /** Accept-Encoding that takes gzip: not by `gzip;q=0`. */

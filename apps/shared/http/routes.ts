@@ -71,9 +71,9 @@ export const tagsOf = (header: string): string[] =>
 
 type Asked = { headers: { 'if-none-match'?: string | undefined } }
 
-/** Whether the caller already has this tag: one of those that it names, or `*` (RFC 9110, 13.1.2). */
+/** Whether the caller already has this tag: one of those that it names, or `*`; weak ones too (RFC 9110, 13.1.2). */
 export const isKnown = (req: Asked, etag: string): boolean =>
-  tagsOf(req.headers['if-none-match'] ?? '').some((tag) => tag === etag || tag === '*')
+  tagsOf(req.headers['if-none-match'] ?? '').some((tag) => tag === '*' || tag === etag.replace(/^W\//, ''))
 
 /** Sends 304 without a body: a serialized null would be four forbidden bytes, and a proxy refuses such an answer. */
 export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()
