@@ -56,8 +56,8 @@ describe('the route table and the document of the public API', () => {
           const { pattern = '', enum: values }: typeof own = { ...own, ...items }
           return values ? values.includes(text) : new RegExp(pattern, 'u').test(text)
         })
-    expect(new Set(fits('user_id', 'path', 'a b'))).toEqual(new Set([false]))
-    expect(new Set(fits('user_id', 'path', '0195f0c2-7c1d'))).toEqual(new Set([true]))
+    expect(new Set(fits('machine_id', 'path', 'a b'))).toEqual(new Set([false]))
+    expect(new Set(fits('machine_id', 'path', '0195f0c2-7c1d'))).toEqual(new Set([true]))
     expect(fits('response_mode', 'query', '')).toEqual([false])
     expect(new Set(fits('include', 'query', 'health'))).toEqual(new Set([true]))
     for (const text of ['', 'pods']) expect(new Set(fits('include', 'query', text))).toEqual(new Set([false]))
