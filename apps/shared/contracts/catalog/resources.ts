@@ -311,7 +311,7 @@ export const OperationRef = Type.Object({
   href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002'),
   plan_preview_href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002/plan-preview'),
   status_href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002'),
-  operation_id: nullable(Uuid),
+  operation_id: Type.Union([Uuid, Type.Null()], { examples: [null], description: 'null: a started plan gets one.' }),
 })
 export type OperationRef = Static<typeof OperationRef>
 export const Accepted = Type.Object({ resource: ResourceView, operation_ref: OperationRef })
