@@ -16,6 +16,8 @@ import type { ChangeDeps, Uses } from './deps.ts'
 export type Change<T> = {
   status: number
   body: T
+  /** The version that the answer shows, for If-Match. */
+  version?: number | undefined
   action: string
   object: string
   reason?: string | null
@@ -60,7 +62,7 @@ export const changeOnce = async <T>(
   const stale = arming ? refuseStaleAuth(req.caller, deps.config.AUTH__REAUTH__MAX_AGE_S, deps.clock.now()) : undefined
   if (stale) throw stale
   const keep = async (tx: Tx) => {
-    const { status, body, ...audit } = await run(tx)
+    const { status, body, version, ...audit } = await run(tx)
     await appendAuditTo(tx, user_events, deps.keys.audit, {
       ...audit,
       actor: actorOf(req),
@@ -68,7 +70,7 @@ export const changeOnce = async <T>(
       outcome: 'done',
       request_id: String(req.id),
     })
-    return { status, body }
+    return { status, body, ...(version !== undefined && { headers: { etag: `"${version}"` } }) }
   }
   const command = { request: requestOf(deps, req) }
   const once = () =>

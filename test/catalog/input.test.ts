@@ -219,9 +219,9 @@ const publicly: Case[] = [
     ([what, status, code, query]): Case => [what, status, code, 'GET', `/v1/graphs/resources?${query}`],
   ),
   [
-    'a wrong If-Match',
-    400,
-    'malformed',
+    'an If-Match that is none of ours',
+    412,
+    'version_mismatch',
     'PATCH',
     host,
     { labels: {} },

@@ -165,6 +165,26 @@ describe('a malformed request behind an answer that has begun', () => {
   })
 })
 
+describe('bytes that are no HTTP behind a whole request', () => {
+  it('end the connection without an answer while the request is served: it may take effect', async () => {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    let seen = ''
+    socket.on('data', (bytes) => {
+      seen += bytes
+    })
+    const served = new Promise<ServerResponse>((resolve) => upstream.answerWith((_req, res) => resolve(res)))
+    socket.write(`${post('Content-Length: 2', 'Idempotency-Key: k')}\r\n\r\n{}`)
+    const answer = await served
+    const closed = once(socket, 'close')
+    socket.write('xyz\r\n\r\n')
+    await closed
+    answer.writeHead(201).end('{}')
+    upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
+    expect(seen).toBe('')
+  })
+})
+
 describe('headers of one connection only', () => {
   it('pass neither up nor down', async () => {
     upstream.answerWith((_req, res) =>

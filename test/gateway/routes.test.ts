@@ -34,4 +34,33 @@ describe('the route table and the document of the public API', () => {
       expect(missing, operation.operationId ?? path).toEqual([])
     }
   })
+
+  it('has values for each member, which all generators know', () => {
+    const nulls: string[] = []
+    const walk = (value: unknown, at: string) => {
+      if (typeof value !== 'object' || value === null) return
+      if ((value as { type?: unknown }).type === 'null' && !/\/(any|one)Of\/\d+$/.test(at)) nulls.push(at)
+      for (const [name, one] of Object.entries(value)) walk(one, `${at}/${name}`)
+    }
+    walk(document, '')
+    expect(nulls).toEqual([])
+  })
+
+  it('says which parameters the edge lets through', () => {
+    const parameters = operationsOf(document).flatMap(({ operation }) => operation.parameters ?? [])
+    const fits = (name: string, place: string, text: string) =>
+      parameters
+        .filter((one) => one.in === place && one.name === name)
+        .map(({ schema }) => {
+          const { items, ...own } = schema as { items?: object; pattern?: string; enum?: string[] }
+          const { pattern = '', enum: values }: typeof own = { ...own, ...items }
+          return values ? values.includes(text) : new RegExp(pattern, 'u').test(text)
+        })
+    expect(new Set(fits('machine_id', 'path', 'a b'))).toEqual(new Set([false]))
+    expect(new Set(fits('machine_id', 'path', '0195f0c2-7c1d'))).toEqual(new Set([true]))
+    expect(fits('response_mode', 'query', '')).toEqual([false])
+    expect(new Set(fits('include', 'query', 'health'))).toEqual(new Set([true]))
+    for (const text of ['', 'pods']) expect(new Set(fits('include', 'query', text))).toEqual(new Set([false]))
+    expect(new Set(fits('health_status', 'query', ''))).toEqual(new Set([false]))
+  })
 })

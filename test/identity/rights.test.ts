@@ -278,7 +278,13 @@ describe('groups', () => {
     const group_key = await newGroup()
     const patch = (version: number, name: string) =>
       ada.patch(`/v1/admin/groups/${group_key}`, { name }, { headers: { 'if-match': `"${version}"` } })
-    expect(await patch(1, 'New')).toMatchObject({ status: 200, body: { name: 'New', version: 2 } })
+    const named = { group_key: `g-${randomUUID().slice(0, 8)}`, name: 'Named' }
+    expect((await ada.post('/v1/admin/groups', named)).headers.etag).toBe('"1"')
+    expect(await patch(1, 'New')).toMatchObject({
+      status: 200,
+      body: { name: 'New', version: 2 },
+      headers: { etag: '"2"' },
+    })
     expect((await patch(1, 'Late')).body).toMatchObject({ status: 412, code: 'version_mismatch', current_version: 2 })
     expect((await ada.delete(`/v1/admin/groups/${group_key}`, { headers: { 'if-match': '"1"' } })).status).toBe(412)
     expect(

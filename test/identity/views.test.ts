@@ -23,12 +23,13 @@ describe('a saved view', () => {
   it('is saved, listed by name, renamed, given other filters and deleted, each in the audit log', async () => {
     const eva = await p.newUser(ada)
     const made = await eva.post(PATH, broken('second'))
-    expect(made).toMatchObject({ status: 201, body: { ...broken('second'), version: 1 } })
+    expect(made).toMatchObject({ status: 201, body: { ...broken('second'), version: 1 }, headers: { etag: '"1"' } })
     const { view_id } = made.body as View
     await saved(eva, 'First')
     expect((await viewsOf(eva)).map(({ name }) => name)).toEqual(['First', 'second'])
     const renamed = await eva.patch(`${PATH}/${view_id}`, { name: 'Third' }, { headers: { 'if-match': '"1"' } })
     expect(renamed).toMatchObject({ status: 200, body: { name: 'Third', filters: broken().filters, version: 2 } })
+    expect(renamed.headers.etag).toBe('"2"')
     const filters = { tab: 'all' }
     expect((await eva.patch(`${PATH}/${view_id}`, { filters })).body).toMatchObject({ name: 'Third', filters })
     expect((await eva.delete(`${PATH}/${view_id}`)).status).toBe(204)

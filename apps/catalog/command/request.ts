@@ -126,6 +126,9 @@ const conflicts = (detail: string) =>
     hint: 'Send one precondition: If-Match, or expected_version.',
   })
 
+/** What a tag that is none of ours names: the first version of a resource is 1. */
+const NO_VERSION = 0
+
 /**
  * The versions that a PATCH may be based on, from If-Match or expected_version, and the status of a mismatch (412, 409).
  * Only the version part of an ETag counts, so health never causes a false conflict. Throws 428 if both are missing.
@@ -135,8 +138,7 @@ export const preconditionOf = (
   ...expected: (number | undefined)[]
 ): { versions: number[]; status: 409 | 412 } => {
   const tags = tagsOf(if_match ?? '*').filter((tag) => tag !== '*')
-  const tagged = tags.map((tag) => Number(/^"(\d{1,10})(-\d{1,10}(-[0-9a-f]{1,8})?x?)?"$/.exec(tag)?.[1]))
-  if (tagged.includes(Number.NaN)) throw conflicts('If-Match is not an ETag of this API.')
+  const tagged = tags.map((tag) => Number(/^"(\d{1,10})(-\d{1,10}(-[0-9a-f]{1,8})?x?)?"$/.exec(tag)?.[1] ?? NO_VERSION))
   const given = expected.filter((version) => version !== undefined)
   const versions = given.length > 0 ? given.slice(0, 1) : tagged
   const [version] = versions

@@ -14,7 +14,7 @@ import {
 } from '../../../db/catalog/resources/lists.ts'
 import type { ResourceRow } from '../../../db/catalog/rows.ts'
 import type { Queryable } from '../../../db/client.ts'
-import { ResourceItem, type ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
+import { INCLUDABLE, ResourceItem, type ResourceListQuery } from '../../shared/contracts/catalog/resources.ts'
 import { isTime } from '../../shared/data/formats.ts'
 import { wrongAt } from '../../shared/errors.ts'
 import type { CatalogDeps, Uses } from '../deps.ts'
@@ -75,7 +75,6 @@ export const asOf = async (db: Queryable, deps: CatalogDeps, watermark?: string)
   lag_ms: 0,
 })
 
-const INCLUDABLE = ['state', 'health', 'relationships', 'capabilities', 'owners'] as const
 export type Included = ReadonlySet<(typeof INCLUDABLE)[number]>
 
 /** The parts named by `include`; 400 for an unknown one. */

@@ -38,7 +38,7 @@ export const answerPreflight = (deps: GatewayDeps, exchange: Exchange): void => 
   const { req, res } = exchange
   exchange.endpoint = 'preflight'
   const cors = deps.cors.preflight(req.headers.origin)
-  res.writeHead(204, commonHeaders(deps, exchange, ['content-length', '0'], API_POLICY, cors)).end()
+  res.writeHead(204, commonHeaders(deps, exchange, [], API_POLICY, cors)).end()
 }
 
 /** Accept-Encoding that takes gzip: not by `gzip;q=0`. */
@@ -110,9 +110,10 @@ const MALFORMED: Record<string, Malformed> = {
 
 /** Answers requests that Node's parser refuses in our format, if that is still possible, then ends the connection. */
 export const refuseMalformed = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  // After the head of an answer, another one would be read as part of its body.
-  const begun = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent
-  if (error.code === 'ECONNRESET' || !socket.writable || begun) return void socket.destroy()
+  const open = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage
+  // It would be read as the answer to a whole request that may take effect, or after the head of one as part of its body.
+  const misread = open?.headersSent || open?.req.complete
+  if (error.code === 'ECONNRESET' || !socket.writable || misread) return void socket.destroy()
   const [status, code, text, detail] = MALFORMED[error.code ?? ''] ?? NOT_HTTP
   const hint = code === 'bad_path' ? { hint: 'Send one well-formed request, with one length and a known method.' } : {}
   const refusal = new AppError('validation_error', code, detail, { status, ...hint })

@@ -78,6 +78,8 @@ export const upstreamHeaders = (
     traceparent: string
     priority: Priority
     deadline_ms?: number
+    /** What the client's path has before the one of the app. */
+    prefix?: string
     identity?: Identity
   },
 ): Record<string, string> => {
@@ -87,11 +89,14 @@ export const upstreamHeaders = (
     const value = headers[name]
     if (typeof value === 'string' && !named.has(name)) made[name] = value
   }
+  // No answer tells the client that its copy is still good, so it gets the whole.
+  if (headers['if-range'] !== undefined) delete made.range
   made['x-request-id'] = more.request_id
   made['x-forwarded-for'] = more.address
   made.traceparent = more.traceparent
   made[PRIORITY_HEADER] = more.priority
   if (more.deadline_ms !== undefined) made['x-request-deadline'] = String(more.deadline_ms)
+  if (more.prefix) made['x-forwarded-prefix'] = more.prefix
   if (more.identity) {
     made['x-user-id'] = more.identity.user_id
     made['x-jwt-payload'] = more.identity.jwt_payload

@@ -103,6 +103,13 @@ export const createGateway = (deps: GatewayDeps) => {
   server.timeout = deps.config.GATEWAY__UPSTREAM__REPLY_MS + STILL_MS
   // Node would answer any other expectation than `100-continue` in its own format.
   server.on('checkExpectation', begin)
+  // Node would ask for the body at once; here what its head alone refuses is never sent.
+  server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
+    req.once('resume', () => {
+      if (!res.headersSent) res.writeContinue()
+    })
+    begin(req, res)
+  })
   server.on('clientError', refuseMalformed)
   return server
 }
@@ -298,6 +305,7 @@ const serve = async (
         traceparent: exchange.span?.traceparent ?? traceOf(req.headers.traceparent),
         priority: priorityFor(route, target),
         ...(!endless && { deadline_ms: left_ms }),
+        ...(target.path.startsWith('/api/') && { prefix: '/api' }),
         ...(claims && { identity: { user_id: claims.sub, jwt_payload: payloadOf(req) } }),
       }),
       body: body === undefined ? streamOf(req, limitOf(route), arrival_ms) : body,

@@ -124,13 +124,15 @@ const readFiles = async (dir: string, meta: Record<string, string>): Promise<Map
 export const fileOf = (path: string, bytes: Buffer, page_policy = CONSOLE_POLICY): StaticFile => {
   const type = TYPES[path.slice(path.lastIndexOf('.') + 1)] ?? 'application/octet-stream'
   const html = path.endsWith('.html')
+  const gzip = COMPRESSED.test(type) && bytes.length > 1024 ? gzipSync(bytes) : undefined
   return {
     bytes,
-    gzip: COMPRESSED.test(type) && bytes.length > 1024 ? gzipSync(bytes) : undefined,
+    gzip,
     policy: html ? page_policy : path === '/sw.js' ? WORKER_POLICY : undefined,
     headers: {
       'content-type': type,
-      etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,
+      // Weak where it stands for the plain and the compressed form alike.
+      etag: `${gzip ? 'W/' : ''}"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,
       'cache-control': path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: html ? 'Accept-Encoding, Accept-Language, Cookie, Origin' : 'Accept-Encoding, Origin',
       ...(html && { 'cross-origin-opener-policy': 'same-origin' }),

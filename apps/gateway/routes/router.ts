@@ -95,7 +95,7 @@ export type Target = { path: string; segments: string[]; query: string }
 const MAX_PATH = 2048
 export const MAX_QUERY = 8192
 /** Characters that a path may hold unescaped (RFC 3986 pchar without percent sequences). */
-const RAW = /^[A-Za-z0-9\-._~:@!$&'()*+,;=]*$/
+export const PATH_TEXT = /^[A-Za-z0-9._~:@!$&'()*+,;=-]*$/
 /** Characters that a percent sequence may stand for: none that could change where a path leads. */
 const ENCODED = /^[A-Za-z0-9\-_~:@!$&'()*+,;=]$/
 const QUERY = /^(?:[A-Za-z0-9\-._~:@!$&'()*+,;=/?[\]|]|%[0-9A-Fa-f]{2})*$/
@@ -139,7 +139,7 @@ export const parseTarget = (url: string): Target => {
 const decodeSegment = (part: string): string => {
   if (part === '.' || part.startsWith('..')) throw bad('The path has a dot segment.')
   if (!part.includes('%')) {
-    if (!RAW.test(part)) throw bad('The path holds characters that are not allowed.')
+    if (!PATH_TEXT.test(part)) throw bad('The path holds characters that are not allowed.')
     return part
   }
   const pieces = part.split('%')
@@ -148,7 +148,7 @@ const decodeSegment = (part: string): string => {
       const hex = at === 0 ? '' : piece.slice(0, 2)
       const char = at === 0 ? '' : String.fromCharCode(Number.parseInt(/^[0-9A-Fa-f]{2}$/.test(hex) ? hex : '0', 16))
       const rest = at === 0 ? piece : piece.slice(2)
-      if ((at > 0 && !ENCODED.test(char)) || !RAW.test(rest))
+      if ((at > 0 && !ENCODED.test(char)) || !PATH_TEXT.test(rest))
         throw bad('The path holds a percent sequence that is not allowed.')
       return char + rest
     })

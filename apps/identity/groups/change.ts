@@ -55,7 +55,7 @@ export const createGroup = (
       .returning()
     if (!group) throw new AppError('version_conflict', 'group_exists', `The group ${group_key} already exists.`)
     const view = await groupView(tx, group)
-    const said = { after: view, details: { name } }
+    const said = { version: group.version, after: view, details: { name } }
     return { status: 201, body: view, action: 'group.created', object: `group:${group_key}`, ...said }
   })
 
@@ -67,7 +67,7 @@ export const updateGroup = (deps: ChangeDeps, req: FastifyRequest, group_key: st
     const set = { name, description, version: before.version + 1 }
     const [group] = await tx.update(groups).set(set).where(eq(groups.group_key, group_key)).returning()
     const view = await groupView(tx, group ?? before)
-    const said = { before, after: view, details: { name, was: before.name } }
+    const said = { version: set.version, before, after: view, details: { name, was: before.name } }
     return { status: 200, body: view, action: 'group.changed', object: `group:${group_key}`, ...said }
   })
 

@@ -38,6 +38,7 @@ export const groupsRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
     operationId: 'createGroup',
     summary: 'Create a group',
     description: 'Creates a group.',
+    'x-reply-headers': ['etag'],
     headers: CommandHeaders,
     body: NewGroup,
     response: { 201: GroupView },
@@ -47,8 +48,9 @@ export const groupsRoutes = routes<ChangeDeps>('groups', (app, { deps }) => {
   app.patch('/v1/admin/groups/:group_key', {
     operationId: 'updateGroup',
     summary: 'Change a group',
-    description: 'Changes name or description of a group. If-Match holds the version that was read.',
+    description: 'Changes name or description of a group. If-Match holds the version that was read, in quotes.',
     params: GroupParams,
+    'x-reply-headers': ['etag'],
     headers: VersionedHeaders,
     body: GroupPatch,
     response: { 200: GroupView },

@@ -55,7 +55,8 @@ export const createView = (
     const row = await insertView(tx, { id: uuidv7(), user_id, list, name, filters, group_key: group })
     if (!row) throw known(name)
     const view = savedView(row)
-    return { status: 201, body: view, action: 'view.created', object: `view:${row.id}`, after: view }
+    const { version } = view
+    return { status: 201, body: view, version, action: 'view.created', object: `view:${row.id}`, after: view }
   })
 
 /** The caller's own view, at the version that was read. Another person's view is not found. */
@@ -79,6 +80,7 @@ export const changeView = (deps: ChangeDeps, req: FastifyRequest, view_id: strin
     return {
       status: 200,
       body: view,
+      version: view.version,
       action: 'view.changed',
       object: `view:${view_id}`,
       before: savedView(before),

@@ -35,6 +35,7 @@ export const viewsRoutes = routes<ChangeDeps>('views', (app, { deps }) => {
     summary: 'Save a view',
     description:
       "Saves the filters of a list under a name that is unique among the caller's views, alone or shared with one of the caller's groups.",
+    'x-reply-headers': ['etag'],
     headers: CommandHeaders,
     body: NewView,
     response: { 201: SavedView },
@@ -45,8 +46,9 @@ export const viewsRoutes = routes<ChangeDeps>('views', (app, { deps }) => {
     operationId: 'updateView',
     summary: 'Change a view',
     description:
-      'Renames a view, replaces its filters or shares it with another group or none. If-Match holds the version that was read.',
+      'Renames a view, replaces its filters or shares it with another group or none. If-Match holds the version that was read, in quotes.',
     params: ViewParams,
+    'x-reply-headers': ['etag'],
     headers: VersionedHeaders,
     body: ViewPatch,
     response: { 200: SavedView },

@@ -57,6 +57,7 @@ const grantRoutes = (app: Router, deps: SessionDeps) => {
         response_mode: Type.Optional(
           Type.String({
             description: 'json, the default: tokens in the body. cookie: the refresh token in a cookie of the browser.',
+            documented: { enum: ['json', 'cookie'] },
           }),
         ),
       },

@@ -113,7 +113,8 @@ const withoutRefusals = ({ body: checked, 'x-body': body = checked, response = {
     response: Object.fromEntries(Object.entries(response).filter(([status]) => !/^[45]/.test(status))),
   })
 
-type Patterned = { patternProperties?: Record<string, unknown>; propertyNames?: object }
+/** `documented` holds what a schema says only in the document. */
+type Patterned = { documented?: object; patternProperties?: Record<string, unknown>; propertyNames?: object }
 type Members = { properties?: Record<string, { default?: unknown }>; required?: unknown }
 /** A member with a default may be left out. */
 const requireOnly = (schema: Members | null): void => {
@@ -127,6 +128,10 @@ export const spelled = <T extends object>(schema: T): T =>
   JSON.parse(JSON.stringify(schema), (name, value: (Patterned & Members) | null) => {
     if (name.startsWith('~')) return undefined
     requireOnly(value)
+    if (value?.documented) {
+      const { documented, ...checked } = value
+      return { ...checked, ...documented }
+    }
     const [record, another] = Object.entries(value?.patternProperties ?? {})
     if (!value || !record || another) return value
     const { patternProperties: _spelled, ...rest } = value

@@ -9,7 +9,7 @@ import { otherMediaType } from './json-body.ts'
 /** Sends a refusal as problem+json; the only place where an error becomes an answer. */
 export const sendProblem = (req: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply => {
   if (isFault(error)) logFault(req.log, error, { route: req.routeOptions?.url })
-  const body = problemOf(error, String(req.id), req.url.split('?')[0] ?? '/')
+  const body = problemOf(error, String(req.id), `${req.headers['x-forwarded-prefix'] ?? ''}${req.url.split('?')[0]}`)
   if (error.options.retry_after_ms !== undefined)
     reply.header('retry-after', Math.ceil(error.options.retry_after_ms / 1000))
   reply.headers({ 'cache-control': 'no-store', ...error.options.headers })

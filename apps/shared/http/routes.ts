@@ -49,7 +49,8 @@ export const VersionedHeaders = Type.Object({
   'if-match': Type.Optional(
     Type.String({
       maxLength: 512,
-      description: 'The ETag that was read, or a list of them: refused (412) if the version is none of these.',
+      description:
+        'The ETag that was read, or a list of them; `*` is any. Refused (412) if the version is none of these, also if a tag is not one of ours. A proxy may have made a tag weak.',
     }),
   ),
 })
@@ -70,9 +71,9 @@ export const tagsOf = (header: string): string[] =>
 
 type Asked = { headers: { 'if-none-match'?: string | undefined } }
 
-/** Whether the caller already has this tag: one of those that it names, or `*` (RFC 9110, 13.1.2). */
+/** Whether the caller already has this tag: one of those that it names, or `*`; weak ones too (RFC 9110, 13.1.2). */
 export const isKnown = (req: Asked, etag: string): boolean =>
-  tagsOf(req.headers['if-none-match'] ?? '').some((tag) => tag === etag || tag === '*')
+  tagsOf(req.headers['if-none-match'] ?? '').some((tag) => tag === '*' || tag === etag.replace(/^W\//, ''))
 
 /** Sends 304 without a body: a serialized null would be four forbidden bytes, and a proxy refuses such an answer. */
 export const sendUnchanged = (reply: FastifyReply): FastifyReply => reply.code(304).send()

@@ -1,4 +1,4 @@
-import { MAX_QUERY } from '../../../gateway/routes/router.ts'
+import { MAX_QUERY, PATH_TEXT } from '../../../gateway/routes/router.ts'
 import { ROUTES, type Route, type Upstream } from '../../../gateway/routes/table.ts'
 import { ownWebhooks } from '../../../operations/notifications/channels/webhook.openapi.ts'
 import type { JsonSchema } from '../../../shared/http/example.ts'
@@ -122,14 +122,22 @@ const withEdge = (operation: Operation, route: Route): Operation => {
   }
 }
 
-type Bounded = JsonSchema & { maxLength?: number; maxItems?: number; items?: Bounded }
+type Bounded = JsonSchema & {
+  pattern?: string
+  format?: string
+  maxLength?: number
+  maxItems?: number
+  items?: Bounded
+}
 const ITEM = 400
 /** The part of 16 KiB left for one header beside the longest target, a token and the headers of every client. */
 const HEADER = 6000
 
-/** Apps accept longer parameters than the edge lets through, so the document states lengths that arrive. */
+/** Apps accept longer parameters than the edge lets through, so the document states lengths and characters that arrive. */
 const fitting = (parameter: Parameter): Parameter => {
   const schema: Bounded = parameter.schema
+  if (parameter.in === 'path' && !schema.pattern && !schema.format && !schema.enum)
+    return { ...parameter, schema: { ...schema, pattern: PATH_TEXT.source } as JsonSchema }
   if (parameter.in === 'header' && (schema.maxLength ?? 0) > HEADER)
     return { ...parameter, schema: { ...schema, maxLength: HEADER } as JsonSchema }
   if (parameter.in !== 'query' || schema.type !== 'array' || !schema.items) return parameter

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { ArrayOf, Closed, OptionalInteger, OptionalText, text } from '../shapes.ts'
-import { FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf, Time } from './common.ts'
+import { FreshnessQuery, JsonObject, many, nullable, PageQuery, pageOf, ReadAsOf, said, Time } from './common.ts'
 import { Scope } from './resources.ts'
 import { Capability } from './types.ts'
 
@@ -88,7 +88,11 @@ export const ProvidersQuery = Closed(
     layer_id: Type.Optional(Type.String({ maxLength: 128 })),
     segment_id: Type.Optional(Type.String({ maxLength: 128 })),
     min_free: Type.Optional(Type.Number({ minimum: 0 })),
-    status: many('available, degraded, stale, withdrawn; all but withdrawn unless said.'),
+    status: many(
+      'available, degraded, stale, withdrawn; all but withdrawn unless said.',
+      undefined,
+      said(PROVIDER_STATUSES),
+    ),
     requirement_of: OptionalText({
       maxLength: 256,
       description: 'resource_id/requirement_key: providers that would meet that requirement.',
@@ -139,7 +143,11 @@ export const ResourceCapabilities = Type.Object({
   as_of: ReadAsOf,
 })
 export const ResourceCapabilitiesQuery = Closed({
-  status: many('Only provided capabilities of these statuses; all but withdrawn unless said.'),
+  status: many(
+    'Only provided capabilities of these statuses; all but withdrawn unless said.',
+    undefined,
+    said(PROVIDER_STATUSES),
+  ),
   allow_degraded: Type.Optional(Type.Boolean({ description: 'Degraded providers also meet requirements.' })),
   at: OptionalText({
     format: 'date-time',

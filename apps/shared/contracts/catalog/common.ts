@@ -66,8 +66,15 @@ export const pageOf = <T extends TSchema>(item: T) =>
     as_of: ReadAsOf,
   })
 
+/** Larger numbers are no longer exact. */
+const MOST = Number.MAX_SAFE_INTEGER
+
 export const PageQuery = {
-  page_size: OptionalInteger({ minimum: 0, description: '50 unless said; 0 is 50, and more than 500 is 500.' }),
+  page_size: OptionalInteger({
+    minimum: 0,
+    maximum: MOST,
+    description: '50 unless said; 0 is 50, and more than 500 is 500.',
+  }),
   page_token: Type.Optional(Type.String({ maxLength: 4000, description: 'From the previous reply.' })),
 }
 
@@ -77,15 +84,21 @@ export const FreshnessQuery = {
     maxLength: 300,
     description: 'A change_token: the answer includes that write (read your own writes).',
   }),
-  max_lag_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'The maximum age of the answer.' })),
+  max_lag_ms: OptionalInteger({ minimum: 0, maximum: MOST, description: 'The maximum age of the answer.' }),
 }
 
 /** A parameter that may be repeated or hold several values separated by commas. */
-export const many = (description: string, example?: string, of?: readonly string[]) =>
+export const many = (description: string, example?: string, each: object = {}) =>
   Type.Optional(
-    Type.Array(Type.String({ maxLength: 8000, ...(of && { pattern: `^((${of.join('|')})(,|$))*$` }) }), {
+    Type.Array(Type.String({ maxLength: 8000, ...each }), {
       maxItems: 200,
       description,
       ...(example !== undefined && { examples: [[example]] }),
     }),
   )
+
+/** Tells readers of the document which values there are; the route refuses others in words of its own. */
+export const said = (words: readonly string[]) => {
+  const one = `(${words.join('|')})`
+  return { documented: { pattern: `^${one}(,${one})*,?$` } }
+}

@@ -11,15 +11,20 @@ import {
   PageQuery,
   pageOf,
   ResourceId,
+  said,
   TextMap,
   Time,
   TypeKey,
+  Uuid,
 } from './common.ts'
 
 export const HEALTH_STATUSES = ['healthy', 'degraded', 'unhealthy', 'unknown', 'maintenance'] as const
 export type HealthStatus = (typeof HEALTH_STATUSES)[number]
 export const Health = Type.Enum([...HEALTH_STATUSES])
-export const manyHealths = many(`${HEALTH_STATUSES.join(', ')}.`, undefined, HEALTH_STATUSES)
+export const manyHealths = many(`${HEALTH_STATUSES.join(', ')}.`, undefined, {
+  pattern: `^((${HEALTH_STATUSES.join('|')})(,|$))*$`,
+  ...said(HEALTH_STATUSES),
+})
 
 export const Scope = Type.Object({
   region_id: nullable(Type.String()),
@@ -156,12 +161,15 @@ export const ResourceDocument = Type.Object({
 })
 export type ResourceDocument = Static<typeof ResourceDocument>
 
+export const INCLUDABLE = ['state', 'health', 'relationships', 'capabilities', 'owners'] as const
 export const Selection = {
   fields: many(
     'Fields to return, such as name,labels.environment; resource_id, version and historical are always included. The reply then lacks all other members, also those that its schema requires.',
   ),
   include: many(
     '`state` (annotations, states, conditions), `health`, `relationships` and `capabilities` (counts), `owners` (of fields).',
+    undefined,
+    said(INCLUDABLE),
   ),
 }
 
@@ -303,7 +311,7 @@ export const OperationRef = Type.Object({
   href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002'),
   plan_preview_href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002/plan-preview'),
   status_href: text('/v1/intents/0195f0c2-0000-7000-8000-000000000002'),
-  operation_id: Type.Null(),
+  operation_id: Type.Union([Uuid, Type.Null()], { examples: [null], description: 'null: a started plan gets one.' }),
 })
 export type OperationRef = Static<typeof OperationRef>
 export const Accepted = Type.Object({ resource: ResourceView, operation_ref: OperationRef })

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { FreshnessQuery, many, nullable, ReadAsOf } from '../catalog/common.ts'
+import { FreshnessQuery, many, nullable, ReadAsOf, said } from '../catalog/common.ts'
 import { Health } from '../catalog/resources.ts'
 import { ArrayOf, Closed, OptionalInteger, OptionalText, text } from '../shapes.ts'
 
@@ -23,7 +23,7 @@ export const GraphQuery = Closed({
     maxLength: 40,
     description: 'The graph as it was at this time (RFC 3339); health from the observations of 30 days.',
   }),
-  include: many('`health`: the roll-up of each node, with all that it takes health from.'),
+  include: many('`health`: the roll-up of each node, with all that it takes health from.', undefined, said(['health'])),
   ...FreshnessQuery,
   page_token: OptionalText({
     maxLength: 4000,
