@@ -472,6 +472,13 @@ describe('one operation', () => {
     expect((await waiting).body.events).toMatchObject([{ type: 'operation.pausing' }])
   })
 
+  it('gives a reader whose position is ahead, as after a restore, no event before it', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const waiting = p.as('vic').get(`/v1/operations/${operation_id}/timeline?after_seq=1000&wait_ms=3000`)
+    await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
+    expect((await waiting).body.events).toEqual([])
+  })
+
   it('tells the gateway by a 102 that a reader only waits from here on, and no one else', async () => {
     const { operation_id } = await p.startOperation(gated())
     const path = `/v1/operations/${operation_id}/timeline`
