@@ -2,6 +2,7 @@ import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
 import { pick } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { eachText } from '../expressions.ts'
+import type { Lease } from '../leases/rows.ts'
 import {
   catalog_relationship_types,
   catalog_relationships,
@@ -9,7 +10,10 @@ import {
   catalog_types,
   durations,
   intents,
+  lease_waits,
+  leases,
   nodes,
+  operation_control,
   operations,
   plans,
 } from '../tables/index.ts'
@@ -209,6 +213,37 @@ export const listRivalPlans = async (
     )
     .orderBy(asc(plans.plan_id))
     .limit(20)
+}
+
+/** An operation that holds no leases yet and needs some that exclude these; `resource_id`: one of `count` such resources. */
+export type Coming = { operation_id: string; title: string; resource_id: string; count: number; waits_for: string }
+
+/**
+ * Open operations that hold no leases but need some that exclude these: at a gate, in line, before their time. They
+ * are no obstacle to an operation (`running`) that holds its own. Changes of parts of a whole are not found.
+ */
+export const listComing = async (db: Queryable, wanted: readonly Lease[], running?: string): Promise<Coming[]> => {
+  if (wanted.length === 0) return []
+  const own = sql`${running ?? null}::uuid`
+  const { rows } = await db.execute<Coming>(sql`
+    with w as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w(resource_id text, mode text))
+    select o.operation_id, o.title, min(w.resource_id) as resource_id, count(distinct w.resource_id)::int as count,
+      case when c.control = 'pause' then 'a person to resume it'
+        when o.open_gates > 0 then 'an approval'
+        when c.lease_state = 'waiting' or exists (select from ${lease_waits} l where l.operation_id = o.operation_id)
+          then 'other operations'
+        else 'its time' end as waits_for
+    from ${operations} o
+    join ${operation_control} c on c.operation_id = o.operation_id
+    join ${plans} p on p.plan_id = o.plan_id
+    cross join lateral jsonb_to_recordset(coalesce(p.document -> 'leases', '[]') || c.more_leases) as need(resource_id text, mode text)
+    join w on w.resource_id = need.resource_id and 'exclusive' in (w.mode, need.mode)
+    where o.ended_at is null and o.operation_id is distinct from ${own}
+      and o.resource_ids && array(select resource_id from w)
+      and not exists (select from ${leases} l where l.operation_id in (o.operation_id, ${own}))
+    group by o.operation_id, c.operation_id order by o.operation_id limit 20`)
+  return rows
 }
 
 /** What an intent asks for, of which type, whatever its targets; the parameters of a change say how, not what. */
