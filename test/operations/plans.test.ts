@@ -548,9 +548,9 @@ describe('a preview', () => {
 
   it('names where the same change failed, to those who may see that operation', async () => {
     const [here] = hosts as [string, ...string[]]
-    const there = `away-${number}`
+    const [there, elsewhere] = [`away-${number}`, `beside-${number}`]
     catalog.put('us1', { type_key: 'topology.region' })
-    catalog.put(there, { parent_id: 'us1', name: there })
+    for (const id of [there, elsewhere]) catalog.put(id, { parent_id: 'us1', name: id })
     const looking = (resource_id: string, level: number, title = 'look') =>
       planned({
         ...{ kind: 'runbook', change: undefined, title, targets: [{ resource_id }] },
@@ -575,6 +575,33 @@ describe('a preview', () => {
     const local = person('local', ['viewer'], [], { regionId: 'eu1' })
     Object.assign(p.people, { local })
     expect(await failed(plan, local)).toEqual([])
+    // Neither a person's cancel nor a refusal is a failure.
+    for (const because of ['cancelled', 'rejected']) {
+      await p.query(broken, [operation_id, JSON.stringify({ ...error, class: because })])
+      expect(await failed(plan)).toEqual([])
+    }
+    await p.query(broken, [operation_id, JSON.stringify(error)])
+    expect(await failed(plan)).toEqual([found])
+    // It has succeeded there since, and another change has not.
+    const succeed = (id: string) =>
+      p.deps.db
+        .transaction((tx) => operationClosed(tx, id, 'succeeded'))
+        .then(() =>
+          p.query(
+            `update operations.operations set engine_status = 'succeeded', ended_at = clock_timestamp() where operation_id = $1`,
+            [id],
+          ),
+        )
+    await succeed(must(await start((await looking(there, 8)).plan), 202).body.operation_id)
+    await succeed(must(await start((await looking(elsewhere, 7)).plan), 202).body.operation_id)
+    expect(await failed(plan)).toEqual([found])
+    await succeed(must(await start((await looking(there, 7)).plan), 202).body.operation_id)
+    expect(await failed(plan)).toEqual([])
+    await p.query(
+      'update operations.operations set ended_at = null where operation_id <> $1 and resource_ids = array[$2]',
+      [operation_id, there],
+    )
+    expect(await failed(plan)).toEqual([found])
     const long_over = `update operations.operations set ended_at = clock_timestamp() - interval '25 h' where operation_id = $1`
     await p.query(long_over, [operation_id])
     expect(await failed(plan)).toEqual([])
@@ -987,33 +1014,6 @@ describe('a start', () => {
     expect((await start(loser.plan, once)).status).toBe(202)
   })
 
-  it('names who holds its targets, tried or refused, only to those who may see them', async () => {
-    const [place, host] = [`place-${number}`, `housed-${number}`]
-    catalog.put(place, { type_key: 'topology.region' })
-    catalog.put(host, { parent_id: place, name: host })
-    const graph = { nodes: [{ node_id: 'a', executor: 'noop', target_id: place }] }
-    const whole = await planned({ title: 'a secret', kind: 'graph', change: undefined, targets: undefined, graph })
-    const { operation_id } = must(await start(whole.plan), 202).body
-    const { plan } = await planned({ targets: [{ resource_id: host }] })
-    Object.assign(p.people, { near: person('near', ['operator'], [], { typeKey: 'fleet.host' }) })
-    const told = async (who: 'olga' | 'near') => {
-      const body = { reviewed_plan_hash: plan.plan_hash }
-      const begin = (more: object) => p.as(who as 'olga').post(`/v1/plans/${plan.plan_id}/start`, { ...body, ...more })
-      const [tried, refused] = [await begin({ dry_run: true }), await begin({ on_conflict: 'reject' })]
-      expect(problem(refused)).toBe('409 plan_locked/resource_lease_held')
-      const { detail, blockers } = refused.body
-      return { conflicts: must(tried, 200).body.effect.conflicts, detail, blockers }
-    }
-    const message = `"a secret" holds ${place}.`
-    expect(await told('olga')).toEqual({
-      conflicts: [{ kind: 'lease', id: operation_id, resource_id: place, title: 'a secret', message }],
-      detail: message,
-      blockers: [
-        {
-          ...{ kind: 'lease', id: place, operation_id, title: 'a secret', message },
-          href: `/v1/operations/${operation_id}`,
-        },
-      ],
   it('names once each operation that will hold its targets, at a gate, in line or before its time', async () => {
     const waits = async (plan: PlanBody, as: Person | 'vic' = 'vic') =>
       must(await p.as(as).get(`/v1/plans/${plan.plan_id}`), 200).body.conflicts.filter(
@@ -1059,6 +1059,33 @@ describe('a start', () => {
     expect(await comingTo(id)).toMatchObject([{ operation_id: line.body.operation_id }])
   })
 
+  it('names who holds its targets, tried or refused, only to those who may see them', async () => {
+    const [place, host] = [`place-${number}`, `housed-${number}`]
+    catalog.put(place, { type_key: 'topology.region' })
+    catalog.put(host, { parent_id: place, name: host })
+    const graph = { nodes: [{ node_id: 'a', executor: 'noop', target_id: place }] }
+    const whole = await planned({ title: 'a secret', kind: 'graph', change: undefined, targets: undefined, graph })
+    const { operation_id } = must(await start(whole.plan), 202).body
+    const { plan } = await planned({ targets: [{ resource_id: host }] })
+    Object.assign(p.people, { near: person('near', ['operator'], [], { typeKey: 'fleet.host' }) })
+    const told = async (who: 'olga' | 'near') => {
+      const body = { reviewed_plan_hash: plan.plan_hash }
+      const begin = (more: object) => p.as(who as 'olga').post(`/v1/plans/${plan.plan_id}/start`, { ...body, ...more })
+      const [tried, refused] = [await begin({ dry_run: true }), await begin({ on_conflict: 'reject' })]
+      expect(problem(refused)).toBe('409 plan_locked/resource_lease_held')
+      const { detail, blockers } = refused.body
+      return { conflicts: must(tried, 200).body.effect.conflicts, detail, blockers }
+    }
+    const message = `"a secret" holds ${place}.`
+    expect(await told('olga')).toEqual({
+      conflicts: [{ kind: 'lease', id: operation_id, resource_id: place, title: 'a secret', message }],
+      detail: message,
+      blockers: [
+        {
+          ...{ kind: 'lease', id: place, operation_id, title: 'a secret', message },
+          href: `/v1/operations/${operation_id}`,
+        },
+      ],
     })
     const hidden = `Another operation holds ${place}.`
     expect(await told('near')).toEqual({

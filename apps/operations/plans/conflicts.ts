@@ -1,9 +1,10 @@
+import { sql } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import { type Blocker, listBlockers } from '../../../db/operations/leases/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
 import { type Failing, listComing, listFailingAlike, listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan, Reach } from '../../../db/operations/plans/rows.ts'
-import { intents, operations } from '../../../db/operations/tables/index.ts'
+import { intents } from '../../../db/operations/tables/index.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
@@ -43,7 +44,11 @@ export const listConflicts = async (
       dependents.map((resource_id) => ({ resource_id, mode: 'exclusive' as const })),
     ),
     listRivalPlans(db, intent_id, pluck(document.catalog_pins, 'resource_id'), visibleSql(viewer, intents)),
-    listFailingAlike(db, intent_id, visibleSql(viewer, operations)),
+    listFailingAlike(
+      db,
+      intent_id,
+      visibleSql(viewer, { requester_id: sql`a.requester_id`, resource_ids: sql`a.resource_ids` }),
+    ),
     libraryNow(db, library),
     running === undefined ? frozenAtStart('gates' in document ? document.gates : []) : listFreezesNow(db, running, now),
   ])

@@ -252,22 +252,39 @@ const asked = (intent: SQL): SQL =>
 
 export type Failing = { operation_id: string; title: string; resource_id: string | null; name: string; error: string }
 
-/** Operations of the same change elsewhere that have failed nodes: open ones, and those that ended in the last day. */
+/**
+ * Operations of the same change elsewhere that have failed nodes: open ones, and those that ended in the last day. A
+ * person's cancel or refusal is no failure; a target on which the same change has succeeded since is no longer one.
+ * `visible` is a condition on the columns of `a`.
+ */
 export const listFailingAlike = async (
   db: Queryable,
   intent_id: string,
   visible: SQL = sql`true`,
 ): Promise<Failing[]> => {
-  const failing = sql`select operation_id, intent_id, title, kind from ${operations} where failed > 0 and ${visible}`
+  const failing = sql`select operation_id, intent_id, title, kind, requester_id, resource_ids from ${operations} where failed > 0`
   const { rows } = await db.execute<Failing>(sql`
     -- Each half has its index; now() is one time for the statement, which an index can use.
-    with failing as materialized (${failing} and ended_at is null union all ${failing} and ended_at > now() - interval '1 day')
-    select o.operation_id, o.title, n.target_id as resource_id, n.name, coalesce(n.error ->> 'message', '') as error
-    from ${intents} own join failing o on o.kind = own.kind and o.intent_id <> own.intent_id
-    join ${intents} other on other.intent_id = o.intent_id and ${asked(sql`other`)} = ${asked(sql`own`)}
-    cross join lateral (select f.target_id, f.name, f.error from ${nodes} f where f.operation_id = o.operation_id
-      and f.state in ('failed', 'outcome_unknown', 'compensation_failed') order by f.ended_at limit 1) n
-    where own.intent_id = ${intent_id} and own.kind <> 'graph'
-    order by o.operation_id desc limit 3`)
+    with failing as materialized (${failing} and ended_at is null union all ${failing} and ended_at > now() - interval '1 day'),
+    own as materialized (select * from ${intents} where intent_id = ${intent_id} and kind <> 'graph'),
+    alike as materialized (select o.* from own join failing o on o.kind = own.kind and o.intent_id <> own.intent_id
+      join ${intents} other on other.intent_id = o.intent_id and ${asked(sql`other`)} = ${asked(sql`own`)}),
+    -- Rights are looked up for few: that walks upwards from each target.
+    seen as materialized (select a.* from alike a where ${visible} order by a.operation_id desc limit 20),
+    broken as materialized (select f.operation_id, f.target_id, f.name, f.error, f.ended_at from ${nodes} f
+      where f.operation_id in (select operation_id from seen)
+      and (f.state in ('outcome_unknown', 'compensation_failed')
+        or f.state = 'failed' and coalesce(f.error ->> 'class', '') not in ('cancelled', 'rejected'))),
+    later as materialized (select l.operation_id, l.intent_id, l.resource_ids from ${operations} l
+      where l.ended_at > now() - interval '1 day' and l.failed = 0
+      and l.engine_status in ('succeeded', 'succeeded_with_exceptions')
+      and exists (select from unnest(l.resource_ids) as t(id) where t.id in (select target_id from broken))),
+    mended as materialized (select l.operation_id, t.id from later l join ${intents} li on li.intent_id = l.intent_id
+      join own on ${asked(sql`li`)} = ${asked(sql`own`)} cross join unnest(l.resource_ids) as t(id))
+    select distinct on (s.operation_id) s.operation_id, s.title, b.target_id as resource_id, b.name,
+      coalesce(b.error ->> 'message', '') as error
+    from seen s join broken b on b.operation_id = s.operation_id
+    where not exists (select from mended m where m.id = b.target_id and m.operation_id > b.operation_id)
+    order by s.operation_id desc, b.ended_at limit 3`)
   return rows
 }
