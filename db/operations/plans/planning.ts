@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
-import { pick } from '../../../apps/shared/data/pick.ts'
+import { pick, pluck } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { eachText } from '../expressions.ts'
 import type { Lease } from '../leases/rows.ts'
@@ -225,10 +225,10 @@ export type Coming = { operation_id: string; title: string; resource_id: string;
 export const listComing = async (db: Queryable, wanted: readonly Lease[], running?: string): Promise<Coming[]> => {
   if (wanted.length === 0) return []
   const own = sql`${running ?? null}::uuid`
+  const modes = JSON.stringify(Object.fromEntries(wanted.map(({ resource_id, mode }) => [resource_id, mode])))
+  // Looked up in an object: thousands of leases joined with thousands would be compared pair by pair.
   const { rows } = await db.execute<Coming>(sql`
-    with w as materialized (
-      select * from jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w(resource_id text, mode text))
-    select o.operation_id, o.title, min(w.resource_id) as resource_id, count(distinct w.resource_id)::int as count,
+    select o.operation_id, o.title, min(need.resource_id) as resource_id, count(distinct need.resource_id)::int as count,
       case when c.control = 'pause' then 'a person to resume it'
         when o.open_gates > 0 then 'an approval'
         when c.lease_state = 'waiting' or exists (select from ${lease_waits} l where l.operation_id = o.operation_id)
@@ -238,10 +238,12 @@ export const listComing = async (db: Queryable, wanted: readonly Lease[], runnin
     join ${operation_control} c on c.operation_id = o.operation_id
     join ${plans} p on p.plan_id = o.plan_id
     cross join lateral jsonb_to_recordset(coalesce(p.document -> 'leases', '[]') || c.more_leases) as need(resource_id text, mode text)
-    join w on w.resource_id = need.resource_id and 'exclusive' in (w.mode, need.mode)
+    cross join (select ${modes}::jsonb as modes) w
     where o.ended_at is null and o.operation_id is distinct from ${own}
-      and o.resource_ids && array(select resource_id from w)
-      and not exists (select from ${leases} l where l.operation_id in (o.operation_id, ${own}))
+      and o.resource_ids && array${eachText(pluck(wanted, 'resource_id'))}
+      and w.modes ? need.resource_id and 'exclusive' in (w.modes ->> need.resource_id, need.mode)
+      and not exists (select from ${leases} l where l.operation_id = o.operation_id)
+      and not exists (select from ${leases} l where l.operation_id = ${own})
     group by o.operation_id, c.operation_id order by o.operation_id limit 20`)
   return rows
 }
@@ -269,18 +271,23 @@ export const listFailingAlike = async (
     own as materialized (select * from ${intents} where intent_id = ${intent_id} and kind <> 'graph'),
     alike as materialized (select o.* from own join failing o on o.kind = own.kind and o.intent_id <> own.intent_id
       join ${intents} other on other.intent_id = o.intent_id and ${asked(sql`other`)} = ${asked(sql`own`)}),
-    -- Rights are looked up for few: that walks upwards from each target.
-    seen as materialized (select a.* from alike a where ${visible} order by a.operation_id desc limit 20),
+    -- Rights are sought upwards from each target, so each set of targets is judged once.
+    sets as materialized (select distinct requester_id, resource_ids from alike),
+    allowed as materialized (select a.* from sets a where ${visible}),
+    seen as materialized (select * from alike join allowed using (requester_id, resource_ids)
+      order by operation_id desc limit 20),
     broken as materialized (select f.operation_id, f.target_id, f.name, f.error, f.ended_at from ${nodes} f
       where f.operation_id in (select operation_id from seen)
       and (f.state in ('outcome_unknown', 'compensation_failed')
         or f.state = 'failed' and coalesce(f.error ->> 'class', '') not in ('cancelled', 'rejected'))),
-    later as materialized (select l.operation_id, l.intent_id, l.resource_ids from ${operations} l
+    later as materialized (select l.operation_id, l.intent_id, t.id from ${operations} l cross join unnest(l.resource_ids) as t(id)
       where l.ended_at > now() - interval '1 day' and l.failed = 0
-      and l.engine_status in ('succeeded', 'succeeded_with_exceptions')
-      and exists (select from unnest(l.resource_ids) as t(id) where t.id in (select target_id from broken))),
-    mended as materialized (select l.operation_id, t.id from later l join ${intents} li on li.intent_id = l.intent_id
-      join own on ${asked(sql`li`)} = ${asked(sql`own`)} cross join unnest(l.resource_ids) as t(id))
+      and l.engine_status in ('succeeded', 'succeeded_with_exceptions') and t.id in (select target_id from broken)),
+    -- Compared last as well: a request may name thousands of targets.
+    asks as materialized (select li.intent_id, ${asked(sql`li`)} as asked from ${intents} li
+      where li.intent_id in (select intent_id from later)),
+    mended as materialized (select l.operation_id, l.id from later l join asks on asks.intent_id = l.intent_id
+      join own on asks.asked = ${asked(sql`own`)})
     select distinct on (s.operation_id) s.operation_id, s.title, b.target_id as resource_id, b.name,
       coalesce(b.error ->> 'message', '') as error
     from seen s join broken b on b.operation_id = s.operation_id
