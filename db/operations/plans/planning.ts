@@ -292,6 +292,8 @@ export const listFailingAlike = async (
       coalesce(b.error ->> 'message', '') as error
     from seen s join broken b on b.operation_id = s.operation_id
     where not exists (select from mended m where m.id = b.target_id and m.operation_id > b.operation_id)
-    order by s.operation_id desc, b.ended_at limit 3`)
+      -- A barrier fails with its targets, and is mended with the first of them.
+      and (b.target_id is not null or not exists (select from mended m where m.operation_id > b.operation_id))
+    order by s.operation_id desc, b.ended_at, b.target_id limit 3`)
   return rows
 }
