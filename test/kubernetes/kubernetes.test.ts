@@ -227,6 +227,34 @@ it('prunes only objects that the set no longer has, and the compensation restore
   expect(listed(after[3])).toEqual(listed(before[3]))
 }, 200_000)
 
+it('leaves an object that has moved to another set, even since the preview, and the other set prunes it later', async () => {
+  const [moved, late] = [configMap('moved', { a: '1' }), configMap('moved-late', { a: '1' })]
+  const own = (name: string) => configMap(name, { a: '1' })
+  const prune = { inputs: { prune: true } }
+  k.write('web/from/all.yaml', [own('from'), moved, late])
+  await k.carryOut('web/from', prune)
+  k.write('web/to/all.yaml', [own('to'), moved])
+  await k.carryOut('web/to', prune)
+  k.write('web/from/all.yaml', [own('from'), late])
+  const { gate } = await k.carryOut('web/from', prune)
+  expect(k.previewOf(gate).counts).not.toHaveProperty('delete')
+  expect(await k.kube.get(at('configmaps', 'moved'))).toBeDefined()
+
+  k.write('web/from/all.yaml', [own('from')])
+  const path = await k.lab.startGraph(k.change('web/from', prune))
+  expect(k.previewOf(await k.lab.waiting(path)).counts).toMatchObject({ delete: 1 })
+  k.write('web/to/all.yaml', [own('to'), moved, late])
+  await k.carryOut('web/to', prune)
+  await k.lab.approve(path)
+  await refused(k.lab, path, 'apply', 'preview_stale', /ConfigMap web\/moved-late.*another set has it now/)
+  expect(await k.kube.get(at('configmaps', 'moved-late'))).toBeDefined()
+
+  k.write('web/to/all.yaml', [own('to')])
+  const { gate: last } = await k.carryOut('web/to', prune)
+  expect(k.previewOf(last).counts).toMatchObject({ delete: 2 })
+  for (const name of ['moved', 'moved-late']) expect(await k.kube.get(at('configmaps', name))).toBeUndefined()
+}, 200_000)
+
 it("refuses with the server's message what the server would refuse, and by its own rules what it may not touch", async () => {
   await k.kube.ok('POST', '/apis/apps/v1/namespaces/web/deployments', deployment('fixed', 'a:1', { replicas: 1 }))
   const patch = { ...deployment('fixed', 'a:1'), spec: { replicas: 4 } }

@@ -310,6 +310,20 @@ describe('a freeze that a person makes', () => {
     must(await p.as('eva').post(end('ours'), {}), 200)
   })
 
+  it('is made only if an approver may decide wherever it holds', async () => {
+    p.people.far.groups.push('us-leads')
+    await until(async () => (await p.as('far').get('/v1/me')).body.groups.includes('us-leads'))
+    const ours = (dry_run: boolean) => ({ ...freeze('unended', { approvers: ['us-leads'] }), dry_run })
+    for (const dry_run of [true, false])
+      expect(await p.as('olga').post('/v1/freezes', ours(dry_run))).toMatchObject({
+        ...{ status: 422, body: { code: 'unknown_reference', violations: [{ pointer: '/approvers' }] } },
+      })
+    expect(await known('unended')).toBeUndefined()
+    must(await p.as('far').post('/v1/freezes', ours(false)), 201)
+    must(await p.as('far').post(end('unended'), {}), 200)
+    p.people.far.groups.pop()
+  })
+
   it('is ended only by approvers who may decide wherever it holds', async () => {
     must(await p.as('olga').post('/v1/freezes', freeze('everywhere', { applies: 'true' })), 201)
     expect(await p.as('far').post(end('everywhere'), {})).toMatchObject({

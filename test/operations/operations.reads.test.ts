@@ -310,6 +310,12 @@ describe('one operation', () => {
       expect((await p.as('vic').get(path, { headers: { 'if-none-match': etag } })).status).toBe(304)
       expect((await p.as('vic').get(path, { headers: { 'if-none-match': '"0-0"' } })).status).toBe(200)
     }
+    // The conflicts of a waiting gate change without any change of its operation.
+    const waiting = await p.startOperation(gated())
+    await p.openGate(waiting.operation_id, 'go')
+    const gate = `/v1/operations/${waiting.operation_id}/gates/go`
+    const tag = String(must(await p.as('vic').get(gate), 200).headers.get('etag'))
+    expect((await p.as('vic').get(gate, { headers: { 'if-none-match': tag } })).status).toBe(200)
     const graph = must(await p.as('vic').get(`/v1/operations/${operation_id}/graph`), 200)
     expect((await p.as('vic').get(`/v1/operations/${operation_id}/graph`)).text).toBe(graph.text)
     expect(
@@ -470,6 +476,13 @@ describe('one operation', () => {
     const waiting = p.as('vic').get(`/v1/operations/${operation_id}/timeline?after_seq=${last_seq}&wait_ms=5000`)
     await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
     expect((await waiting).body.events).toMatchObject([{ type: 'operation.pausing' }])
+  })
+
+  it('gives a reader whose position is ahead, as after a restore, no event before it', async () => {
+    const { operation_id } = await p.startOperation(gated())
+    const waiting = p.as('vic').get(`/v1/operations/${operation_id}/timeline?after_seq=1000&wait_ms=3000`)
+    await p.as('olga').post(`/v1/operations/${operation_id}/pause`, { reason: 'x' })
+    expect((await waiting).body.events).toEqual([])
   })
 
   it('tells the gateway by a 102 that a reader only waits from here on, and no one else', async () => {

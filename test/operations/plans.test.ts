@@ -8,6 +8,7 @@ import { digest } from '../../apps/shared/data/digest.ts'
 import { type DeadLetter, listDeadLetters, releaseLetter } from '../../db/inbox.ts'
 import { grantLeases } from '../../db/operations/leases/rows.ts'
 import { listSummaries } from '../../db/operations/operations/read.ts'
+import { listComing } from '../../db/operations/plans/planning.ts'
 import { expireDue, operationClosed, planConfirmed, startWithdrawn } from '../../db/operations/plans/rows.ts'
 import { inboxOf } from '../../db/operations/tables/index.ts'
 import { siteFolder } from '../support/site.ts'
@@ -493,6 +494,10 @@ describe('a preview', () => {
     expect(new Date(opening ?? '').toISOString()).toMatch(/T10:00:00\.000Z$/)
     // Until then another change of the targets may go first.
     expect(begun.leases).toEqual([])
+    expect((await planned({ targets: [{ resource_id: third }] })).plan.conflicts).toContainEqual({
+      ...{ kind: 'waits', id: begun.operation_id, resource_id: third, title: 'web 2.4.0' },
+      message: `"web 2.4.0" waits for its time, then holds ${third}.`,
+    })
     // And later no node of that target starts outside the window or during the freeze.
     const [control] = await p.query('select calendar from operations.operation_control where operation_id = $1', [
       begun.operation_id,
@@ -543,9 +548,9 @@ describe('a preview', () => {
 
   it('names where the same change failed, to those who may see that operation', async () => {
     const [here] = hosts as [string, ...string[]]
-    const there = `away-${number}`
+    const [there, elsewhere] = [`away-${number}`, `beside-${number}`]
     catalog.put('us1', { type_key: 'topology.region' })
-    catalog.put(there, { parent_id: 'us1', name: there })
+    for (const id of [there, elsewhere]) catalog.put(id, { parent_id: 'us1', name: id })
     const looking = (resource_id: string, level: number, title = 'look') =>
       planned({
         ...{ kind: 'runbook', change: undefined, title, targets: [{ resource_id }] },
@@ -570,6 +575,33 @@ describe('a preview', () => {
     const local = person('local', ['viewer'], [], { regionId: 'eu1' })
     Object.assign(p.people, { local })
     expect(await failed(plan, local)).toEqual([])
+    // Neither a person's cancel nor a refusal is a failure.
+    for (const because of ['cancelled', 'rejected']) {
+      await p.query(broken, [operation_id, JSON.stringify({ ...error, class: because })])
+      expect(await failed(plan)).toEqual([])
+    }
+    await p.query(broken, [operation_id, JSON.stringify(error)])
+    expect(await failed(plan)).toEqual([found])
+    // It has succeeded there since, and another change has not.
+    const succeed = (id: string) =>
+      p.deps.db
+        .transaction((tx) => operationClosed(tx, id, 'succeeded'))
+        .then(() =>
+          p.query(
+            `update operations.operations set engine_status = 'succeeded', ended_at = clock_timestamp() where operation_id = $1`,
+            [id],
+          ),
+        )
+    await succeed(must(await start((await looking(there, 8)).plan), 202).body.operation_id)
+    await succeed(must(await start((await looking(elsewhere, 7)).plan), 202).body.operation_id)
+    expect(await failed(plan)).toEqual([found])
+    await succeed(must(await start((await looking(there, 7)).plan), 202).body.operation_id)
+    expect(await failed(plan)).toEqual([])
+    await p.query(
+      'update operations.operations set ended_at = null where operation_id <> $1 and resource_ids = array[$2]',
+      [operation_id, there],
+    )
+    expect(await failed(plan)).toEqual([found])
     const long_over = `update operations.operations set ended_at = clock_timestamp() - interval '25 h' where operation_id = $1`
     await p.query(long_over, [operation_id])
     expect(await failed(plan)).toEqual([])
@@ -980,6 +1012,51 @@ describe('a start', () => {
     expect(await read(loser.plan)).toMatchObject({ status: 'ready', conflicts: [{ kind: 'lease' }, {}, {}] })
     await p.deps.db.transaction((tx) => operationClosed(tx, won.body.operation_id, 'succeeded'))
     expect((await start(loser.plan, once)).status).toBe(202)
+  })
+
+  it('names once each operation that will hold its targets, at a gate, in line or before its time', async () => {
+    const waits = async (plan: PlanBody, as: Person | 'vic' = 'vic') =>
+      must(await p.as(as).get(`/v1/plans/${plan.plan_id}`), 200).body.conflicts.filter(
+        ({ kind }: { kind: string }) => kind === 'waits',
+      )
+    const [first, , third] = hosts as [string, string, string]
+    const mine = await planned({ title: 'mine' })
+    const { operation_id: id } = must(await start((await planned({ title: 'theirs' })).plan), 202).body
+    expect(await waits(mine.plan)).toEqual([])
+    // What the engine has it do at an entry gate.
+    await p.query('delete from operations.leases where operation_id = $1', [id])
+    await p.query(`update operations.operation_control set lease_state = 'released' where operation_id = $1`, [id])
+    await p.query('update operations.operations set open_gates = 1 where operation_id = $1', [id])
+    const at_gate = { kind: 'waits', id, resource_id: first, title: 'theirs' }
+    expect(await waits(mine.plan)).toEqual([
+      { ...at_gate, message: `"theirs" waits for an approval, then holds ${first} and 2 more.` },
+    ])
+    const afar = person('afar', ['viewer'], [], { regionId: 'us1' })
+    Object.assign(p.people, { afar })
+    await p.query('update operations.intents set requester_id = $2 where intent_id = $1', [
+      mine.intent.intent_id,
+      afar.id,
+    ])
+    expect(await waits(mine.plan, afar)).toEqual([
+      { ...{ ...at_gate, id: '', title: null }, message: `Another operation waits, then holds ${first} and 2 more.` },
+    ])
+    // Whoever holds the leases goes first; whoever is in line for them is named to the others.
+    const holder = must(await start((await planned({ title: 'holder', targets: [{ resource_id: third }] })).plan), 202)
+    await until(
+      async () =>
+        (await p.query('select 1 from operations.leases where operation_id = $1', [holder.body.operation_id])).length >
+        0,
+    )
+    const line = must(await start((await planned({ title: 'in line', targets: [{ resource_id: third }] })).plan), 202)
+    expect(await waits(mine.plan)).toMatchObject([
+      { id },
+      { id: line.body.operation_id, message: `"in line" waits for other operations, then holds ${third}.` },
+    ])
+    const comingTo = (operation_id: string) =>
+      listComing(p.deps.db, [{ resource_id: third, mode: 'exclusive' }], operation_id)
+    expect(await comingTo(holder.body.operation_id)).toEqual([])
+    expect(await comingTo(line.body.operation_id)).toMatchObject([{ operation_id: id }])
+    expect(await comingTo(id)).toMatchObject([{ operation_id: line.body.operation_id }])
   })
 
   it('names who holds its targets, tried or refused, only to those who may see them', async () => {

@@ -197,6 +197,9 @@ it('goes on with a stream that cannot have the bytes of the setting', async () =
     expect(await check()).toBe(false)
     await write('room')
     await hears('room')
+    // One that is made only now, such as after a restore, has the least.
+    const jsm = await ensureStreams(nc, 'made-late', ['CATALOG'], { raise: false })
+    expect((await jsm.streams.info('made-lateCATALOG')).config.max_bytes).toBe(1024 ** 3)
   } finally {
     links.nats_stream_bytes = undefined
   }

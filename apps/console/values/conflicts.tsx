@@ -10,7 +10,7 @@ export const Conflicts = ({ conflicts }: Pick<Plan, 'conflicts'>) => (
         {id === '' ? (
           // Of an operation or a plan that this person may not see.
           message
-        ) : kind === 'lease' || kind === 'dependent' || kind === 'failed' ? (
+        ) : ['lease', 'waits', 'dependent', 'failed'].includes(kind) ? (
           <OperationLink id={id} data-row="">
             {message}
           </OperationLink>

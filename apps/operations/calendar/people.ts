@@ -40,7 +40,7 @@ export const createFreeze = async (
   const entry = { ...rest, ...(within && { within }) }
   const now = deps.clock.now().getTime()
   const made: { freeze?: PutFreeze } = {}
-  const refusal = await refuseApprovers(deps, entry.approvers)
+  const refusal = (await refuseApprovers(deps, entry.approvers)) ?? (await refuseEnders(deps, entry))
   const answer = await mutate(deps, mutation, async (tx) => {
     refuseOfFile(deps, freeze_id)
     refuseUnusable(entry, now)
@@ -191,6 +191,17 @@ const refuseApprovers = async ({ trust }: Uses<'trust'>, groups: readonly string
     code: 'unknown_reference',
     detail: `No active account is in a group "${groups[wrong]}".`,
     hint: 'Check the key of the group, or add its first member.',
+    status: 422,
+  })
+}
+
+/** Each approver's roles may cover only a part of where the freeze may hold. Rights given a moment ago count. */
+const refuseEnders = async (deps: Uses<'trust'>, entry: FreezeEntry): Promise<AppError | undefined> => {
+  deps.trust.approvers.drop()
+  if ((await endersOf(deps, entry))?.length !== 0) return undefined
+  return wrongAt('/approvers', 'names nobody who may decide wherever the freeze may hold', {
+    code: 'unknown_reference',
+    hint: 'Add a group whose members may decide there, or let someone create it whose role is limited to the same place.',
     status: 422,
   })
 }

@@ -125,7 +125,8 @@ const readRoutes = (app: Router, deps: Deps) => {
     handler: async (req, reply) => {
       const { operation_id, gate_id } = req.params
       const { view, row } = await readGate(deps, req.caller, operation_id, gate_id, { for_page: true })
-      return unlessKnown(req, reply, row.operation, view)
+      // Other holders, freezes and the health of its targets change no tag of this operation.
+      return unlessKnown(req, reply, row.operation, view, view.status === 'waiting')
     },
   })
 }

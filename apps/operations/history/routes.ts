@@ -58,7 +58,9 @@ const getTimelineRoute = (app: Router, deps: Uses<'db'>) =>
         const seen = last_seq
         const { timeline_seq = 0 } = (await getHeads(deps.db, operation_id)) ?? {}
         last_seq = timeline_seq
-        return timeline_seq > seen ? listTimeline(deps.db, operation_id, { after_seq: seen, limit, ...filter }) : []
+        return timeline_seq > seen
+          ? listTimeline(deps.db, operation_id, { after_seq: Math.max(seen, after_seq), limit, ...filter })
+          : []
       }
       const events = await lookUntil(reply, look, (found) => found.length > 0, wait_ms)
       const shown = await withoutHidden(deps.db, req.caller, pluck(events, 'data'))

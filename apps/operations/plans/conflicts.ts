@@ -1,16 +1,17 @@
+import { sql } from 'drizzle-orm'
 import type { Queryable } from '../../../db/client.ts'
 import { type Blocker, listBlockers } from '../../../db/operations/leases/rows.ts'
 import { listFreezesNow } from '../../../db/operations/plans/calendar.ts'
-import { type Failing, listFailingAlike, listRivalPlans } from '../../../db/operations/plans/planning.ts'
+import { type Failing, listComing, listFailingAlike, listRivalPlans } from '../../../db/operations/plans/planning.ts'
 import type { Plan, Reach } from '../../../db/operations/plans/rows.ts'
-import { intents, operations } from '../../../db/operations/tables/index.ts'
+import { intents } from '../../../db/operations/tables/index.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { nextOpening } from '../../shared/data/calendar.ts'
 import { pluck } from '../../shared/data/pick.ts'
 import type { OperationsDeps, Uses } from '../deps.ts'
 import { seenOperations, seenResources, type Viewer, visibleSql } from '../policies/authority.ts'
 import { libraryNow } from '../targets/calendar.ts'
-import { holdersFor } from './leases.ts'
+import { comingFor, holdersFor } from './leases.ts'
 
 type Conflicts = PlanView['conflicts']
 
@@ -19,9 +20,10 @@ type Planned = Reach | (Pick<Plan, 'document' | 'intent_id'> & { dependents: rea
 
 /**
  * Returns the current obstacles to a plan (operations.md 3.5): operations that hold its targets, the places that
- * contain them, or direct dependents; closed windows; freezes; other plans that are ready for the same targets; and
- * operations in which the same change has failed. For an operation that already runs (`running`), it returns the
- * obstacles besides itself. Of those that this viewer may not see, it tells only the kind; of failures, none.
+ * contain them, or direct dependents, and those that wait for its targets; closed windows; freezes; other plans that
+ * are ready for the same targets; and operations in which the same change has failed. For an operation that already
+ * runs (`running`), it returns the obstacles besides itself. Of those that this viewer may not see, it tells only the
+ * kind; of failures, none.
  */
 export const listConflicts = async (
   db: Queryable,
@@ -34,26 +36,33 @@ export const listConflicts = async (
   const own = new Set(document.leases.map(({ resource_id }) => resource_id))
   const dependents = plan.dependents.filter((id) => !own.has(id))
   const now = clock.now().getTime()
-  const [held, dependent, rivals, failing, current, frozen] = await Promise.all([
+  const [held, coming, dependent, rivals, failing, current, frozen] = await Promise.all([
     listBlockers(db, document.leases),
+    listComing(db, document.leases, running),
     listBlockers(
       db,
       dependents.map((resource_id) => ({ resource_id, mode: 'exclusive' as const })),
     ),
     listRivalPlans(db, intent_id, pluck(document.catalog_pins, 'resource_id'), visibleSql(viewer, intents)),
-    listFailingAlike(db, intent_id, visibleSql(viewer, operations)),
+    listFailingAlike(
+      db,
+      intent_id,
+      visibleSql(viewer, { requester_id: sql`a.requester_id`, resource_ids: sql`a.resource_ids` }),
+    ),
     libraryNow(db, library),
     running === undefined ? frozenAtStart('gates' in document ? document.gates : []) : listFreezesNow(db, running, now),
   ])
   const isOther = ({ operation_id }: Blocker) => operation_id !== running
-  const [holders, seen, resources] = await Promise.all([
+  const [holders, waiting, seen, resources] = await Promise.all([
     holdersFor(db, viewer, held.filter(isOther)),
+    comingFor(db, viewer, coming),
     seenOperations(db, viewer, pluck(dependent, 'operation_id')),
     seenResources(db, viewer, pluck(dependent, 'resource_id')),
   ])
   const obstacles = [
     ...failing.map(failedAlike),
     ...holders,
+    ...waiting,
     ...dependent.filter(isOther).map(({ operation_id, ...holder }) => {
       const title = seen.has(operation_id) ? holder.title : null
       const resource_id = resources.has(holder.resource_id) ? holder.resource_id : null

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../db/client.ts'
 import type { Blocker } from '../../../db/operations/leases/rows.ts'
+import type { Coming } from '../../../db/operations/plans/planning.ts'
 import type { BlockedOn } from '../../shared/contracts/operations/graph.ts'
 import type { PlanView } from '../../shared/contracts/operations/plans.ts'
 import { pick, pluck } from '../../shared/data/pick.ts'
@@ -22,6 +23,23 @@ export const holdersFor = async (
     return { kind: 'lease', id, resource_id, title, message: `${who} holds ${resource_id}.` }
   })
   return [...new Map(conflicts.map((one) => [`${one.id} ${one.message}`, one])).values()]
+}
+
+/** Who will hold these resources once it may, each operation once; one that this person may not see, without its wait. */
+export const comingFor = async (db: Queryable, viewer: Viewer, coming: readonly Coming[]): Promise<Conflict[]> => {
+  const seen = await seenOperations(db, viewer, pluck(coming, 'operation_id'))
+  return coming.map(({ operation_id, title, resource_id, count, waits_for }) => {
+    const held = count > 1 ? `${resource_id} and ${count - 1} more` : resource_id
+    return seen.has(operation_id)
+      ? {
+          ...{ kind: 'waits', id: operation_id, resource_id, title },
+          message: `"${title}" waits for ${waits_for}, then holds ${held}.`,
+        }
+      : {
+          ...{ kind: 'waits', id: '', resource_id, title: null },
+          message: `Another operation waits, then holds ${held}.`,
+        }
+  })
 }
 
 /** Refuses if another operation holds a needed lease, or has waited for it longer. */

@@ -111,8 +111,8 @@ export const ensureStreams = async (
       await raiseStream(jsm, streamName(prefix, name), raise ? { num_replicas, max_bytes } : {})
     } catch (error) {
       if ((error as { api_error?: { err_code?: number } }).api_error?.err_code !== 10_059) throw error
-      await jsm.streams
-        .add({
+      const add = (bytes: number) =>
+        jsm.streams.add({
           name: streamName(prefix, name),
           subjects: [prefixed(prefix, STREAMS[name])],
           storage: StorageType.File,
@@ -120,9 +120,12 @@ export const ensureStreams = async (
           discard: DiscardPolicy.New,
           max_age: nanos((name === 'AUDIT' ? 400 : KEPT_DAYS) * DAY),
           duplicate_window: nanos(10 * MINUTE),
-          max_bytes: max_bytes ?? 1024 ** 3,
+          max_bytes: bytes,
           num_replicas,
         })
+      await add(max_bytes ?? LEAST_BYTES)
+        // A small stream is better than none: later, the relay tries to raise it and reports the refusal.
+        .catch((refusal) => (max_bytes && isFull(refusal) ? add(LEAST_BYTES) : Promise.reject(refusal)))
         .catch((refusal: Error & { code?: string }) => {
           if (refusal.code !== ErrorCode.PermissionsViolation) throw refusal
           throw new Error(`the stream ${streamName(prefix, name)} does not exist yet: the relay makes it`)
@@ -131,6 +134,9 @@ export const ensureStreams = async (
   }
   return jsm
 }
+
+const LEAST_BYTES = 1024 ** 3
+const isFull = (refusal: { api_error?: { err_code?: number } }): boolean => refusal.api_error?.err_code === 10_047
 
 type Room = { num_replicas?: number; max_bytes?: number | undefined }
 

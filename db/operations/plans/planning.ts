@@ -1,7 +1,8 @@
 import { and, asc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
-import { pick } from '../../../apps/shared/data/pick.ts'
+import { pick, pluck } from '../../../apps/shared/data/pick.ts'
 import type { Queryable } from '../../client.ts'
 import { eachText } from '../expressions.ts'
+import type { Lease } from '../leases/rows.ts'
 import {
   catalog_relationship_types,
   catalog_relationships,
@@ -9,7 +10,10 @@ import {
   catalog_types,
   durations,
   intents,
+  lease_waits,
+  leases,
   nodes,
+  operation_control,
   operations,
   plans,
 } from '../tables/index.ts'
@@ -211,28 +215,85 @@ export const listRivalPlans = async (
     .limit(20)
 }
 
+/** An operation that holds no leases yet and needs some that exclude these; `resource_id`: one of `count` such resources. */
+export type Coming = { operation_id: string; title: string; resource_id: string; count: number; waits_for: string }
+
+/**
+ * Open operations that hold no leases but need some that exclude these: at a gate, in line, before their time. They
+ * are no obstacle to an operation (`running`) that holds its own. Changes of parts of a whole are not found.
+ */
+export const listComing = async (db: Queryable, wanted: readonly Lease[], running?: string): Promise<Coming[]> => {
+  if (wanted.length === 0) return []
+  const own = sql`${running ?? null}::uuid`
+  const modes = JSON.stringify(Object.fromEntries(wanted.map(({ resource_id, mode }) => [resource_id, mode])))
+  // Looked up in an object: thousands of leases joined with thousands would be compared pair by pair.
+  const { rows } = await db.execute<Coming>(sql`
+    select o.operation_id, o.title, min(need.resource_id) as resource_id, count(distinct need.resource_id)::int as count,
+      case when c.control = 'pause' then 'a person to resume it'
+        when o.open_gates > 0 then 'an approval'
+        when c.lease_state = 'waiting' or exists (select from ${lease_waits} l where l.operation_id = o.operation_id)
+          then 'other operations'
+        else 'its time' end as waits_for
+    from ${operations} o
+    join ${operation_control} c on c.operation_id = o.operation_id
+    join ${plans} p on p.plan_id = o.plan_id
+    cross join lateral jsonb_to_recordset(coalesce(p.document -> 'leases', '[]') || c.more_leases) as need(resource_id text, mode text)
+    cross join (select ${modes}::jsonb as modes) w
+    where o.ended_at is null and o.operation_id is distinct from ${own}
+      and o.resource_ids && array${eachText(pluck(wanted, 'resource_id'))}
+      and w.modes ? need.resource_id and 'exclusive' in (w.modes ->> need.resource_id, need.mode)
+      and not exists (select from ${leases} l where l.operation_id = o.operation_id)
+      and not exists (select from ${leases} l where l.operation_id = ${own})
+    group by o.operation_id, c.operation_id order by o.operation_id limit 20`)
+  return rows
+}
+
 /** What an intent asks for, of which type, whatever its targets; the parameters of a change say how, not what. */
 const asked = (intent: SQL): SQL =>
   sql`jsonb_build_array((${intent}.request -> 'change') - 'parameters', ${intent}.request -> 'action', ${intent}.request -> 'runbook', ${intent}.targets_resolved #> '{0,type_key}')`
 
 export type Failing = { operation_id: string; title: string; resource_id: string | null; name: string; error: string }
 
-/** Operations of the same change elsewhere that have failed nodes: open ones, and those that ended in the last day. */
+/**
+ * Operations of the same change elsewhere that have failed nodes: open ones, and those that ended in the last day. A
+ * person's cancel or refusal is no failure; a target on which the same change has succeeded since is no longer one.
+ * `visible` is a condition on the columns of `a`.
+ */
 export const listFailingAlike = async (
   db: Queryable,
   intent_id: string,
   visible: SQL = sql`true`,
 ): Promise<Failing[]> => {
-  const failing = sql`select operation_id, intent_id, title, kind from ${operations} where failed > 0 and ${visible}`
+  const failing = sql`select operation_id, intent_id, title, kind, requester_id, resource_ids from ${operations} where failed > 0`
   const { rows } = await db.execute<Failing>(sql`
     -- Each half has its index; now() is one time for the statement, which an index can use.
-    with failing as materialized (${failing} and ended_at is null union all ${failing} and ended_at > now() - interval '1 day')
-    select o.operation_id, o.title, n.target_id as resource_id, n.name, coalesce(n.error ->> 'message', '') as error
-    from ${intents} own join failing o on o.kind = own.kind and o.intent_id <> own.intent_id
-    join ${intents} other on other.intent_id = o.intent_id and ${asked(sql`other`)} = ${asked(sql`own`)}
-    cross join lateral (select f.target_id, f.name, f.error from ${nodes} f where f.operation_id = o.operation_id
-      and f.state in ('failed', 'outcome_unknown', 'compensation_failed') order by f.ended_at limit 1) n
-    where own.intent_id = ${intent_id} and own.kind <> 'graph'
-    order by o.operation_id desc limit 3`)
+    with failing as materialized (${failing} and ended_at is null union all ${failing} and ended_at > now() - interval '1 day'),
+    own as materialized (select * from ${intents} where intent_id = ${intent_id} and kind <> 'graph'),
+    alike as materialized (select o.* from own join failing o on o.kind = own.kind and o.intent_id <> own.intent_id
+      join ${intents} other on other.intent_id = o.intent_id and ${asked(sql`other`)} = ${asked(sql`own`)}),
+    -- Rights are sought upwards from each target, so each set of targets is judged once.
+    sets as materialized (select distinct requester_id, resource_ids from alike),
+    allowed as materialized (select a.* from sets a where ${visible}),
+    seen as materialized (select * from alike join allowed using (requester_id, resource_ids)
+      order by operation_id desc limit 20),
+    broken as materialized (select f.operation_id, f.target_id, f.name, f.error, f.ended_at from ${nodes} f
+      where f.operation_id in (select operation_id from seen)
+      and (f.state in ('outcome_unknown', 'compensation_failed')
+        or f.state = 'failed' and coalesce(f.error ->> 'class', '') not in ('cancelled', 'rejected'))),
+    later as materialized (select l.operation_id, l.intent_id, t.id from ${operations} l cross join unnest(l.resource_ids) as t(id)
+      where l.ended_at > now() - interval '1 day' and l.failed = 0
+      and l.engine_status in ('succeeded', 'succeeded_with_exceptions') and t.id in (select target_id from broken)),
+    -- Compared last as well: a request may name thousands of targets.
+    asks as materialized (select li.intent_id, ${asked(sql`li`)} as asked from ${intents} li
+      where li.intent_id in (select intent_id from later)),
+    mended as materialized (select l.operation_id, l.id from later l join asks on asks.intent_id = l.intent_id
+      join own on asks.asked = ${asked(sql`own`)})
+    select distinct on (s.operation_id) s.operation_id, s.title, b.target_id as resource_id, b.name,
+      coalesce(b.error ->> 'message', '') as error
+    from seen s join broken b on b.operation_id = s.operation_id
+    where not exists (select from mended m where m.id = b.target_id and m.operation_id > b.operation_id)
+      -- A barrier fails with its targets, and is mended with the first of them.
+      and (b.target_id is not null or not exists (select from mended m where m.operation_id > b.operation_id))
+    order by s.operation_id desc, b.ended_at, b.target_id limit 3`)
   return rows
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { inForce, type Tool } from '../tools/types.ts'
 import { broughtOf, type Checked, check, movedFrom, type Rules } from './check.ts'
-import { type Entry, joined, readInventory } from './inventory.ts'
+import { type Entry, isOthers, joined, readInventory } from './inventory.ts'
 import { type Saved, withCluster } from './preview.ts'
 import { rulesOf } from './ready.ts'
 import {
@@ -40,6 +40,8 @@ export const applySet: Tool = (job) =>
     const gone = await eachOf(saved.prune, async (one) => ({ one, live: await liveAt(cluster, one.path) }))
     const other = gone.find(({ one, live }) => live && live.metadata.uid !== one.uid)
     if (other) throw fault(run, 'preview_stale', `${other.one.id} is not the object that was to be deleted.`)
+    const taken = gone.find(({ live }) => live && isOthers(live, saved.set))
+    if (taken) throw fault(run, 'preview_stale', `${taken.one.id} was to be deleted, and another set has it now.`)
     const before = await readInventory(cluster, saved.namespace, saved.set)
     const basis = new Map(checked.map(({ item, now }) => [item, now]))
     return toldOf(run, async () => {

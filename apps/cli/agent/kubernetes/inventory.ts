@@ -56,6 +56,15 @@ export const joined = (before: readonly Entry[], now: readonly Entry[]): Entry[]
 export const isOurs = (live: KubeObject, { uid }: Entry, set: string): boolean =>
   (uid === undefined || live.metadata.uid === uid) && ownedBy(live, managerOf(set)) !== undefined
 
+/** Whether another set has applied it since: what has moved there stays. An apply that changes no field keeps its time. */
+export const isOthers = ({ metadata: { managedFields } }: KubeObject, set: string): boolean => {
+  const applies = (Array.isArray(managedFields) ? managedFields : []).filter(({ operation }) => operation === 'Apply')
+  const own = applies.find(({ manager }) => manager === managerOf(set))
+  return applies.some(
+    (one) => one !== own && String(one.manager).startsWith(managerOf('')) && String(one.time) >= String(own?.time),
+  )
+}
+
 /** Returns the listed objects that are no longer in the set, as they are now. Skips foreign objects and kept kinds. */
 export const prunable = async (
   cluster: Cluster,
@@ -71,7 +80,7 @@ export const prunable = async (
     if (!kind || cluster.refuse(ref.kind, ref.namespace) !== undefined) continue
     const path = pathOf(rootOf(ref.apiVersion), kind.plural, ref)
     const live = await liveAt(cluster, path)
-    if (!live || !isOurs(live, entry, set)) continue
+    if (!live || !isOurs(live, entry, set) || isOthers(live, set)) continue
     found.push({ ref, path, id: idOf(ref), uid: String(live.metadata.uid), previous: bare(live) })
   }
   return found
