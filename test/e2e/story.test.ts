@@ -102,7 +102,9 @@ describe('the first minute', () => {
     // The same change fails in us1 meanwhile; a page that is opened afterwards no longer calls it news.
     await expect.poll(() => brief.textContent(), { timeout: 90_000, interval: 500 }).toContain('failed elsewhere')
     await page.reload()
-    await brief.getByText('failed elsewhere').waitFor()
+    // It names the host and why, so that nobody takes the release for the cause; a link leads there.
+    const elsewhere = { name: 'failed elsewhere: us1-web-03, the disk is read-only' }
+    await brief.getByRole('link', elsewhere).waitFor()
     expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
     expect(await accessibilityOf(page)).toEqual([])
     // Question, reason, risk, evidence and both buttons are on one small screen, without scrolling.
@@ -121,6 +123,7 @@ describe('the first minute', () => {
     await page.getByRole('button', { name: 'Approve' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
+    await dialog.getByRole('link', elsewhere).waitFor()
     expect(await wordsIn(dialog), (await dialog.textContent()) ?? '').toBeLessThanOrEqual(45)
     expect(await accessibilityOf(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Approve 5 changes' }).click()
@@ -182,7 +185,7 @@ describe('the first minute', () => {
     await desk.goto(failed)
     await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answered 500/ }).click()
     await desk
-      .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })
+      .getByText(/^release 2\.4\.0 fails its start-up check: cannot open the session store: the disk is read-only$/)
       .waitFor()
     // The alternatives: each intervention asks for its values, and no request is sent before.
     await desk.getByRole('button', { name: 'Intervene' }).click()
