@@ -365,7 +365,7 @@ it('a gate shows how the metrics of its canary compare; a catalog that is stoppe
   must(await p.as('eva').post(`${gate}/approve`, { reviewed_digest: digest, round }), 200, 202)
   expect((await read()).brief.canary.metrics).toBeNull()
   stopped = undefined
-  // The record keeps the figures that were there at the decision.
+  // The record keeps the figures as they were at the decision.
   await aim('web')
   await observe('web', 0, 900)
   expect((await read()).brief.canary.metrics).toEqual(before.brief.canary.metrics)

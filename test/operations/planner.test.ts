@@ -628,7 +628,7 @@ describe('the subject of a gate', () => {
     expect(boundLines(subject as unknown as BoundSubject)).toEqual([
       'olga: “because” · plan 0',
       '11 changes: drain, deploy, verify, undrain',
-      '11 fleet.host in eu1 · batches 4, 4, 3',
+      '11 × fleet.host in eu1 · batches 4, 4, 3',
     ])
   })
 

@@ -31,6 +31,6 @@ export const boundLines = ({ asked, releases, changes }: BoundSubject): string[]
   return [
     `${asked.requester.name}: “${asked.reason}”${asked.ticket ? ` · ${asked.ticket}` : ''} · plan ${asked.plan_hash.slice(7, 13)}`,
     `${changes.length} changes: ${steps.join(', ')}`,
-    `${changes.length} ${type} in ${regions.join(' and ')}${batches.length > 1 ? ` · batches ${batches.join(', ')}` : ''}`,
+    `${changes.length} × ${type} in ${regions.join(' and ')}${batches.length > 1 ? ` · batches ${batches.join(', ')}` : ''}`,
   ]
 }

@@ -71,7 +71,10 @@ const whoLine = (gate: Gate, at: (time: string) => string): Line => {
     ...(brief?.void_votes ?? []).map(({ name, why }) => words.void_vote(shown(name), words.why_void[why] ?? why)),
     next && gate.escalation.next_at ? words.adds(at(gate.escalation.next_at), next.add_groups) : false,
     deadline_at
-      ? `${at(deadline_at)}: ${on_timeout === 'reject' ? `${then}, ${words.effects[on_reject] ?? on_reject}` : then}`
+      ? words.ends(
+          at(deadline_at),
+          on_timeout === 'reject' ? `${then}, ${words.effects[on_reject] ?? on_reject}` : then,
+        )
       : tDecide.gate.no_deadline,
   ])
 }

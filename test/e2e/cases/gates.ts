@@ -169,7 +169,7 @@ describe('deciding a gate', () => {
       await brief.getByRole('heading', { name: /^Context as of \d\d:\d\d:\d\d$/ }).waitFor()
       await brief.getByText('no step changes a target').waitFor()
       await brief
-        .getByText(/^0 of 1 from netops: .*eva.* · not olga \(requester\) · in .*: rejected, its nodes fail$/)
+        .getByText(/^0 of 1 from netops: .*eva.* · not olga \(requester\) · expires .*: rejected, its nodes fail$/)
         .waitFor()
       await page.getByText('Digest checked').waitFor()
       expect(new Set(asked)).toEqual(new Set(['gates/go']))

@@ -116,6 +116,7 @@ export const gate: typeof en.gate = {
       voter_tainted: 'Recht von Beteiligten oder erst kürzlich vom Anbieter',
     },
     adds: (at: string, groups: string[]) => `ab ${at} auch ${list.format(groups)}`,
+    ends: (at: string, effect: string) => `Ablauf ${at}: ${effect}`,
     timeout: { reject: 'abgelehnt', hold: 'wartet weiter', approve: 'freigegeben' },
     effects: {
       fail_nodes: 'ihre Schritte schlagen fehl',

@@ -79,6 +79,7 @@ export const gate = {
       voter_tainted: 'right given by a participant or, lately, a provider',
     } as Record<string, string>,
     adds: (at: string, groups: string[]) => `${at} adds ${list.format(groups)}`,
+    ends: (at: string, effect: string) => `expires ${at}: ${effect}`,
     timeout: { reject: 'rejected', hold: 'keeps waiting', approve: 'approved' } as Record<string, string>,
     effects: {
       fail_nodes: 'its nodes fail',
