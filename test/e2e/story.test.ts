@@ -103,7 +103,7 @@ describe('the first minute', () => {
     await expect.poll(() => brief.textContent(), { timeout: 90_000, interval: 500 }).toContain('failed elsewhere')
     await page.reload()
     // It names the host and why, so that nobody takes the release for the cause; a link leads there.
-    const elsewhere = { name: 'failed elsewhere: us1-web-03, the disk is read-only' }
+    const elsewhere = { name: 'failed elsewhere: us1-web-03, disk is read-only' }
     await brief.getByRole('link', elsewhere).waitFor()
     expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
     expect(await accessibilityOf(page)).toEqual([])
@@ -185,7 +185,7 @@ describe('the first minute', () => {
     await desk.goto(failed)
     await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answered 500/ }).click()
     await desk
-      .getByText(/^release 2\.4\.0 fails its start-up check: cannot open the session store: the disk is read-only$/)
+      .getByText(/^release 2\.4\.0 fails its start-up check: cannot open the session store: disk is read-only$/)
       .waitFor()
     // The alternatives: each intervention asks for its values, and no request is sent before.
     await desk.getByRole('button', { name: 'Intervene' }).click()
