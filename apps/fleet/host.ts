@@ -29,7 +29,10 @@ const connectionsLeft = (host: Host, now: number): number => {
 
 export const healthOf = (host: Host): { healthy: boolean; reason: string } =>
   host.faults.unhealthy_after_deploy && host.deployed > 0
-    ? { healthy: false, reason: `release ${host.release} fails its start-up check: cannot open the session store` }
+    ? {
+        healthy: false,
+        reason: `release ${host.release} fails its start-up check: cannot open the session store: disk is read-only`,
+      }
     : { healthy: true, reason: 'all checks pass' }
 
 /** The metrics of a host that takes traffic, under a load of its own that hardly varies. Units: %, ms. */

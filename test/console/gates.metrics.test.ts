@@ -110,3 +110,17 @@ it('names each obstacle once by kind and title; ready plans of others alarm no v
   )
   expect(held.bad).toBe(true)
 })
+
+it('names where the same change failed and the innermost cause, with the operation', () => {
+  const failed = { kind: 'failed', id: 'o3', resource_id: 'us1-web-03', title: 'web on us1', message: '' }
+  const errors = ['GET /health answered 500: cannot open the session store', undefined]
+  const [, caused, bare] = nowLine({
+    ...gateWith(undefined),
+    context: { conflicts: errors.map((error, n) => ({ ...failed, error, title: `web ${n}` })) },
+  } as unknown as Gate).parts
+  expect(caused).toMatchObject({
+    ...{ bad: true, operation_id: 'o3' },
+    text: 'failed elsewhere: us1-web-03, cannot open the session store',
+  })
+  expect(bare?.text).toBe('failed elsewhere: us1-web-03')
+})

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { tLogin } from '../../apps/console/words/frame/login.ts'
+import { plan as inEnglish } from '../../apps/console/words/operations/plan.ts'
 import { saidOf } from '../../apps/console/words-de/frame/codes.ts'
 import { tLogin as inGerman } from '../../apps/console/words-de/frame/login.ts'
 import { operation } from '../../apps/console/words-de/operations/operation.ts'
@@ -16,6 +17,14 @@ const SAME =
   /^(Agent|Browser|Canary|Code|Commit|Export|Graph|Hash|ID|Labels|Logs?|Matrix|Name|Offline|Passkeys|Plan|Pools|Regions?|Revision|Runbooks?|Segment|Status|System|Test|Ticket|Version|Webhook)$/
 const NAMES = /^(Deutsch|English|SHA-256|Signalbox|Slack|Standard Webhooks|Teams|UTC)$/
 const KEYS = /keys entries|marks \w+ sign$|where examples|(signatures|overlaps) \d 0$|if_example$/
+
+it('say how the dependents of changed resources would be, not how they are', () => {
+  expect(inEnglish.affected(1, false, 1)).toBe(
+    'One resource would be affected if the changed ones failed: 1 would become unhealthy.',
+  )
+  expect(inEnglish.affected(4, true, 3)).toMatch(/failed: 3 would become unhealthy, 1 would become degraded\.$/)
+  expect(plan.affected(4, false, 3)).toMatch(/4 Ressourcen, 3 wären gestört, 1 wäre eingeschränkt\.$/)
+})
 
 describe('the words of the console in German', () => {
   it('exist for every module of English words', () => {

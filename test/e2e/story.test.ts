@@ -102,7 +102,9 @@ describe('the first minute', () => {
     // The same change fails in us1 meanwhile; a page that is opened afterwards no longer calls it news.
     await expect.poll(() => brief.textContent(), { timeout: 90_000, interval: 500 }).toContain('failed elsewhere')
     await page.reload()
-    await brief.getByText('failed elsewhere').waitFor()
+    // It names the host and why, so that nobody takes the release for the cause; a link leads there.
+    const elsewhere = { name: 'failed elsewhere: us1-web-03, disk is read-only' }
+    await brief.getByRole('link', elsewhere).waitFor()
     expect(await wordsIn(page.getByRole('main'))).toBeLessThanOrEqual(140)
     expect(await accessibilityOf(page)).toEqual([])
     // Question, reason, risk, evidence and both buttons are on one small screen, without scrolling.
@@ -121,6 +123,7 @@ describe('the first minute', () => {
     await page.getByRole('button', { name: 'Approve' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
+    await dialog.getByRole('link', elsewhere).waitFor()
     expect(await wordsIn(dialog), (await dialog.textContent()) ?? '').toBeLessThanOrEqual(45)
     expect(await accessibilityOf(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Approve 5 changes' }).click()
@@ -182,7 +185,7 @@ describe('the first minute', () => {
     await desk.goto(failed)
     await desk.getByRole('link', { name: /^verify us1-web-03: GET \/health answered 500/ }).click()
     await desk
-      .getByText('release 2.4.0 fails its start-up check: cannot open the session store', { exact: true })
+      .getByText(/^release 2\.4\.0 fails its start-up check: cannot open the session store: disk is read-only$/)
       .waitFor()
     // The alternatives: each intervention asks for its values, and no request is sent before.
     await desk.getByRole('button', { name: 'Intervene' }).click()
@@ -210,15 +213,20 @@ describe('the first minute', () => {
     await judge.getByText('Held by web 2.4.0 on us1').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.goto(`${desk.url().split('/nodes/')[0]}/patches`)
-    await judge.getByRole('link', { name: 'reinstall us1-web-03, then continue' }).click()
+    await judge.getByRole('link', { name: 'reinstall us1-web-03; then I retry its check' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
     await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answered 500/).waitFor()
     await judge.getByText('cannot open the session store').waitFor()
     await judge.getByText('POST {target/observed_state/base_url}/reinstall').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.getByRole('button', { name: 'Approve' }).click()
+    const still = 'Steps that have failed do not run again until an operator retries them:'
+    await judge.getByRole('dialog').getByText(`${still} verify us1-web-03.`).waitFor()
     await judge.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
     await judge.getByText(/^Approved by eva, .*The graph became revision 2\.$/).waitFor()
+    const outcome = judge.getByRole('region', { name: 'Your decision' })
+    await outcome.getByText(still).waitFor()
+    await outcome.getByRole('link', { name: 'verify us1-web-03' }).waitFor()
     await judge.close()
     const fleet = createFleetClient(stack.url('fleet'))
     const mended = async () => (await fleet.hosts()).find(({ hostname }) => hostname === 'us1-web-03')?.faults

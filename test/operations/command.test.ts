@@ -766,7 +766,7 @@ describe('interventions beside the end of a node', () => {
 
   it('on the whole operation are offered if they have an effect, to those who may', async () => {
     const { path, operation_id } = await running({}, work)
-    const offered = async (who: 'olga' | 'eva' = 'olga') => {
+    const offered = async (who: Parameters<typeof p.as>[0] = 'olga') => {
       const { allowed_actions } = (await p.as(who).get(path)).body
       const said = allowed_actions.map((entry: { action: string; allowed: boolean; reason_code: string | null }) => [
         entry.action,
@@ -778,7 +778,11 @@ describe('interventions beside the end of a node', () => {
     const first = { extend_deadline: true, set_limits: true, release_leases: none, override_freeze: none }
     expect(await offered()).toMatchObject({ ...first, delegate_gate: 'permission_missing' })
     expect(await offered('eva')).toMatchObject({ set_limits: 'permission_missing', delegate_gate: none })
+    // A new sign-in would not help: the state is the reason.
+    const long_ago = { ...p.people.eva, auth_age_s: 1000 }
+    expect(await offered(long_ago)).toMatchObject({ delegate_gate: none })
     await p.openGate(operation_id, 'go')
+    expect(await offered(long_ago)).toMatchObject({ delegate_gate: 'reauth_required' })
     expect(await offered('eva')).toMatchObject({ set_limits: 'permission_missing', delegate_gate: true })
     const calendar = (approvers: string[]) => ({
       windows: {},

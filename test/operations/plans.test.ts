@@ -568,7 +568,11 @@ describe('a preview', () => {
     await p.query(broken, [operation_id, JSON.stringify(error)])
     await p.query('update operations.operations set failed = 1 where operation_id = $1', [operation_id])
     const message = `The same change failed on ${there} in "look there": Port 80 is taken.`
-    const found = { kind: 'failed', id: operation_id, resource_id: there, title: 'look there', message }
+    const found = {
+      ...{ kind: 'failed', id: operation_id, resource_id: there, title: 'look there' },
+      message,
+      error: error.message,
+    }
     expect(await failed(plan)).toEqual([found])
     expect(await failed((await looking(here, 8)).plan)).toEqual([])
     expect(await failed((await looking('eu1', 7)).plan)).toEqual([])

@@ -1,6 +1,8 @@
 import { X } from 'lucide-react'
+import { useEffect, useRef } from 'react'
 import type { Graph } from '../api/types.ts'
 import { IconButton } from '../forms/choices.tsx'
+import { isNarrow } from '../forms/view.tsx'
 import { GateLink } from '../values/links.tsx'
 import { Status } from '../values/status.tsx'
 import { t } from '../words/index.ts'
@@ -18,16 +20,23 @@ type GatePanelProps = {
 
 type SidePanelProps = { label: string; title: string; close: () => void; children: React.ReactNode }
 
-/** What is selected, beside its drawing. */
-export const SidePanel = ({ label, title, close, children }: SidePanelProps) => (
-  <aside className="card side-panel" aria-label={label}>
-    <div className="card-head">
-      <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{title}</h2>
-      <IconButton icon={X} word={t.close} size={18} onClick={close} />
-    </div>
-    {children}
-  </aside>
-)
+/** What is selected, beside its drawing; on a phone below it, where nobody would look. */
+export const SidePanel = ({ label, title, close, children }: SidePanelProps) => {
+  const panel = useRef<HTMLElement>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another selection comes into view as well
+  useEffect(() => {
+    if (isNarrow()) panel.current?.scrollIntoView()
+  }, [title])
+  return (
+    <aside ref={panel} className="card side-panel" aria-label={label}>
+      <div className="card-head">
+        <h2 className="card-title min-w-0 flex-1 wrap-anywhere">{title}</h2>
+        <IconButton icon={X} word={t.close} size={18} onClick={close} />
+      </div>
+      {children}
+    </aside>
+  )
+}
 
 /** The gate selected in the graph, beside the drawing: its state, and the nodes that it guards. */
 export const GatePanel = ({ gate, graph, operation_id, close }: GatePanelProps) => (

@@ -91,6 +91,8 @@ const useMine = (): Item[] => {
   ]
 }
 
+const LINE = 'line'
+
 /** The line with the typed number, in the log of the open node. */
 const useLine = (typed: string): Item[] => {
   const { operation_id = '', node_id } = useParams({ strict: false })
@@ -99,7 +101,7 @@ const useLine = (typed: string): Item[] => {
   const link = { to: '/operations/$operation_id/nodes/$node_id', params: { operation_id, node_id } } as const
   return [
     {
-      ...{ key: 'line', text: palette.line(line), aside: null },
+      ...{ key: LINE, text: palette.line(line), aside: null },
       link: { ...link, search: ((before: object) => ({ ...before, tab: 'logs' })) as never, hash: `L${line}` },
     },
   ]
@@ -120,6 +122,9 @@ export const Palette = ({ id, text, early, keys, close, select, wait }: PaletteP
     close()
     if (item.href !== undefined) router.history.push(item.href)
     if (item.link) void router.navigate(item.link as never)
+    // The keys of the log work again.
+    if (item.key === LINE)
+      document.querySelector<HTMLElement>('.log :is(.log-lines, .log-lines > *)[tabindex]')?.focus()
     if (item.wish) wishFor(item.wish.what, item.wish.of)
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: another text begins at its first line
@@ -161,7 +166,9 @@ export const Palette = ({ id, text, early, keys, close, select, wait }: PaletteP
           </div>
         ))}
       </div>
-      {items.length === 0 && !busy ? <p className="px-2 py-1.5 text-muted">{palette.none}</p> : null}
+      {items.length === 0 && !busy ? (
+        <p className="px-2 py-1.5 text-muted">{askedFor(typed).only === 'line' ? palette.no_line : palette.none}</p>
+      ) : null}
       <p className="hint">{palette.hint}</p>
     </div>
   )

@@ -1,8 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, useMemo, useState } from 'react'
 import { patchSubject, shortDigest } from '../../shared/contracts/client/digest.ts'
-import type { Patch } from '../api/types.ts'
+import type { PatchDetail } from '../api/types.ts'
 import { actionOf } from '../command/allowed.tsx'
+import { shown } from '../kit/format.ts'
 import { useWishes } from '../kit/wish.ts'
 import { lazyPart } from '../ui/lazy.ts'
 import { isMe } from '../values/person.tsx'
@@ -21,7 +22,7 @@ const LISTED = 3
 type Effect = { status?: string; plan_revision?: number; rearmed_gates?: string[] }
 
 type PatchDecideProps = {
-  patch: Patch
+  patch: PatchDetail
   nodeName: (id: string) => string
   open: PatchVerdict | null
   setOpen: (open: PatchVerdict | null) => void
@@ -74,7 +75,7 @@ export const PatchDecide = ({ patch, nodeName, open, setOpen }: PatchDecideProps
 }
 
 type DialogProps = {
-  patch: Patch
+  patch: PatchDetail
   check: DigestCheck
   nodeName: (id: string) => string
   verdict: PatchVerdict
@@ -121,7 +122,7 @@ const Dialog = ({ patch: now, check, nodeName, verdict, own, close }: DialogProp
         missing: tDecide.gate.comment_needed,
       }}
       why={unchecked(check, approve)}
-      consequences={(effect) => <Consequences effect={effect as Effect} approve={approve} />}
+      consequences={(effect) => <Consequences effect={effect as Effect} approve={approve} mends={patch.mends} />}
       refused={refresh}
       done={refresh}
       close={close}
@@ -142,12 +143,18 @@ const Dialog = ({ patch: now, check, nodeName, verdict, own, close }: DialogProp
   )
 }
 
-const Consequences = ({ effect, approve }: { effect: Effect; approve: boolean }) => {
+type ConsequencesProps = { effect: Effect; approve: boolean } & Pick<PatchDetail, 'mends'>
+const Consequences = ({ effect, approve, mends }: ConsequencesProps) => {
   const { plan_revision, rearmed_gates = [] } = effect
   if (!approve) return <p>{tChange.patch.reject_now}</p>
   return (
     <>
       <p>{plan_revision === undefined ? tChange.patch.approve_more : tChange.patch.approve_now(plan_revision)}</p>
+      {plan_revision !== undefined && mends.length > 0 ? (
+        <p>
+          {tChange.patch.still} {mends.map(({ name }) => shown(name)).join(', ')}.
+        </p>
+      ) : null}
       {rearmed_gates.length > 0 ? <p>{tChange.patch.rearmed(rearmed_gates)}</p> : null}
     </>
   )

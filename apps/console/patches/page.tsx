@@ -1,17 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useTopic } from '../api/hooks.ts'
-import type { Patch } from '../api/types.ts'
+import type { Patch, PatchDetail } from '../api/types.ts'
 import { PatchBrief } from '../briefs/patch.tsx'
 import { actionOf, mayPress } from '../command/allowed.tsx'
 import { useDeciding } from '../command/deciding.ts'
-import { shortId } from '../kit/format.ts'
+import { shortId, shown } from '../kit/format.ts'
 import { patchQuery } from '../queries/changes.ts'
 import { graphQuery, operationQuery } from '../queries/operations.ts'
 import { Card } from '../ui/card.tsx'
 import { readOf, UnreadPage } from '../ui/failure.tsx'
 import { Heading, Page } from '../ui/page.tsx'
-import { OperationLink } from '../values/links.tsx'
+import { NodeLink, OperationLink } from '../values/links.tsx'
 import { isMe, nameOf } from '../values/person.tsx'
 import { ShapeIcon, Status } from '../values/status.tsx'
 import { TimeText, useTimeWords } from '../values/time.tsx'
@@ -119,9 +119,9 @@ const statusWords = (patch: Patch, words: (at: string) => string): string => {
 }
 
 /** The outcome and the next step; if the base has moved, a link leads to the same changes on the current graph. */
-type OutcomeProps = { patch: Patch; mayPropose: boolean; late: boolean; ref: React.Ref<HTMLElement> }
+type OutcomeProps = { patch: PatchDetail; mayPropose: boolean; late: boolean; ref: React.Ref<HTMLElement> }
 const Outcome = ({ patch, mayPropose, late, ref }: OutcomeProps) => {
-  const { operation_id, patch_id, status, rebase, decided } = patch
+  const { operation_id, patch_id, status, rebase, decided, mends } = patch
   return (
     <section
       ref={ref}
@@ -154,6 +154,18 @@ const Outcome = ({ patch, mayPropose, late, ref }: OutcomeProps) => {
             {tChange.patch.rebase}
           </Link>
         ) : null
+      ) : null}
+      {status === 'applied' && mends.length > 0 ? (
+        <ul>
+          <li>{tChange.patch.still}</li>
+          {mends.map(({ node_id, name }) => (
+            <li key={node_id}>
+              <NodeLink operation_id={operation_id} node_id={node_id}>
+                {shown(name)}
+              </NodeLink>
+            </li>
+          ))}
+        </ul>
       ) : null}
       <OperationLink id={operation_id} className="button">
         {tChange.patch.watch}

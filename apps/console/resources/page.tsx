@@ -101,7 +101,15 @@ const ENDED: ReadonlySet<string> = new Set(OPERATION_ENDS)
 const Overview = ({ resource }: { resource: Resource }) => (
   <div className="grid items-start gap-4 md:grid-cols-[minmax(0,1fr)_320px]">
     <div className="flex min-w-0 flex-col gap-4">
-      <Card title={tCatalog.resource.states} className="overflow-x-auto">
+      <Card
+        title={tCatalog.resource.states}
+        className="overflow-x-auto"
+        note={
+          <>
+            {tCatalog.resource.recorded} <TimeText at={resource.updated_at} form="both" />
+          </>
+        }
+      >
         <States resource={resource} />
       </Card>
       <RollUp resource_id={resource.resource_id} />

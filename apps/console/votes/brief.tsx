@@ -5,6 +5,7 @@ import type { Preview } from '../../shared/contracts/client/preview.ts'
 import type { Gate, GateSubject } from '../api/types.ts'
 import { shown } from '../kit/format.ts'
 import { FieldDiffs, isPreview } from '../values/diff.tsx'
+import { OperationLink } from '../values/links.tsx'
 import { ShapeIcon } from '../values/status.tsx'
 import { Ticket } from '../values/ticket.tsx'
 import { tDecide } from '../words/decide.ts'
@@ -81,7 +82,8 @@ export const BriefCard = ({ bound, context, lines, asks, children }: BriefCardPr
   </section>
 )
 
-type Drawn = Omit<Line, 'parts' | 'news'> & { parts: readonly { text: React.ReactNode; bad: boolean }[] }
+type DrawnPart = Omit<Line['parts'][number], 'text'> & { text: React.ReactNode }
+type Drawn = Omit<Line, 'parts' | 'news'> & { parts: readonly DrawnPart[] }
 export const BriefLine = ({ line: { label, parts, bad } }: { line: Drawn }) => (
   <div>
     <dt>{label}</dt>
@@ -92,13 +94,23 @@ export const BriefLine = ({ line: { label, parts, bad } }: { line: Drawn }) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a line never move
           <Fragment key={at}>
             {at > 0 ? ' · ' : null}
-            {part.bad ? <span className="font-medium text-bad">{part.text}</span> : part.text}
+            <PartText part={part} />
           </Fragment>
         ))}
       </span>
     </dd>
   </div>
 )
+
+const PartText = ({ part: { text, bad, operation_id } }: { part: DrawnPart }) => {
+  const look = bad ? 'font-medium text-bad' : ''
+  if (operation_id === undefined) return bad ? <span className={look}>{text}</span> : text
+  return (
+    <OperationLink id={operation_id} className={`underline ${look}`}>
+      {text}
+    </OperationLink>
+  )
+}
 
 type AsksProps = { name: string; reason: string; ticket: string | null; children?: React.ReactNode }
 

@@ -6,7 +6,7 @@ import { t } from '../words/index.ts'
 import { obstacles } from '../words/operations/intervene.ts'
 
 /** A part of a line; bad news is colored, the rest of its line is not. */
-export type Part = { text: string; bad: boolean }
+export type Part = { text: string; bad: boolean; operation_id?: string }
 /** One line of a brief in words; `bad` lines come first. `news`: what is bad, without the times and figures that move. */
 export type Line = { label: string; parts: readonly Part[]; bad: boolean; news: string }
 type Brief = NonNullable<Gate['brief']>
@@ -39,12 +39,23 @@ const healthWords = ({ count, health, worst }: Health): Part => {
 /** Conflicts that may stop the run, or say how it may end. A ready plan may never start: any planner could alarm the voters of another. */
 const BAD_NEWS = new Set(['failed', 'lease', 'freeze', 'window'])
 
+/** The id of such a conflict is that of an operation. */
+const OF_OPERATIONS = new Set(['failed', 'lease', 'dependent'])
+
+type Conflict = Gate['context']['conflicts'][number]
+/** Where the same change failed, and the innermost cause of the error: a message names what it wraps last. */
+const failure = ({ resource_id, title, id, error = '' }: Conflict): string =>
+  [resource_id ?? title ?? id, error.split(': ').at(-1)].filter(Boolean).join(', ')
+
 /** The conflicts by kind and title, each with its number. */
 const conflictParts = ({ conflicts }: Gate['context']): Part[] =>
   [...Map.groupBy(conflicts, ({ kind, id, title }) => `${kind} ${title ?? id}`).values()].flatMap((alike) => {
     const [first] = alike
-    const said = first && obstacles[first.kind]?.(shown(first.title ?? first.id), alike.length)
-    return first ? [told(said ?? first.message, BAD_NEWS.has(first.kind))] : []
+    if (!first) return []
+    const { kind, id, title, message } = first
+    const name = kind === 'failed' ? failure(first) : (title ?? id)
+    const text = obstacles[kind]?.(shown(name), alike.length) ?? message
+    return [{ ...told(text, BAD_NEWS.has(kind)), ...(id !== '' && OF_OPERATIONS.has(kind) && { operation_id: id }) }]
   })
 
 /** How the targets that wait are, and who else holds them. */

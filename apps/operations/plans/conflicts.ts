@@ -87,13 +87,11 @@ export const listConflicts = async (
 
 const ERROR_SHOWN = 200
 
-const failedAlike = ({ operation_id, title, resource_id, name, error }: Failing): Conflicts[number] => ({
-  kind: 'failed',
-  id: operation_id,
-  resource_id,
-  title,
-  message: `The same change failed on ${resource_id ?? name} in "${title}": ${error.slice(0, ERROR_SHOWN)}`,
-})
+const failedAlike = ({ operation_id, title, resource_id, name, ...failed }: Failing): Conflicts[number] => {
+  const error = failed.error.slice(0, ERROR_SHOWN)
+  const message = `The same change failed on ${resource_id ?? name} in "${title}": ${error}`
+  return { kind: 'failed', id: operation_id, resource_id, title, message, error }
+}
 
 /** Returns the windows to which the plan's nodes are restricted, while none of them is open. */
 const closedWindows = (

@@ -96,9 +96,10 @@ export const throwIfRefused = (refusal: RefusalCode | undefined): void => {
   if (refusal) throw refused(refusal)
 }
 
-/** Returns one entry of `allowed_actions`; the first refusal is the reason. */
+/** Returns one entry of `allowed_actions`; the first refusal is the reason, but one that a new sign-in lifts comes last. */
 export const allowedAction = (action: string, ...refusals: (RefusalCode | undefined)[]): AllowedAction => {
-  const first = refusals.find((candidate) => candidate !== undefined)
+  const all = refusals.filter((candidate) => candidate !== undefined)
+  const first = all.find(({ code }) => code !== 'reauth_required') ?? all[0]
   return {
     action,
     allowed: first === undefined,

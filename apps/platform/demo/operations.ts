@@ -111,7 +111,7 @@ export const proposeReinstall = (operator: Person, operation_id: string, host: s
         { op: 'add_node', node },
         { op: 'add_dependency', node_id: `undrain.${host}`, depends_on: node_id },
       ],
-      reason: `reinstall ${host}, then continue`,
+      reason: `reinstall ${host}; then I retry its check`,
     },
     `patch ${operation_id}`,
   )

@@ -363,10 +363,13 @@ describe('the parts of a log', () => {
       expect(readFileSync(await saved.path(), 'utf8')).toBe(lines.map((text) => `${text}\n`).join(''))
       // A line number is typed into the field at the top.
       await box.focus()
-      await page.keyboard.type(':33')
+      await page.keyboard.type(':')
+      await page.getByText('type the number of a line of its log').waitFor()
+      await page.keyboard.type('33')
       await page.getByRole('option', { name: /^Line 33 of this log/ }).waitFor()
       await page.keyboard.press('Enter')
       await page.waitForURL(/#L33$/)
+      expect(await box.evaluate((lines) => lines.matches(':focus'))).toBe(true)
       await page.close()
     },
     PATIENCE_MS,

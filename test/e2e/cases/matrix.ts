@@ -223,6 +223,15 @@ describe('the graph of many hosts', () => {
           .getByRole('heading', { name: 'check bad-3' })
           .waitFor()
       }
+      // On a phone the panel is below every node, and comes into view.
+      await page.setViewportSize({ width: 390, height: 400 })
+      await page.goto(`${stack.gateway_url}/operations/${operation_id}/graph?view=list`)
+      await named.first().click()
+      const panel = page.getByRole('complementary', { name: 'Selected node' })
+      await panel.getByRole('heading', { name: 'check bad-1' }).waitFor()
+      const top = async () => (await panel.boundingBox())?.y ?? -1
+      await until(async () => (await top()) >= 0 && (await top()) < 200, { what: 'the panel in view' })
+      await page.setViewportSize({ width: 1360, height: 900 })
       // The address follows each choice a moment later: a second choice in that moment stays, and so does a tab.
       const graph_url = `${stack.gateway_url}/operations/${operation_id}/graph`
       for (const gap_ms of [0, 20, 40, 80]) {

@@ -92,6 +92,8 @@ describe('the page of a resource', () => {
       await page.goto(`${stack.gateway_url}/resources/managed?tab=overview`)
       const table = page.getByRole('table', { name: 'Who manages its fields' })
       await table.waitFor()
+      // An operation may have changed the thing since then.
+      await page.getByText(/^Recorded .*\d\d:\d\d/).waitFor()
       expect(await table.getByRole('row').nth(1).textContent()).toMatch(/All other fields(manager:)?netbox.*\d\d:\d\d/)
       expect(await accessibilityOf(page)).toEqual([])
       await page.close()

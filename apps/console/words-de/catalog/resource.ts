@@ -112,6 +112,7 @@ export const resource: typeof en.resource = {
   desired: 'Soll',
   observed: 'Ist',
   field: 'Feld',
+  recorded: 'Aufgezeichnet',
   states: 'Soll und Ist, Abweichungen zuerst',
   differs: 'weicht ab',
   managers: 'Wer die Felder verwaltet',

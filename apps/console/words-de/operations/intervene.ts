@@ -114,7 +114,7 @@ export const obstacles: typeof en.obstacles = {
     !title
       ? 'ein anderer fertiger Plan ändert einige davon'
       : count(n, `der fertige Plan „${title}“ ändert einige davon`, `{n} fertige Pläne „${title}“ ändern einige davon`),
-  failed: (title: string) => `anderswo fehlgeschlagen: ${operation(title)}`,
+  failed: (what: string) => `anderswo fehlgeschlagen: ${what}`,
   window: (title: string) => `das Zeitfenster ${title} ist geschlossen`,
   freeze: (title: string) => `Sperre „${title}“`,
 }

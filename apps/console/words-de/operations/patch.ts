@@ -98,6 +98,7 @@ export const patch: typeof en.patch = {
   binding: (digest: string) => `Prüfsumme ${digest}`,
   self: 'Sie haben diese Planänderung vorgeschlagen. Eine andere Person muss sie annehmen.',
   withdraw: 'Zurückziehen',
+  still: 'Fehlgeschlagene Schritte laufen erst wieder, wenn ein Operator sie wiederholt:',
   approve_now: (revision: number) => `Ihre Stimme ist die letzte: Der Graph wird sofort zu Revision ${revision}.`,
   approve_more: 'Ihre Stimme zählt; bis zur Änderung sind weitere Stimmen nötig.',
   reject_now: 'Der Graph ändert sich nicht, aufgehaltene Schritte laufen weiter.',

@@ -111,6 +111,7 @@ export const resource = {
   desired: 'Desired',
   observed: 'Observed',
   field: 'Field',
+  recorded: 'Recorded',
   states: 'Desired and observed state, differences first',
   differs: 'differs',
   managers: 'Who manages its fields',

@@ -114,7 +114,7 @@ export const obstacles: Record<string, (title: string, n: number) => string> = {
     !title
       ? 'another ready plan changes some of these'
       : count(n, `the ready plan “${title}” changes some of these`, `{n} ready plans “${title}” change some of these`),
-  failed: (title: string) => `failed elsewhere: ${operation(title)}`,
+  failed: (what: string) => `failed elsewhere: ${what}`,
   window: (title: string) => `the window ${title} is closed`,
   freeze: (title: string) => `freeze “${title}”`,
 }

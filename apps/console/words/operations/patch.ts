@@ -82,6 +82,7 @@ export const patch = {
   approve_now: (revision: number) => `Yours is the last vote: the graph becomes revision ${revision} immediately.`,
   approve_more: 'Your vote is counted; more votes are needed before the graph changes.',
   reject_now: 'The graph does not change, and the held steps continue.',
+  still: 'Steps that have failed do not run again until an operator retries them:',
   watch: 'See the graph',
 
   editor: {

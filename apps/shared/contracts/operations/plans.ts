@@ -127,6 +127,7 @@ export const PlanView = Type.Object({
     /** The title of the operation, intent or freeze; null, with an empty id, for a reader who may not see it. */
     title: NullableText,
     message: text('It waits for the gate go.'),
+    error: Type.Optional(text('Port 80 is taken.', { description: 'Of a failure: its error.' })),
   }),
   policy_results: ArrayOf({
     policy_id: text('critical_risk'),
