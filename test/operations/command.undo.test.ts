@@ -291,9 +291,9 @@ describe('a command that a cancel supersedes', () => {
   it('leaves the decisions of its gates to those who made them', async () => {
     const { path, gate, patched } = await waiting()
     const decisions = async () => {
-      const types = ['approved', 'rejected', 'reopened', 'cancelled'].map((state) => `gate.${state}`)
-      const { body } = must(await p.as('vic').get(`${path}/timeline?types=${types}`), 200)
-      return body.events.map(({ type, actor }: { type: string; actor: { name: string } }) => [type, actor.name])
+      const { events } = must(await p.as('vic').get(`${path}/timeline`), 200).body
+      const told = events.filter(({ type }: { type: string }) => /^gate\.(approved|rejected|reopened)$/.test(type))
+      return told.map(({ type, actor }: { type: string; actor: { name: string } }) => [type, actor.name])
     }
     const operation_id = String(path.split('/').at(-1))
     const { round } = await p.seen(operation_id, 'go')
