@@ -221,6 +221,8 @@ describe('the edge refuses', () => {
         'Bearer error="invalid_token"',
       ])
     }
+    const { body } = await send(`${gateway.url}/api/v1/resources`, { headers: bearer('sbk_x') })
+    expect(body.hint).toBe('This is an API key: exchange it for a token at POST /oauth/token.')
     const query = await send(`${gateway.url}/api/v1/resources?access_token=${token}`)
     expect(codeOf(query)).toEqual([401, 'token_missing'])
   })

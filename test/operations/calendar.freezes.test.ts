@@ -5,7 +5,7 @@ import { createDriftWatch, rethrow } from '../../apps/operations/upkeep/drift.ts
 import { verifyEvidence } from '../../apps/shared/evidence/verify.ts'
 import { compileCel } from '../../apps/shared/expressions/cel.ts'
 import { until } from '../support/until.ts'
-import { must, type Platform, startPlatform } from './support/platform.ts'
+import { must, type Platform, problem, startPlatform } from './support/platform.ts'
 import { operationOn } from './support/targets.ts'
 
 /** operations.md 3.5: freezes that people make and end. */
@@ -51,6 +51,12 @@ describe('a freeze that a person makes', () => {
     // All members of this command are optional, so it needs no body.
     must(await p.as('eva').post(end('rebuild')), 200)
     expect(await known('rebuild')).toBeUndefined()
+    const late = await p.as('both').post(end('rebuild'))
+    expect([problem(late), late.body.detail]).toEqual([
+      '409 invalid_state_transition/freeze_ended',
+      expect.stringMatching(/^The freeze was ended at 20.*Z\.$/),
+    ])
+    expect(problem(await p.as('both').post(end('never-was')))).toBe('404 not_found/freeze')
     expect(await running.claim()).toBe('granted')
     const audit = await p.query(
       `select actor, action from operations.audit where object = 'freeze:rebuild' and outcome = 'done' order by at`,

@@ -287,6 +287,41 @@ describe('a command that is withdrawn', () => {
   })
 })
 
+describe('a command that a cancel supersedes', () => {
+  it('leaves the decisions of its gates to those who made them', async () => {
+    const { path, gate, patched } = await waiting()
+    const decisions = async () => {
+      const { events } = must(await p.as('vic').get(`${path}/timeline`), 200).body
+      const told = events.filter(({ type }: { type: string }) => /^gate\.(approved|rejected|reopened)$/.test(type))
+      return told.map(({ type, actor }: { type: string; actor: { name: string } }) => [type, actor.name])
+    }
+    const operation_id = String(path.split('/').at(-1))
+    const { round } = await p.seen(operation_id, 'go')
+    must(await p.as('eva').post(`${path}/gates/go/reject`, { round, comment: 'no' }), 200, 202)
+    await patched({ op: 'add_node', node: { node_id: 'c', executor: 'noop', with: {}, depends_on: ['b'] } })
+    must(await p.as('olga').post(`${path}/cancel`, { reason }), 200, 202)
+    expect(await gate()).toMatchObject({ status: 'rejected', round: 1 })
+    expect(await decisions()).toEqual([['gate.rejected', 'eva']])
+  })
+
+  it('as a retry states no approval once more', async () => {
+    const { path, gate, approve } = await waiting()
+    await approve('eva')
+    await approve('ada')
+    const operation_id = path.split('/').at(-1)
+    await p.query(
+      `update operations.nodes set attempt = 1, state = case node_id when 'b' then 'failed' else 'succeeded' end where operation_id = $1`,
+      [operation_id],
+    )
+    await p.query(`update operations.gates set consumed_at = clock_timestamp() where operation_id = $1`, [operation_id])
+    must(await p.as('olga').post(`${path}/nodes/b/retry`, { reason }), 202)
+    must(await p.as('both').post(`${path}/cancel`, { reason }), 200, 202)
+    expect(await gate()).toMatchObject({ status: 'approved', round: 1 })
+    const { body } = must(await p.as('vic').get(`${path}/timeline?types=gate.approved`), 200)
+    expect(body.events.map(({ actor }: { actor: { name: string } }) => actor.name)).toEqual(['ada'])
+  })
+})
+
 describe('an operation that the engine has not looked at since', () => {
   it('keeps the time that was added for it when the engine reports an earlier extension', async () => {
     const { operation_id } = await p.startOperation(graph, { more: { constraints: { deadline_s: 3600 } } })
@@ -355,6 +390,12 @@ describe('a start that is withdrawn', () => {
     expect(body.events.map(({ data }: { data: object }) => data)).toEqual([
       { why: 'operation_ended' },
       { why: 'operation_ended' },
+    ])
+    const { patch_id, digest: reviewed_digest } = items[0]
+    const late = await p.as('eva').post(`${path}/patches/${patch_id}/approve`, { reviewed_digest })
+    expect([problem(late), late.body.detail]).toEqual([
+      '409 invalid_state_transition/patch_closed',
+      'The operation has ended: the patch no longer applies.',
     ])
     const held = 'select from operations.nodes where operation_id = $1 and hold_patch_id is not null'
     expect(await p.query(held, [path.split('/').at(-1)])).toEqual([])

@@ -1211,11 +1211,22 @@ describe('a start', () => {
     const kinds = async (id: string) =>
       must(await p.as('vic').get(`/v1/operations/${id}`), 200).body.blocked_on.map(({ kind }: { kind: string }) => kind)
     expect(new Set(await kinds(third))).toEqual(new Set(['lease']))
+    const holders = async (id: string) => {
+      const { items } = must(await p.as('vic').get(`/v1/operations?resource_id=${hosts[0]}`), 200).body
+      const { blocked_on } = items.find(({ operation_id }: { operation_id: string }) => operation_id === id)
+      const ids = blocked_on.map(({ href = '' }: { href?: string }) => href.split('/').at(-1))
+      return [...new Set(ids)]
+    }
+    expect(await holders(third)).toEqual([holder, second])
+    const url = `/v1/operations/${third}`
+    const since = { headers: { 'if-none-match': (await p.as('vic').get(url)).headers.get('etag') ?? '' } }
+    expect((await p.as('vic').get(url, since)).status).toBe(200)
     expect(await grant()).toBe(0)
     await p.deps.db.transaction((tx) => operationClosed(tx, holder, 'failed'))
     expect((await Promise.all([grant(), grant(), grant()])).reduce((sum, n) => sum + n)).toBe(1)
     expect(await held()).toEqual([third])
     expect((await p.as('vic').get(`/v1/operations/${second}`)).body).toMatchObject({ blocked_on: [] })
+    expect(await holders(third)).toEqual([second])
     const { events } = (await p.as('vic').get(`/v1/operations/${second}/timeline`)).body
     expect(events.map(({ type }: { type: string }) => type)).toEqual([
       'operation.queued',
@@ -1286,6 +1297,8 @@ describe('a start', () => {
     const waits = async () => (await waiting()).map(({ id }) => id).filter((id) => !others.includes(id))
     const paused = must(await p.as('olga').post(`/v1/operations/${stopped}/pause`, { reason: 'not now' }), 202).body
     expect(paused.status).toBe('paused')
+    const inTheWay = [{ kind: 'paused', id: stopped, message: 'Paused by an operator.' }]
+    expect(await read()).toMatchObject({ blocked_on: inTheWay })
     const stated = await p.query<{ type: string }>(
       `select type from operations.operation_timeline_view where operation_id = $1 and type like 'operation.paus%' order by seq`,
       [stopped],
@@ -1298,7 +1311,9 @@ describe('a start', () => {
     expect(await waits()).toEqual([stopped])
     expect(await read()).toMatchObject({ status: 'paused', leases: [] })
     must(await p.as('olga').post(`/v1/operations/${stopped}/resume`, { reason: 'now' }), 202)
-    expect(await read()).toMatchObject({ status: 'queued', blocked_on: [{ kind: 'lease' }, {}, {}] })
+    const { status, blocked_on } = await read()
+    const href = `/v1/operations/${next}`
+    expect([status, blocked_on]).toMatchObject(['queued', [1, 2, 3].map(() => ({ kind: 'lease', href }))])
     const last = must(await start((await planned({ title: 'last' })).plan), 202).body.operation_id
     await p.deps.db.transaction((tx) => operationClosed(tx, next, 'succeeded'))
     expect(await grantLeases(p.deps.db, { deadline_s: 300 })).toBe(1)

@@ -133,7 +133,7 @@ export const createGuard = (deps: GuardDeps) => {
       if (error.reason === 'expired') throw tokenRefused(error)
       if (!block) {
         await noteFailure(address)
-        throw tokenRefused(error)
+        throw tokenRefused(error, token)
       }
     }
     throw limited('failed_tokens', (block?.until ?? 0) - performance.now())
@@ -177,9 +177,10 @@ const bearerOf = (req: IncomingMessage): string | undefined => {
   return /^bearer ([^ ]+)$/i.exec(value)?.[1]
 }
 
-const tokenRefused = (cause: unknown) =>
+const tokenRefused = (cause: unknown, token?: string) =>
   new AppError('invalid_token', 'invalid_token', 'The access token is not valid.', {
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+    ...(token?.startsWith('sbk_') && { hint: 'This is an API key: exchange it for a token at POST /oauth/token.' }),
     cause,
   })
 

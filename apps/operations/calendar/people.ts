@@ -2,6 +2,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { appendAudit } from '../../../db/operations/facts/state.ts'
 import {
   countOnResources,
+  freezeEndedAt,
   getFreeze,
   listStarting,
   lockCalendar,
@@ -80,7 +81,11 @@ export const endFreeze = async (
   const answer = await mutate(deps, mutation, async (tx) => {
     if (!mutation.dry_run) await lockCalendar(tx, 'to write')
     const freeze = await getFreeze(tx, freeze_id)
-    if (!freeze && deps.library.freezes.every((one) => one.freeze_id !== freeze_id)) throw notFound('freeze', freeze_id)
+    if (!freeze && deps.library.freezes.every((one) => one.freeze_id !== freeze_id)) {
+      const ended_at = await freezeEndedAt(tx, freeze_id)
+      if (!ended_at) throw notFound('freeze', freeze_id)
+      throw new AppError('invalid_state_transition', 'freeze_ended', `The freeze was ended at ${ended_at}.`)
+    }
     throwIfRefused(refuseEnd(mutation.caller, freeze))
     const shorter = freeze && at !== undefined ? shortened(freeze, at, deps.clock.now().getTime()) : undefined
     const keep = async () => {

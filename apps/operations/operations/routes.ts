@@ -48,6 +48,9 @@ import { startSteps } from './start.ts'
 
 const read = allow('operation:read', { kind: 'R' })
 
+/** What holds an operation up, as other rows have it when it is read. */
+const MOVING = ['engine', 'executor', 'lease']
+
 type Deps = CommandDeps & ReplanDeps & Uses<'pages'>
 
 /** Operations: lists, one operation, its graph, and the commands on the whole operation. */
@@ -98,7 +101,7 @@ const readRoutes = (app: Router, deps: Deps) => {
     handler: async (req, reply) => {
       const operation = await readOperation(deps, req.caller, req.params.operation_id)
       const { progress, blocked_on } = operation
-      const moves = progress.running > 0 || blocked_on.some(({ kind }) => kind === 'engine' || kind === 'executor')
+      const moves = progress.running > 0 || blocked_on.some(({ kind }) => MOVING.includes(kind))
       return unlessKnown(req, reply, operation, operation, moves)
     },
   })

@@ -71,7 +71,6 @@ export const startSteps = (
         command_id,
         blockers,
         conflicts: await holdersFor(tx, caller, blockers),
-        now: now.toISOString(),
         constraints,
         later,
         calendar,

@@ -1,6 +1,6 @@
 import { type Tx, together } from '../../../db/client.ts'
 import { SYSTEM, type TimelineEvent } from '../../../db/operations/facts/state.ts'
-import { type Blocker, blockedOnLeases } from '../../../db/operations/leases/rows.ts'
+import type { Blocker } from '../../../db/operations/leases/rows.ts'
 import { insertOperation } from '../../../db/operations/operations/insert.ts'
 import { type Intent, moveIntent, movePlan, type Plan } from '../../../db/operations/plans/rows.ts'
 import type { Place } from '../../shared/auth/scope.ts'
@@ -31,7 +31,6 @@ export type Starting = {
   blockers: Blocker[]
   /** The blockers as the starter may see them. */
   conflicts: PlanView['conflicts']
-  now: string
   constraints: ReturnType<typeof constraintsOf>
   /** Whether it begins at a later time, and takes its leases then. */
   later: boolean
@@ -50,7 +49,6 @@ export const writeOperation = async (
   const { plan, intent } = subject
   const { operation_id, actor } = command
   const { document } = plan
-  const { blockers } = starting
   const origin = { actor, request_id: command.request_id, data: { operation_id } }
   const [, locked, executing] = await together(
     insertOperation(tx, rowsOf(command, subject, starting)),
@@ -73,7 +71,6 @@ export const writeOperation = async (
       first_gate: document.gates[0]?.gate_id ?? null,
     },
     events: eventsOf(command, subject, starting),
-    ...(blockers.length > 0 && { set: { blocked_on: blockedOnLeases(blockers, starting.now) } }),
   }
 }
 

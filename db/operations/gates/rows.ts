@@ -158,14 +158,31 @@ export const nextRound = sql.raw(
   "g.round + (g.status = 'cancelled' or (g.round > r.round and g.status not in ('armed', 'waiting')))::int",
 )
 
+/** The gates that these undo rows restore, as they stand. */
+export const listStanding = (tx: Tx, operation_id: string, before: readonly Record<string, unknown>[]) =>
+  tx
+    .select(pick(gates, 'gate_id', 'status', 'round', 'digest', 'policy'))
+    .from(gates)
+    .where(
+      and(
+        eq(gates.operation_id, operation_id),
+        sql`${gates.gate_id} = any(${textArray(before.map(({ gate_id }) => String(gate_id)))})`,
+      ),
+    )
+    .orderBy(asc(gates.gate_id))
+
 /**
- * Adjusts votes after gates were restored. A vote on another subject no longer counts, although its round continues. A
- * restored approval has its own votes again, except those withdrawn or lost since. Returns the current state of the
- * gates, for the timeline.
+ * Adjusts votes after gates, which stood so before, were restored. A vote on another subject no longer counts, although
+ * its round continues. A restored approval has its own votes again, except those withdrawn or lost since. Returns the
+ * state of the gates that moved, for the timeline: of any other it would tell of a decision that no one made now.
  */
-export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: readonly string[]) => {
-  if (gate_ids.length === 0) return []
-  const restored = and(eq(gates.operation_id, operation_id), sql`${gates.gate_id} = any(${textArray(gate_ids)})`)
+export const settleRestored = async (tx: Tx, operation_id: string, stood: Awaited<ReturnType<typeof listStanding>>) => {
+  if (stood.length === 0) return []
+  const were = new Map(stood.map((gate) => [gate.gate_id, gate]))
+  const restored = and(
+    eq(gates.operation_id, operation_id),
+    sql`${gates.gate_id} = any(${textArray([...were.keys()])})`,
+  )
   await tx.execute(sql`update ${votes} v set voided = true from ${gates} where ${restored} and v.operation_id = ${gates.operation_id}
     and v.gate_id = ${gates.gate_id} and v.round = ${gates.round} and v.digest <> ${gates.digest}`)
   await tx.execute(sql`insert into ${votes} as now (operation_id, gate_id, round, user_id, decision, comment, digest, group_key, actor, command_id, at)
@@ -179,12 +196,12 @@ export const settleRestored = async (tx: Tx, operation_id: string, gate_ids: rea
   await updateRows(tx, { operation_id }, operations, {
     open_gates: sql`(select count(*)::int from ${gates} where ${gates.operation_id} = ${operations.operation_id} and ${gates.status} = 'waiting')`,
   })
-  const rows = await tx
-    .select(pick(gates, 'gate_id', 'status', 'round', 'policy'))
-    .from(gates)
-    .where(restored)
-    .orderBy(asc(gates.gate_id))
-  return rows.map(({ gate_id, status, round, policy }) => ({
+  const rows = await listStanding(tx, operation_id, stood)
+  const moved = rows.filter(({ gate_id, status, round, digest }) => {
+    const was = were.get(gate_id)
+    return was?.status !== status || was.round !== round || (status === 'waiting' && was.digest !== digest)
+  })
+  return moved.map(({ gate_id, status, round, policy }) => ({
     type: status === 'waiting' ? 'gate.reopened' : `gate.${status}`,
     gate_id,
     data: { round, ...(status === 'waiting' && askedService(policy)) },

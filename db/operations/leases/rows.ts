@@ -194,15 +194,14 @@ export const listReleased = async (tx: Tx, operation_id: string, needed?: readon
   return without(wanted, held)
 }
 
-/** Why an operation does not start or continue, for display. */
-export const blockedOnLeases = (blockers: readonly Blocker[], since?: string): BlockedOn[] =>
+/** Why an operation does not continue, for the engine's report; readers see who is in the way now (operations/read.ts). */
+const blockedOnLeases = (blockers: readonly Blocker[]): BlockedOn[] =>
   blockers
     .slice(0, 20)
     .map(({ operation_id, resource_id, title }) => ({
       kind: 'lease',
       id: resource_id,
       href: `/v1/operations/${operation_id}`,
-      ...(since !== undefined && { since }),
       message: `"${title}" holds or waits for ${resource_id}.`,
     }))
 

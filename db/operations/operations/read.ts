@@ -11,6 +11,7 @@ import { iso, operation_summary_view as summary } from '../expressions.ts'
 import { WAITING_FOR_PEOPLE } from '../gates/inbox.ts'
 import {
   gates,
+  lease_waits,
   leases,
   nodes,
   operation_control,
@@ -49,15 +50,33 @@ const untaken = sql`coalesce((
     where ${summary.ended_at} is null and e.operation_id = ${summary.operation_id} and e.closed_at is null and e.started_at is null
       and e.created_at < clock_timestamp() - ${AGENT_LATE}
     group by 1, 2 order by 3 limit 10) w), '[]'::jsonb)`
+/** Who holds what an operation waits for, or has waited for it longer, as the rows are now; paused, it waits for its resume. */
+const waitsFor = sql`coalesce((
+  select case when ${summary.status} <> 'paused' then (
+      select jsonb_agg(jsonb_build_object('kind', 'lease', 'id', other.resource_id, 'href', '/v1/operations/' || other.operation_id,
+          'since', operations.iso(mine.since), 'message', format('"%s" holds or waits for %s.', o.title, other.resource_id))
+        order by holds desc, other.resource_id, other.operation_id)
+      from (select l.resource_id, l.operation_id, true as holds from jsonb_to_recordset(mine.wanted) as m(resource_id text, mode text) join ${leases} l using (resource_id)
+          where l.operation_id <> mine.operation_id and 'exclusive' in (l.mode, m.mode)
+        union all select e.resource_id, w.operation_id, false from ${lease_waits} w cross join lateral (
+            select resource_id from jsonb_to_recordset(w.wanted) as e(resource_id text, mode text)
+              join jsonb_to_recordset(mine.wanted) as m(resource_id text, mode text) using (resource_id)
+            where 'exclusive' in (e.mode, m.mode) limit 1) e
+          where (w.since, w.operation_id) < (mine.since, mine.operation_id)
+            and not exists (select from ${operation_control} c where c.operation_id = w.operation_id and c.control = 'pause')
+        limit 20) other join ${operations} o using (operation_id))
+    when ${summary.pause_reason} = 'operator' and not ${summary.blocked_on} @> '[{"kind": "paused"}]' then
+      jsonb_build_array(jsonb_build_object('kind', 'paused', 'id', mine.operation_id, 'message', 'Paused by an operator.')) end
+  from ${lease_waits} mine where mine.operation_id = ${summary.operation_id}), '[]'::jsonb)`
 /** The engine's last report, as far as the rows do not know better: it learns of pauses, resumes and votes later. */
 const reported = sql`case when ${summary.blocked_on} = '[]' then '[]' else (
   select coalesce(jsonb_agg(b order by n), '[]') from jsonb_array_elements(${summary.blocked_on}) with ordinality as reported(b, n)
   where case b ->> 'kind' when 'paused' then ${summary.control} = 'pause'
     when 'gate' then exists (select from ${gates} g where g.operation_id = ${summary.operation_id} and g.gate_id = b ->> 'id'
       and case when b ->> 'message' like '%waits for a decision.' then g.status = 'waiting' else g.status in ('rejected', 'expired') end)
-    else true end) end`
-/** The engine's last report, plus the engine and the agents that have not carried out later decisions. */
-const blockedOn = sql<BlockedOn[]>`${reported} || ${untaken} || coalesce((
+    else b ->> 'kind' <> 'lease' end) end`
+/** Leases, the engine's last report, and the engine and the agents that have not carried out later decisions. */
+const blockedOn = sql<BlockedOn[]>`${waitsFor} || ${reported} || ${untaken} || coalesce((
   select jsonb_build_array(jsonb_build_object('kind', 'engine', 'id', ${summary.operation_id}, 'since', operations.iso(min(k.since)),
     'message', 'The workflow engine has not carried out every decision yet: it is away or busy.'))
   from (select operation_id, since from ${sql.raw(UNDELIVERED)} u

@@ -2,17 +2,18 @@ import { sql } from 'drizzle-orm'
 import { type Tx, updateRows } from '../../client.ts'
 import { eachText } from '../expressions.ts'
 import type { TimelineEvent } from '../facts/state.ts'
-import { nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
+import { listStanding, nextRound, settleRestored, statusBefore, waitingBefore } from '../gates/rows.ts'
 import { gates, nodes, operations } from '../tables/index.ts'
 
 type Fact = Omit<TimelineEvent, 'actor'>
 
-/** Restores gates to these rows, in a later round if people have decided since. Returns their state now as facts. */
+/** Restores gates to these rows, in a later round if people have decided since. Returns what moved as facts. */
 export const restoreGates = async (
   tx: Tx,
   operation_id: string,
   before: readonly Record<string, unknown>[],
 ): Promise<Fact[]> => {
+  const stood = await listStanding(tx, operation_id, before)
   await tx.execute(sql`
     update ${gates} g set status = ${statusBefore}, round = ${nextRound}, approved_digest = r.approved_digest, consumed_at = r.consumed_at, standing_at = null,
       ${waitingBefore}, decided_by = r.decided_by, decided_at = r.decided_at,
@@ -20,11 +21,7 @@ export const restoreGates = async (
       subject = coalesce(r.subject, g.subject), digest = coalesce(r.digest, g.digest)
     from jsonb_populate_recordset(null::${gates}, ${JSON.stringify(before)}::jsonb) r
     where g.operation_id = ${operation_id} and g.gate_id = r.gate_id and g.status <> 'cancelled'`)
-  return settleRestored(
-    tx,
-    operation_id,
-    before.map(({ gate_id }) => String(gate_id)),
-  )
+  return settleRestored(tx, operation_id, stood)
 }
 
 /** Rows from before a resume accepted the new values of moved targets. */

@@ -5,7 +5,15 @@ import { equals, type Tx, updateRows } from '../../client.ts'
 import { NOW } from '../../rows.ts'
 import type { TimelineEvent } from '../facts/state.ts'
 import { afresh, involvedWith } from '../gates/ask.ts'
-import { askedService, nextRound, settleRestored, statusBefore, waitingBefore, waitingGates } from '../gates/rows.ts'
+import {
+  askedService,
+  listStanding,
+  nextRound,
+  settleRestored,
+  statusBefore,
+  waitingBefore,
+  waitingGates,
+} from '../gates/rows.ts'
 import { gates, nodes, operation_control, operation_graph_view, operations } from '../tables/index.ts'
 import { type GateNow, movePatch, type Revision, type RunningRows } from './rows.ts'
 import { askAfterUndo, saveUsedVotes, type UsedGate, usedColumns, usedFacts, usedGates } from './used.ts'
@@ -227,6 +235,7 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     from jsonb_to_recordset(${JSON.stringify(undo.nodes)}::jsonb) as r(node_id text, spec jsonb, spec_digest text, gate_ids text[])
     where n.operation_id = ${operation_id} and n.node_id = r.node_id`)
   await removeNodes(tx, operation_id, undo.added)
+  const stood = await listStanding(tx, operation_id, undo.gates)
   await tx.execute(sql`
     update ${gates} g set round = ${nextRound}, guards = r.guards, subject = r.subject, digest = r.digest, approved_digest = r.approved_digest,
       status = case when c.control = 'cancel' then g.status else ${statusBefore} end, ${waitingBefore},
@@ -254,10 +263,9 @@ export const undoRevision = async (tx: Tx, operation_id: string, undo: PatchUndo
     open_gates: waitingGates(operation_id),
   })
   await movePatch(tx, operation_id, patch_id, 'approved', { status: 'not_applicable', status_reason: why })
-  const restored = undo.gates.map(({ gate_id }) => String(gate_id))
   return [
     { type: 'patch.not_applicable', patch_id, data: { why } },
     ...closed.map(({ gate_id, round }) => ({ type: 'gate.cancelled', gate_id, patch_id, data: { round } })),
-    ...(await settleRestored(tx, operation_id, restored)),
+    ...(await settleRestored(tx, operation_id, stood)),
   ]
 }

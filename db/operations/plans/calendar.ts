@@ -39,6 +39,12 @@ export const getFreeze = async (db: Queryable, freeze_id: string): Promise<PutFr
   return row === undefined || row.withdrawn ? undefined : flat(row as never)
 }
 
+/** When a freeze was ended or withdrawn; undefined if it was not, or never was. */
+export const freezeEndedAt = async (db: Queryable, freeze_id: string): Promise<string | undefined> => {
+  const row = await getRow(db, freeze_id)
+  return row?.withdrawn ? row.updated_at : undefined
+}
+
 export type FreezeChange = { freeze: PutFreeze; before: FreezeEntry | null; changed: boolean }
 
 /** Puts a freeze, or replaces its content; the caller holds the calendar lock to write. */

@@ -21,11 +21,17 @@ export const refusePatchDecision = (
     return refusal('patch_not_applicable', moved, 'The graph has changed since this patch was proposed.', {
       extra: { rebase },
     })
-  if (status !== 'awaiting_approval') return wrongState('patch_closed', `The patch is already ${status}.`)
+  if (status !== 'awaiting_approval') return wrongState('patch_closed', closedAs(status, status_reason))
   // The sweeper may come later.
   if (expires_at !== null && Date.parse(expires_at) <= now.getTime())
     return wrongState('patch_closed', 'The patch has expired.')
   return refusePatch(facts)
+}
+const closedAs = (status: string, why: string | null): string => {
+  if (status !== 'not_applicable') return `The patch is already ${status}.`
+  return why === 'operation_ended'
+    ? 'The operation has ended: the patch no longer applies.'
+    : 'The patch no longer applies.'
 }
 const PATCH_CODES = ['base_revision_moved', 'node_already_dispatched', 'unsound'] as const
 

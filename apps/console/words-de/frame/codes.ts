@@ -121,6 +121,7 @@ const CODES: Codes = {
   changed_since: ['Ein Ziel hat sich seither geändert.', 'Zuerst die spätere Änderung zurücknehmen.'],
   target_gone: ['Ein Ziel gibt es nicht mehr.', 'Nur die anderen zurücknehmen.'],
   schedule_ended: ['Der Zeitplan ist beendet.', 'Einen neuen anlegen.'],
+  freeze_ended: ['Die Sperre ist beendet.', 'Den Kalender ansehen.'],
   no_webhook: ['Der Zeitplan hat keinen Webhook.', 'Einen mit Webhook anlegen.'],
   resource_version_moved: ['Ein Ziel hat sich seit dem Plan geändert.', 'Die Vorschau erneuern.'],
   reservation_lost: ['Eine Reservierung, auf die der Plan baut, ist abgelaufen.', 'Neu reservieren, dann wiederholen.'],

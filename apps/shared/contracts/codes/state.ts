@@ -96,6 +96,7 @@ export const STATE = {
     changed_since: ['A target has changed since.', 'Roll back the later change first, or send anyway=true.'],
     target_gone: ['A target no longer exists.', 'Name the other targets in resource_id.'],
     schedule_ended: ['The schedule has ended.', 'Make a new one.'],
+    freeze_ended: ['The freeze has ended.', 'Read the calendar.'],
     no_webhook: ['The schedule has no webhook.', 'Make one with when.webhook.'],
   },
   plan_locked: {
