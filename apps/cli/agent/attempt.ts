@@ -244,6 +244,7 @@ export const carryOut = async (file: AgentFile, handed: Work, told: AbortSignal,
       said = await report('failed', {
         ...closing(status === 'succeeded' ? untaken(said) : { ...rest, outputs: undefined, resume: undefined }, mask),
         ...ran,
+        lines: journal.lines,
       })
     // The control plane may never learn it: this line is then all that tells what became of the work.
     const words = 'message' in verdict ? ` ${mask(verdict.message)}` : ''

@@ -170,7 +170,7 @@ const createPassing = (
     finish()
     if (!begun) dependency.called('http', error instanceof AppError ? 'gone' : 'failed', started)
     if (res.headersSent) res.destroy()
-    reject(failureOf(error, upstream, late, READS.has(res.req.method)))
+    reject(failureOf(error, upstream, late, READS.has(res.req.method ?? '')))
   }
   // Includes the wait for a connection, which undici's own timeout does not.
   const timer = setTimeout(() => {
