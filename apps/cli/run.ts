@@ -85,6 +85,9 @@ const carryOut = async (line: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> =
 const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEnv): Promise<ExitCode> => {
   if (values.watch === true && !isList(command))
     throw usageError(`--watch repeats lists; ${command.name} is not a list.`)
+  const output = text(values, 'output')
+  if (values.jsonl === true && output !== undefined && output !== 'json')
+    throw usageError(`--jsonl prints JSON: leave out -o ${output}.`)
   if (values['dry-run'] === true && ACTS_HERE.test(command.name)) throw noDryRun()
   chooseZone(text(values, 'zone') ?? 'UTC')
   const credentials = createCredentials(env)
@@ -102,7 +105,7 @@ const runCommand = async ({ command, args, values }: Line, env: NodeJS.ProcessEn
     credentials,
     env,
     out: createOutput({
-      format: (text(values, 'output') ?? 'table') as Format,
+      format: (output ?? 'table') as Format,
       jsonl: values.jsonl === true,
       select: await selectionOf(text(values, 'select')),
     }),

@@ -51,6 +51,11 @@ beforeAll(async () => {
         `echo "hello $2"; env; echo "{\\"greeting\\": \\"$2\\", \\"who\\": $(id -u)}" > "$SIGNALBOX_OUTPUTS"`,
       ),
       foresee: program('foresee', `echo '{"preview": {"plan": {"key": "vault/7"}}}' > "$SIGNALBOX_OUTPUTS"`),
+      far: program('far', `echo '{"far": [1e400, 12345678901234567890, 1.5]}' > "$SIGNALBOX_OUTPUTS"`),
+      deep: program(
+        'deep',
+        `echo dug; { printf '{"a":'; printf '%3500s' | tr ' ' '['; printf '%3500s' | tr ' ' ']'; echo '}'; } > "$SIGNALBOX_OUTPUTS"`,
+      ),
       effect: program('effect', `echo "$SIGNALBOX_KEY" >> ${effects}/"$2"`),
       slow: program('slow', `echo "$SIGNALBOX_KEY $$" >> ${effects}/"$2"; sleep 60; echo late >> ${effects}/"$2"`),
       tidy: program(
@@ -117,6 +122,20 @@ it('runs an approved node in its own sandbox and returns its outputs', async () 
     ...{ tool: 'greet', exit: 0, tool_sha256: sha256Hex(readFileSync(join(lab.folder, 'greet'))) },
     agent: expect.stringMatching(/^machine:runner\//),
   })
+  await ends(agent)
+}, 90_000)
+
+it('outputs too deep to be written are refused, and a number that a double cannot hold is its digits', async () => {
+  const agent = lab.startAgent(file)
+  const deep = await lab.start(job('deep', 'deep', { timeouts: { run_s: 30 } }))
+  const { error_class, error_message, attempts } = await lab.reaches(deep, 'failed')
+  expect([error_class, error_message]).toEqual([
+    'outputs_invalid',
+    expect.stringContaining('The job succeeded, but not its outputs: they cannot be written'),
+  ])
+  expect(attempts.map(({ log }: { log: object }) => log)).toMatchObject([{ lines: 1, complete: true }])
+  const far = await lab.start(job('far', 'far', { outputs: { far: '/far' } }))
+  expect((await lab.reaches(far, 'succeeded')).outputs).toEqual({ far: ['1e400', '12345678901234567890', 1.5] })
   await ends(agent)
 }, 90_000)
 

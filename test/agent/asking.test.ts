@@ -1,18 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startWorker } from '../operations/support/worker.ts'
 import { createReporter, type Work } from '../support/agent/agent.ts'
+import { serverUrl } from '../support/database.ts'
+import { type Link, startLink } from '../support/link.ts'
 import { until } from '../support/until.ts'
 import { exitOf, type Lab, startLab } from './support/agent.ts'
 
-/** Agents that ask for work over the API: answers that are lost. */
+/** Agents that ask for work over the API: answers that are lost, and work that finds no stream. */
 let lab: Lab
+/** Between the worker and NATS. */
+let nats: Link
 let file: Record<string, unknown>
 beforeAll(async () => {
-  lab = await startLab(['unheard', 'never', 'once', 'paused'])
+  nats = await startLink(serverUrl('NATS_URL'))
+  lab = await startLab(['unheard', 'never', 'once', 'paused', 'frozen', 'away'], {
+    bringWorker: (p: Parameters<typeof startWorker>[0], policy_file: string) =>
+      startWorker(p, policy_file, { WORKER__NATS__URL: nats.url }),
+  })
   const args = { type: 'array', items: { type: 'string' } }
   const effect = { path: lab.script('effect', `echo "$SIGNALBOX_KEY" >> ${lab.place('effects')}/"$2"`), args }
   file = { uid: 1500, programs: { effect } }
 }, 90_000)
-afterAll(() => lab.stop())
+afterAll(async () => {
+  await lab.stop()
+  nats.stop()
+})
 
 /** The engine looks after its work this often, at first. */
 const start = (pool: string, run_s: number, timeouts = {}) =>
@@ -104,3 +117,46 @@ it('work that was taken and not begun by the end of its time is not handed over 
   const handed = 'select from operations.executions where operation_id = $1'
   expect(await lab.p.query(handed, [path.split('/').at(-1)])).toHaveLength(1)
 }, 120_000)
+
+const handovers = (path: string) =>
+  lab.p.query<{ closed: boolean; unsent: number | null }>(
+    `select e.closed_at is not null as closed, (a.resume ->> 'unsent')::int as unsent from operations.executions e
+     join operations.node_attempts a using (operation_id, node_id, role, attempt) where operation_id = $1 order by e.fence`,
+    [path.split('/').at(-1)],
+  )
+const isDoneOnce = async (path: string, pool: string) => {
+  const agent = lab.startAgent({ ...file, pools: [pool] })
+  const { attempts } = await lab.reaches(path, 'succeeded')
+  expect(attempts).toHaveLength(1)
+  expect(lab.linesOf(`effects/${pool}`)).toHaveLength(1)
+  agent.child.kill('SIGTERM')
+  expect(await exitOf(agent)).toBe(0)
+}
+
+it('work that finds no stream for a moment is offered again, and done once', async () => {
+  nats.freeze()
+  const path = await start('frozen', 15)
+  await until(async () => (await handovers(path)).length > 0, { what: 'the handover' })
+  await delay(7000)
+  nats.thaw()
+  await isDoneOnce(path, 'frozen')
+}, 120_000)
+
+it('work waits for a stream that is away for longer as for an agent, and those handovers do not count', async () => {
+  nats.cut()
+  const path = await start('away', 15)
+  const closed = async () => (await handovers(path)).filter((one) => one.closed)
+  await until(async () => (await closed()).length > 1, { timeout_ms: 150_000, what: 'two slices without a stream' })
+  expect(await lab.nodeOf(path)).toMatchObject({
+    ...{ state: 'running', error_class: null },
+    attempts: [{ progress: { message: expect.stringMatching(/^Waiting for an agent of the pool "away" until /) } }],
+  })
+  nats.mend()
+  const given = async () => {
+    const all = await handovers(path)
+    const last = all.at(-1)
+    return last && !last.closed && last.unsent === all.length - 1
+  }
+  await until(given, { what: 'a handover that the stream accepted' })
+  await isDoneOnce(path, 'away')
+}, 300_000)

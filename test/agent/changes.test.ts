@@ -269,7 +269,10 @@ it('reads the digits beside a text of any length, and tells a long text that was
   const parts = [`1.${wide}`, `1e-${wide}`, `${wide}.5`, `${wide}e2`, '9007199254740991']
   const [name, note] = ['\\', `\\",${wide}`]
   const members = [`"${wide}":[${parts.join()}]`, `${JSON.stringify(name)}:${JSON.stringify(note)}`]
-  expect(parseDigits(`{${members.join()}}`)).toEqual({ [wide]: parts.map(Number), [name]: note })
+  const numbers = [...parts.slice(0, 2).map(Number), ...parts.slice(2, 4), 9007199254740991]
+  expect(parseDigits(`{${members.join()}}`)).toEqual({ [wide]: numbers, [name]: note })
+  expect(parseDigits('[1e400,-1.5E+400,1e22,1e3,1e-400,0.5]')).toEqual(['1e400', '-1.5E+400', '1e22', 1000, 0, 0.5])
+  expect(parseExact('[1e22,1.5]')).toEqual([1e22, 1.5])
   const before = process.cpuUsage()
   expect(() => parseDigits(`{"b":${wide},"a":"${'\\"'.repeat(100_000)}`)).toThrow(SyntaxError)
   const { user, system } = process.cpuUsage(before)

@@ -182,7 +182,8 @@ it('a program that outlives its time is ended on the host, and killed if it is d
   const slow = await lab.reaches(path, 'failed', 'slow')
   expect(slow).toMatchObject({ error_class: 'timeout', error_message: expect.stringContaining('ended on request') })
   expect(effects('time').at(-1)).toBe('ended')
-  await lab.reaches(path, 'outcome_unknown', 'deaf')
+  const deaf = await lab.reaches(path, 'outcome_unknown', 'deaf')
+  expect(deaf).toMatchObject({ error_message: expect.stringContaining('ran out of time and was stopped') })
   const [, pid] = effects('deaf')[0]?.split(' ') ?? []
   await until(() => !runs(pid), { what: 'the deaf program gone' })
 }, 90_000)

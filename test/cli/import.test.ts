@@ -655,12 +655,18 @@ describe('files that nobody here wrote', () => {
     expect(performance.now() - started).toBeLessThan(20_000)
   })
 
-  it('an integer that a number cannot hold keeps its digits, in JSON and in YAML', () => {
+  it('a number that a double cannot hold keeps its digits, in JSON and in YAML', () => {
     const document = { long: '12345678901234567890', short: 7, many: [1e15] }
     expect(parseSource('{"long": 12345678901234567890, "short": 7, "many": [1000000000000000]}').documents).toEqual([
       document,
     ])
     expect(parseSource('long: 12345678901234567890\nshort: 7\nmany: [1000000000000000]').documents).toEqual([document])
+    // Some that no request can carry, and some that the catalog refuses.
+    const lost = ['1e400', '-1E+400', '1e22', '12345678901234567890.5', '12345678901234567890e2']
+    const kept = [{ lost, held: [1e3, 1.5, '1e400'] }]
+    const numbers = `"lost": [${lost.join(', ')}], "held": [1e3, 1.5, "1e400"]`
+    for (const text of [`{${numbers}}`, `---\n{${numbers}}\n`]) expect(parseSource(text).documents).toEqual(kept)
+    expect(parseSource('a: .inf\nb: &b -.nan\nc: *b').documents).toEqual([{ a: '.inf', b: '-.nan', c: '-.nan' }])
   })
 
   it('items that all name one another keep a bounded number of edges', () => {

@@ -144,6 +144,7 @@ describe('a line that is wrong', () => {
     ['an argument too many', ['whoami', 'eva'], 'Too many arguments'],
     ['a noun without a verb', ['op'], '"op" needs one of the commands above.'],
     ['watching what is no list', ['whoami', '--watch'], '--watch repeats lists; whoami is not a list.'],
+    ['two ways to print', ['op', 'list', '--jsonl', '-o', 'yaml'], '--jsonl prints JSON: leave out -o yaml.'],
     ['an expression that cannot be read', ['whoami', '--select', 'a.'], '--select is not a JSONata expression'],
     ['a time zone that does not exist', ['whoami', '--zone', 'Mars'], '--zone takes a name such as Europe/Berlin'],
     ['a context without an address', ['context', 'set', 'mars'], '--url takes an address such as'],

@@ -114,7 +114,7 @@ describe('while an upstream is silent or gone', () => {
     const late: (() => void)[] = []
     upstream.answerWith((_req, res) => late.push(() => res.writeHead(200).end('late')))
     const count = upstream.seen.length
-    const answer = await ask(hurried.url, 'GET', '/api/v1/resources')
+    const answer = await ask(hurried.url, 'POST', '/api/v1/resources')
     expect(answer.body).toMatchObject({ status: 504, code: 'upstream_timeout', retryable: true })
     expect(answer.body).toMatchObject({
       detail: expect.stringContaining('unknown whether the request was carried out'),
@@ -122,6 +122,11 @@ describe('while an upstream is silent or gone', () => {
     })
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
     expect(upstream.seen.length).toBe(count + 1)
+    const read = (await ask(hurried.url, 'GET', '/api/v1/resources')).body
+    expect(read).toMatchObject({
+      ...{ code: 'upstream_timeout', retryable: true, hint: 'Repeat the same request.' },
+      detail: expect.stringMatching(/did not answer in time\.$/),
+    })
     for (const send_late of late) send_late()
     upstream.answerWith((_req, res) => res.writeHead(200).end('{}'))
     expect((await ask(hurried.url, 'GET', '/api/v1/resources')).text).toBe('{}')

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { crashPoint } from '../../../apps/shared/crash.ts'
 import { isObject, readPointer } from '../../../apps/shared/data/pointer.ts'
@@ -30,6 +31,9 @@ const START_S = { http: 60, nats: 900 }
 const HEARTBEAT_S = 30
 /** An answer ends the wait at once (the command node_result). This is the longest interval between silence checks. */
 const LOOK_S = 60
+/** How long one slice offers work to a stream that is away, and when the next one does. */
+const OFFER_S = 10
+const OFFER_AGAIN_MS = 1000
 
 /**
  * Hands an attempt to an external agent, then waits without holding any resource: the agent's results come by HTTP.
@@ -46,7 +50,7 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     if (known?.cancelled && (known.closed || (!known.started && (await close('not_started'))))) return calledOff(known)
     // The claim found an agent that might still begin: whether another one may is asked with the next one.
     if (context.repeated && known && !known.begun && (known.closed || (known.unbegun && !known.start_due)))
-      return waiting(1)
+      return waiting(context, 1)
     // A worker may die between the end of a handover and that of its attempt.
     if (known?.closed && known.begun && !context.idempotent) return { ...unknown('The agent was lost.'), final: true }
     if (known?.closed && known.handovers >= HANDOVERS)
@@ -59,14 +63,20 @@ export const createExternal = (policy: ExecutorPolicy, deps: OutsideDeps): Execu
     if (known.overdue && (await close('over'))) return { ...unknown('The agent did not end it in time.'), final: true }
     // An outage of ours looks like silence. No other agent follows here, so a second look, after the next beat, tells.
     if (known.silent && !context.idempotent && !context.resume?.silent)
-      return { ...waiting(0, { silent: true }), poll_after_s: context.timeouts.heartbeat_s ?? HEARTBEAT_S }
+      return { ...waiting(context, 0, { silent: true }), poll_after_s: context.timeouts.heartbeat_s ?? HEARTBEAT_S }
     if (known.silent && (await close('silent'))) return unknown('The agent was silent for three heartbeats.', known)
-    return waiting(known.look_after_s)
+    return waiting(context, known.look_after_s)
   },
 })
 
 /** A first handover that fails here could not be told from one whose agent is at work, so it waits for Postgres. */
-const newest = ({ pool }: OutsideDeps, context: ExecutorContext) => patiently(() => newestExecution(pool, context))
+const newest = async ({ pool }: OutsideDeps, context: ExecutorContext) => {
+  const known = await patiently(() => newestExecution(pool, context))
+  return known && { ...known, handovers: known.handovers - unsentOf(context) }
+}
+
+/** Handovers that the stream did not accept: no agent had them, so they do not count. */
+const unsentOf = ({ resume }: ExecutorContext): number => Number(resume?.unsent ?? 0)
 
 /** Its agent's messages no longer count, whether or not it learns that. */
 const closeAndTell = async (
@@ -114,11 +124,14 @@ const unknown = (message: string, { handovers = 0 }: Partial<Execution> = {}) =>
   return handovers < HANDOVERS ? lost : { ...lost, final: true }
 }
 
-const waiting = (look_after_s: number, found = {}): ExecutorResult => ({
+const waiting = (context: ExecutorContext, look_after_s: number, found = {}): ExecutorResult => ({
   status: 'pending',
   poll_after_s: Math.min(look_after_s, LOOK_S),
-  resume: { handed_over: true, ...found },
+  resume: { handed_over: true, ...(unsentOf(context) > 0 && { unsent: unsentOf(context) }), ...found },
 })
+
+/** What NATS says of a message that it never accepts. */
+const TOO_LARGE = 'MAX_PAYLOAD_EXCEEDED'
 
 /** The row precedes the message, so that an agent that answers at once finds its token known. */
 const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: ExecutorContext, known?: Execution) => {
@@ -165,16 +178,29 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     inputs,
     secrets,
   }
-  const refused = await bringWork(policy, deps.agents, context, body)
-  if (refused !== undefined && (await patiently(() => closeExecution(deps.pool, ref, 'not_started'))))
+  const ends = Date.now() + 1000 * (known?.begun ? Math.min(start_s, left_s) : start_s)
+  const last = Math.min(Date.now() + 1000 * Math.min(OFFER_S, timeouts.run_s), context.slice_end, ends)
+  const offer = () => bringWork(policy, deps.agents, context, body)
+  const isAway = (why = '') => door.mode === 'nats' && !why.endsWith(TOO_LARGE) && !context.signal.aborted
+  let refused = await offer()
+  // The stream may have accepted it all the same; it drops a repeat under the same fence.
+  while (refused !== undefined && isAway(refused) && !context.leave.aborted && Date.now() < last) {
+    await delay(OFFER_AGAIN_MS)
+    refused = await offer()
+  }
+  if (refused !== undefined && (await patiently(() => closeExecution(deps.pool, ref, 'not_started')))) {
+    // Closed, so that the next claim asks everything again, as for a first start, and a copy on its way is refused.
+    if (isAway(refused) && Date.now() + 1000 * OFFER_S < ends)
+      return waiting(context, OFFER_S, { unsent: unsentOf(context) + 1 })
     return known?.begun
       ? unknown(`An agent was lost, and no other accepted the work: ${refused}`, known)
       : failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)
+  }
   // A cancel that came during the handover found no waiting slice that it could wake.
   const given = await newest(deps, context)
   const cancelled = given?.fence === fence && given.cancelled && !given.started
   if (cancelled && (given.closed || (await closeAndTell(policy, deps, context, given, 'not_started'))))
     return calledOff(given)
   // An agent that begins at once has then used its time, or been silent for three heartbeats if it died at once.
-  return waiting(Math.min(start_s, 3 * heartbeat_s, left_s))
+  return waiting(context, Math.min(start_s, 3 * heartbeat_s, left_s))
 }

@@ -238,11 +238,13 @@ export const carryOut = async (file: AgentFile, handed: Work, told: AbortSignal,
     const { status, ...rest } = verdict
     void span.end(status)
     const ran = executedOf(executed)
-    let said = await report(status, { ...closing(rest, mask), ...ran, lines: journal.lines })
+    const last = async () => report(status, { ...closing(rest, mask), ...ran, lines: journal.lines })
+    let said = await last().catch(asUnwritten)
     if ('outputs' in verdict && UNTAKEN.has(said.status))
       said = await report('failed', {
         ...closing(status === 'succeeded' ? untaken(said) : { ...rest, outputs: undefined, resume: undefined }, mask),
         ...ran,
+        lines: journal.lines,
       })
     // The control plane may never learn it: this line is then all that tells what became of the work.
     const words = 'message' in verdict ? ` ${mask(verdict.message)}` : ''
@@ -276,6 +278,12 @@ const untaken = ({ detail = 'the control plane refuses them.' }: Answer) => ({
   class: 'outputs_invalid',
   message: `The job succeeded, but not its outputs: ${detail}`,
   retryable: false,
+})
+
+/** Outputs nested thousands deep cannot even be sent: this is as if they were refused. */
+const asUnwritten = ({ message }: Error): Answer => ({
+  status: 422,
+  detail: `they cannot be written as JSON (${message}).`,
 })
 
 /** None if no program began. */

@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
-import { isAlias, isCollection, isPair, parseAllDocuments } from 'yaml'
+import { type Document, isAlias, isCollection, isPair, parseAllDocuments, visit } from 'yaml'
 import { sha256Hex } from '../../shared/data/digest.ts'
 import { scanJson } from '../../shared/data/json.ts'
 import type { AppError } from '../../shared/errors.ts'
-import { parseDigits } from '../../shared/run/exact.ts'
+import { isLost, parseDigits } from '../../shared/run/exact.ts'
 
 /** Limits for reading an untrusted file: far more than any real file has, far less than a malicious one needs. */
 export const BOUNDS = { bytes: 64 * 1_048_576, yaml_bytes: 16 * 1_048_576, documents: 10_000, depth: 100, aliases: 100 }
@@ -51,9 +51,13 @@ export const parseSource = (text: string): Source => {
   return { documents: parseYaml(text), digest }
 }
 
-/** An integer that a double cannot hold stays as its digits, as in JSON. */
-const fromBig = (_: unknown, value: unknown): unknown =>
-  typeof value === 'bigint' ? (Number.isSafeInteger(Number(value)) ? Number(value) : String(value)) : value
+/** A number that a double cannot hold stays as its text, as in JSON. */
+const keepLost = (document: Document.Parsed): void =>
+  visit(document, {
+    Scalar: (_, scalar) => {
+      if (typeof scalar.value === 'number' && isLost(scalar.value)) scalar.value = scalar.source
+    },
+  })
 
 type Parsed = { ok: true; value: unknown } | { ok: false; error: SourceError }
 const parseJson = (text: string): Parsed => {
@@ -72,14 +76,14 @@ const parseJson = (text: string): Parsed => {
 const parseYaml = (text: string): unknown[] => {
   if (Buffer.byteLength(text) > BOUNDS.yaml_bytes)
     throw new SourceError(`as YAML ${tooLarge(BOUNDS.yaml_bytes)}, or as JSON`)
-  const long = /\d{16}/.test(text)
-  const documents = read(() => parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent', intAsBigInt: long }))
+  const documents = read(() => parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent' }))
   if (documents.length > BOUNDS.documents) throw new SourceError(`it holds more than ${BOUNDS.documents} documents`)
   return [...documents].flatMap((document, index) => {
     const [error] = document.errors
     if (error) throw new SourceError(`document ${index + 1} is not valid YAML: ${error.message.split('\n')[0]}`)
     refuseDepth(document.contents, index)
-    const value = read(() => document.toJS({ maxAliasCount: BOUNDS.aliases, ...(long && { reviver: fromBig }) }))
+    keepLost(document)
+    const value = read(() => document.toJS({ maxAliasCount: BOUNDS.aliases }))
     return value === null || value === undefined ? [] : [value]
   })
 }

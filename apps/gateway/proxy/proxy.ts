@@ -170,7 +170,7 @@ const createPassing = (
     finish()
     if (!begun) dependency.called('http', error instanceof AppError ? 'gone' : 'failed', started)
     if (res.headersSent) res.destroy()
-    reject(failureOf(error, upstream, late))
+    reject(failureOf(error, upstream, late, READS.has(res.req.method ?? '')))
   }
   // Includes the wait for a connection, which undici's own timeout does not.
   const timer = setTimeout(() => {
@@ -232,7 +232,12 @@ const createPassing = (
   }
 }
 
-const failureOf = (error: unknown, upstream: string, late: boolean): AppError => {
+const READS = new Set(['GET', 'HEAD'])
+const UNSURE = 'It is unknown whether the request was carried out.'
+const AGAIN =
+  'Repeat the same request with the same Idempotency-Key: if it was carried out, the answer is that of the first.'
+
+const failureOf = (error: unknown, upstream: string, late: boolean, reads: boolean): AppError => {
   if (error instanceof AppError) return error
   const { code } = error as { code?: string }
   const timed_out = late || code === 'UND_ERR_HEADERS_TIMEOUT'
@@ -240,13 +245,13 @@ const failureOf = (error: unknown, upstream: string, late: boolean): AppError =>
     'unavailable',
     timed_out ? 'upstream_timeout' : 'upstream_failed',
     timed_out
-      ? `The ${upstream} service did not answer in time. It is unknown whether the request was carried out.`
+      ? `The ${upstream} service did not answer in time.${reads ? '' : ` ${UNSURE}`}`
       : `The ${upstream} service could not be reached.`,
     {
       status: timed_out ? 504 : 502,
       retryable: true,
       retry_after_ms: 2000 + Math.floor(Math.random() * 3000),
-      hint: 'Repeat the same request with the same Idempotency-Key: if it was carried out, the answer is that of the first.',
+      hint: reads ? 'Repeat the same request.' : AGAIN,
       cause: error,
     },
   )

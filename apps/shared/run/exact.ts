@@ -4,26 +4,32 @@
  */
 const MARK = '\u0000integer:'
 const MARKED = /"\\u0000integer:(-?\d+)"/g
-/** A whole number of at least 16 digits, or the whole part of a number with a fraction or an exponent (`more`). */
-const WIDE = /(?<![\d.eE+-])-?\d{16}\d*(?<more>[.eE]?)/g
+/** A whole number of at least 16 digits. */
+const WIDE = /(?<![\d.eE+-])-?\d{16}\d*(?![\d.eE])/g
+/** The same, or any number with an exponent or behind such a whole part. */
+const LOSSY = /(?<![\d.eE+-])-?(?:\d{16}\d*(?:\.\d+)?(?:[eE][+-]?\d+)?|\d+(?:\.\d+)?[eE][+-]?\d+)/g
 
 const parsing =
-  (mark: string) =>
+  (numbers: RegExp, mark: string) =>
   (text: string): unknown =>
-    JSON.parse(marked(text, mark))
+    JSON.parse(marked(text, numbers, mark))
+
+/** Whether it is beyond double range, or a whole number beyond 2^53. */
+export const isLost = (value: number): boolean =>
+  Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value)
 
 /** Looks only for quotes between such numbers: an expression over a long text of many escapes runs out of stack. */
-const marked = (text: string, mark: string): string => {
+const marked = (text: string, numbers: RegExp, mark: string): string => {
   let made = ''
   let taken = 0
   let past = 0
   let quote = text.indexOf('"')
-  for (const { 0: token, index, groups } of text.matchAll(WIDE)) {
+  for (const { 0: token, index } of text.matchAll(numbers)) {
     while (quote >= 0 && quote < index) {
       past = endOf(text, quote)
       quote = text.indexOf('"', past)
     }
-    if (index < past || groups?.more !== '' || Number.isSafeInteger(Number(token))) continue
+    if (index < past || !isLost(Number(token))) continue
     made += text.slice(taken, index) + JSON.stringify(mark + token)
     taken = index + token.length
   }
@@ -44,10 +50,10 @@ const isEscaped = (text: string, at: number): boolean => {
   return (at - first) % 2 === 1
 }
 
-export const parseExact = parsing(MARK)
+export const parseExact = parsing(WIDE, MARK)
 
-/** Such an integer becomes the text of its digits, for readers that write no JSON from it. */
-export const parseDigits = parsing('')
+/** A number that a double cannot hold becomes the text of its digits, for readers that write no JSON from it. */
+export const parseDigits = parsing(LOSSY, '')
 
 export const writeExact = (value: unknown): string => JSON.stringify(value).replace(MARKED, '$1')
 

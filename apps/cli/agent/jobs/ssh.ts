@@ -65,11 +65,14 @@ export const ssh: Tool = async (job) => {
   })
   if (end.how === 'not_begun') return failed('refused', `ssh could not be started: ${end.message}`)
   if (!begun) return neverBegan(end.how, said, name)
-  if (code === undefined)
+  if (code === undefined) {
+    const late = `${name} ran out of time and was stopped.`
+    const why = end.how === 'timeout' ? late : `The connection was lost after ${name} started.`
     return {
       ...{ status: 'unknown', class: end.how === 'timeout' ? 'timeout' : 'connection_lost' },
-      message: `The connection was lost after ${name} started. Check the host before you decide.`,
+      message: `${why} Check the host before you decide.`,
     }
+  }
   if (asked_to_end && end.how === 'timeout')
     return failed('timeout', `${name} ran out of time and ended on request.`, false)
   if (asked_to_end && end.how === 'told') return failed('cancelled', `${name} was canceled and ended.`)
