@@ -205,7 +205,7 @@ describe('a freeze that a person makes', () => {
     for (const { status, body } of answers.filter((one) => one.status !== 201))
       expect([status, body.category]).toEqual([409, 'version_conflict'])
     must(await p.as('eva').post(end('race'), {}), 200)
-    expect(await p.as('eva').post(end('race'), {})).toMatchObject({ status: 404, body: { code: 'freeze' } })
+    expect(await p.as('eva').post(end('race'), {})).toMatchObject({ status: 409, body: { code: 'freeze_ended' } })
   })
 
   it('has told running operations when its creation is repeated after a crash', async () => {

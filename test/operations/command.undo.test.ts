@@ -292,7 +292,10 @@ describe('a command that a cancel supersedes', () => {
     const { path, gate, patched } = await waiting()
     const decisions = async () => {
       const { events } = must(await p.as('vic').get(`${path}/timeline`), 200).body
-      const told = events.filter(({ type }: { type: string }) => /^gate\.(approved|rejected|reopened)$/.test(type))
+      const told = events.filter(
+        (one: { type: string; gate_id: string | null }) =>
+          one.gate_id === 'go' && /^gate\.(approved|rejected|reopened)$/.test(one.type),
+      )
       return told.map(({ type, actor }: { type: string; actor: { name: string } }) => [type, actor.name])
     }
     const operation_id = String(path.split('/').at(-1))
