@@ -1,10 +1,12 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Tx } from '../../../db/client.ts'
 import { grants, group_members } from '../../../db/identity/tables.ts'
+import type { Role } from '../../shared/auth/permissions.ts'
 import { AppError } from '../../shared/errors.ts'
 import { uuidv7 } from '../../shared/ids.ts'
 import { keepingAnAdmin } from '../control/dual.ts'
-import type { Difference } from './rights.ts'
+
+export type Difference = { join: string[]; leave: string[]; grant: Role[]; revoke: { id: string; role: string }[] }
 
 /** Takes lost rights away, but never from the last administrator: the audit row says so. Returns who keeps all. */
 export const take = async (

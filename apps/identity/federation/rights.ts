@@ -3,14 +3,13 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { listUngiven, rightsAtSignIn, type Ungiven } from '../../../db/identity/external.ts'
 import { peopleOf } from '../../../db/identity/scim.ts'
 import { user_events } from '../../../db/identity/tables.ts'
-import type { Role } from '../../shared/auth/permissions.ts'
 import { giverOf, isAbove, type Provider } from '../../shared/auth/providers.ts'
 import { digest } from '../../shared/data/digest.ts'
 import { lockControl, noteDual } from '../control/dual.ts'
 import type { Uses } from '../deps.ts'
 import { inControl, rolesChanged } from '../mutations.ts'
 import { refuseGivenRight } from '../rules.ts'
-import { give, take } from './give.ts'
+import { type Difference, give, take } from './give.ts'
 
 /** Of each person, the names of the groups that the provider states. */
 export type Stated = ReadonlyMap<string, readonly string[]>
@@ -49,7 +48,6 @@ const differencesOf = async (db: Queryable, provider: Provider, stated: Stated):
   })
   return new Map(differences.filter(([, one]) => Object.values(one).some(({ length }) => length > 0)))
 }
-export type Difference = { join: string[]; leave: string[]; grant: Role[]; revoke: { id: string; role: string }[] }
 
 /**
  * Aligns the rights that this provider gives with its latest statement. The file is the installation's own decision, so
