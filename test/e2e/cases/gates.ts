@@ -130,7 +130,7 @@ describe('deciding a gate', () => {
       const page = await tabOf('eva')
       await page.goto(gate)
       const brief = page.getByRole('region', { name: 'Decision brief' })
-      await brief.getByText(new RegExp(`^${name}-1: .*this type declares no metrics$`)).waitFor()
+      await brief.getByText(new RegExp(`^${name}-1, .*this type declares no metrics$`)).waitFor()
       await away()
       try {
         await page.reload()
