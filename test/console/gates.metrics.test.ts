@@ -103,18 +103,26 @@ it('names each obstacle once by kind and title; ready plans of others alarm no v
     { kind: 'dependent', id: 'o2', title: 'beside' },
     { kind: 'window', id: 'nights', title: null },
     { kind: 'freeze', id: 'f', title: 'Holidays' },
+    { kind: 'waits', id: 'o3', title: 'in line' },
   )
   expect(said(held)).toBe(
     'Now: 11 healthy · ! “deploy” holds 2 of these · “beside” is changing 1 dependent' +
-      ' · ! the window nights is closed · ! freeze “Holidays”',
+      ' · ! the window nights is closed · ! freeze “Holidays” · “in line” is waiting and will hold some of these',
   )
+  expect(held.parts.at(-1)).toMatchObject({ operation_id: 'o3' })
   expect(held.bad).toBe(true)
 })
 
 it('names where the same change failed and the innermost cause, with the operation', () => {
   const failed = { kind: 'failed', id: 'o3', resource_id: 'us1-web-03', title: 'web on us1', message: '' }
-  const errors = ['GET /health answered 500: cannot open the session store', undefined]
-  const [, caused, bare] = nowLine({
+  const errors = [
+    'GET /health answered 500: cannot open the session store',
+    undefined,
+    'The command ended: ',
+    'exit 1: Error: creating host: no address, in resource "x":\n 12: resource "x"',
+    'install failed: {"error": "no disk"}',
+  ]
+  const [, caused, bare, cut, first, json] = nowLine({
     ...gateWith(undefined),
     context: { conflicts: errors.map((error, n) => ({ ...failed, error, title: `web ${n}` })) },
   } as unknown as Gate).parts
@@ -123,4 +131,8 @@ it('names where the same change failed and the innermost cause, with the operati
     text: 'failed elsewhere: us1-web-03, cannot open the session store',
   })
   expect(bare?.text).toBe('failed elsewhere: us1-web-03')
+  // A scrap is no cause.
+  expect(cut?.text).toBe('failed elsewhere: us1-web-03, The command ended')
+  expect(first?.text).toBe('failed elsewhere: us1-web-03, no address, in resource "x"')
+  expect(json?.text).toBe('failed elsewhere: us1-web-03, install failed')
 })

@@ -1,8 +1,15 @@
-import { describe, expect, it } from 'vitest'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { createElement } from 'react'
+import { renderToStaticMarkup } from 'react-dom/server'
+import { describe, expect, it, vi } from 'vitest'
 import type { Graph, PatchChange } from '../../apps/console/api/types.ts'
+import { FirstError } from '../../apps/console/briefs/first-error.tsx'
 import { foldedGroups, patchedGraph } from '../../apps/console/graph/patched.ts'
 import { type Choice, draftOf, placeViolations, readDraft } from '../../apps/console/patches/drafts.ts'
 import { changeWords } from '../../apps/console/votes/patch-words.ts'
+
+// Modules of pages listen to the window when they are loaded.
+vi.hoisted(() => vi.stubGlobal('window', { addEventListener: () => {} }))
 
 const WORDS = { insert_name: (name: string) => `before ${name}`, question: (name: string) => `Go on with ${name}?` }
 const node = (node_id: string, depends_on: string[] = []) => ({ node_id, name: `task ${node_id}`, depends_on })
@@ -13,6 +20,16 @@ const graph = {
 } as unknown as Graph
 const drafted = (choice: Choice, given: Partial<{ node: string; other: string; gate: string; limit: number }>) =>
   draftOf(choice, { node: '', other: '', gate: '', limit: 1, ...given }, graph, { url: 'x' }, WORDS)
+
+it('shows the lines of a failed undo without a link: the log of the node is that of its run', () => {
+  const client = new QueryClient()
+  const lines = [{ seq: 7, text: 'cannot undo' }]
+  client.setQueryData(['log-around', 'o', 'n', 1, true], { attempt: 1, lines, at: 7 })
+  const shown = createElement(FirstError, { operation_id: 'o', node_id: 'n', attempts: 1, undo: true })
+  const html = renderToStaticMarkup(createElement(QueryClientProvider, { client }, shown))
+  expect(html).toContain('cannot undo')
+  expect(html).not.toContain('<a')
+})
 
 describe('the presets of the patch editor', () => {
   it('put a step between a node and all its dependencies', () => {

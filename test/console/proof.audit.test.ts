@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import { api } from '../../apps/console/api/client.ts'
+import { textOf } from '../../apps/console/proof/list.tsx'
 import {
   actionWords,
   codeOf,
@@ -9,6 +10,23 @@ import {
   readable,
   typedOf,
 } from '../../apps/console/queries/audit.ts'
+import { tAudit } from '../../apps/console/words/audit.ts'
+import { audit as inGerman } from '../../apps/console/words-de/frame/audit.ts'
+
+// Modules of pages listen to the window when they are loaded.
+vi.hoisted(() => vi.stubGlobal('window', { addEventListener: () => {} }))
+
+const CODES = [
+  ['operations', ['notify.rules.change', 'notify.destination.add', 'notify.device.subscribe']],
+  ['operations', ['notify.delivery.redeliver', 'patch_decided', 'plan.create']],
+  ['users', ['dual_control.started', 'directory_group.created', 'machine.credential_created']],
+  ['catalog', ['POST /v1/resources:import', 'POST /v1/imports']],
+] as const
+
+it('shows the lines of an artifact of any system, and each character that deceives', () => {
+  expect(textOf('a,b\r\nc,d\r\n', 'text/csv')).toBe('a,b\nc,d\n')
+  expect(textOf('paid\rowed\u202e', 'text/plain')).toBe('paidU+000DowedU+202E')
+})
 
 it('shows names for known ids of people, and the ends of all other ids', () => {
   const olga = '0195f0c2-7c1d-7e38-9d55-2b1c8a4f7e10'
@@ -58,11 +76,9 @@ it('takes an action as the rows show it, or its code', async () => {
   expect(codeOf('Resource changed in bulk', 'catalog')).toBe('POST /v1/resources:bulk')
   for (const code of ['gate_decided', 'intent.create', 'POST /v1/imports', ''])
     expect(codeOf(code, 'operations')).toBe(code)
-  // Where two codes have the same words, the second one is named by its code.
-  expect(['POST /v1/resources:import', 'POST /v1/imports'].map((code) => typedOf(code, 'catalog'))).toEqual([
-    'Resource imported',
-    'POST /v1/imports',
-  ])
+  for (const { actions } of [tAudit.audit, inGerman])
+    expect(new Set(Object.values(actions)).size).toBe(Object.keys(actions).length)
+  for (const [source, codes] of CODES) for (const code of codes) expect(typedOf(code, source)).toBe(actionWords(code))
   const get = vi.spyOn(api, 'GET').mockResolvedValue({ data: { items: [] }, response: new Response() } as never)
   const find = { actor: '', object: '', from: '', to: '' }
   await readAudit('operations', { ...find, action: 'Gate decided' }, { page_size: 1 })

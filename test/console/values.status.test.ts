@@ -1,13 +1,19 @@
 import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { describe, expect, it } from 'vitest'
-import { ShapeIcon } from '../../apps/console/values/status.tsx'
+import { ShapeIcon, statusWord } from '../../apps/console/values/status.tsx'
 import { HEALTH_LOOKS, lookOf, type Shape } from '../../apps/shared/contracts/client/status.ts'
 import { GATE_STATUSES, NODE_STATES, OPERATION_STATUSES } from '../../apps/shared/contracts/operations/graph.ts'
+import { RUN_STATES } from '../../apps/shared/contracts/operations/schedules.ts'
 
 /** A shape as it is drawn, without its color. */
 const drawn = (shape: Shape): string =>
   renderToStaticMarkup(createElement(ShapeIcon, { shape, tone: 'idle' })).replace(/class="[^"]*"/, '')
+
+it('has a word for each state of a schedule’s run, and an intent under way is one that was started', () => {
+  expect(new Set(RUN_STATES.map((state) => statusWord(state))).size).toBe(RUN_STATES.length)
+  expect(statusWord('executing')).toBe('Started')
+})
 
 describe('a status without color', () => {
   it('has an outline of its own for every word; only a state on its way to another shares that one’s', () => {

@@ -227,7 +227,6 @@ describe('the first minute', () => {
     const outcome = judge.getByRole('region', { name: 'Your decision' })
     await outcome.getByText(still).waitFor()
     await outcome.getByRole('link', { name: 'verify us1-web-03' }).waitFor()
-    await judge.close()
     const fleet = createFleetClient(stack.url('fleet'))
     const mended = async () => (await fleet.hosts()).find(({ hostname }) => hostname === 'us1-web-03')?.faults
     await until(async () => Object.keys((await mended()) ?? { still: 'broken' }).length === 0, {
@@ -241,6 +240,9 @@ describe('the first minute', () => {
     await dialog.getByRole('button', { name: 'Retry node' }).click()
     await desk.getByRole('link', { name: 'web 2.4.0 on us1' }).click()
     await desk.getByText(/^Succeeded in/).waitFor({ timeout: 60_000 })
+    // The page that stayed open asks for no more retries.
+    await outcome.getByText(still).waitFor({ state: 'detached' })
+    await judge.close()
     await desk.goto(`${stack.gateway_url}/resources/us1-web-03`)
     await desk.getByRole('row', { name: 'release 2.4.0 2.4.0' }).waitFor()
     await desk.getByText('all checks pass').waitFor()

@@ -496,7 +496,7 @@ describe('a preview', () => {
     expect(begun.leases).toEqual([])
     expect((await planned({ targets: [{ resource_id: third }] })).plan.conflicts).toContainEqual({
       ...{ kind: 'waits', id: begun.operation_id, resource_id: third, title: 'web 2.4.0' },
-      message: `"web 2.4.0" waits for its time, then holds ${third}.`,
+      message: `"web 2.4.0" is waiting for its time, and will then hold ${third}.`,
     })
     // And later no node of that target starts outside the window or during the freeze.
     const [control] = await p.query('select calendar from operations.operation_control where operation_id = $1', [
@@ -1033,7 +1033,7 @@ describe('a start', () => {
     await p.query('update operations.operations set open_gates = 1 where operation_id = $1', [id])
     const at_gate = { kind: 'waits', id, resource_id: first, title: 'theirs' }
     expect(await waits(mine.plan)).toEqual([
-      { ...at_gate, message: `"theirs" waits for an approval, then holds ${first} and 2 more.` },
+      { ...at_gate, message: `"theirs" is waiting for an approval, and will then hold ${first} and 2 more.` },
     ])
     const afar = person('afar', ['viewer'], [], { regionId: 'us1' })
     Object.assign(p.people, { afar })
@@ -1042,7 +1042,10 @@ describe('a start', () => {
       afar.id,
     ])
     expect(await waits(mine.plan, afar)).toEqual([
-      { ...{ ...at_gate, id: '', title: null }, message: `Another operation waits, then holds ${first} and 2 more.` },
+      {
+        ...{ ...at_gate, id: '', title: null },
+        message: `Another operation is waiting, and will then hold ${first} and 2 more.`,
+      },
     ])
     // Whoever holds the leases goes first; whoever is in line for them is named to the others.
     const holder = must(await start((await planned({ title: 'holder', targets: [{ resource_id: third }] })).plan), 202)
@@ -1054,7 +1057,10 @@ describe('a start', () => {
     const line = must(await start((await planned({ title: 'in line', targets: [{ resource_id: third }] })).plan), 202)
     expect(await waits(mine.plan)).toMatchObject([
       { id },
-      { id: line.body.operation_id, message: `"in line" waits for other operations, then holds ${third}.` },
+      {
+        id: line.body.operation_id,
+        message: `"in line" is waiting for other operations, and will then hold ${third}.`,
+      },
     ])
     const comingTo = (operation_id: string) =>
       listComing(p.deps.db, [{ resource_id: third, mode: 'exclusive' }], operation_id)

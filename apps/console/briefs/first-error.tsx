@@ -32,7 +32,7 @@ const linesQuery = ({ operation_id, node_id, attempts, undo }: Failed) =>
 /** What a failed node wrote when it failed, with the way to the whole log. */
 export const FirstError = (failed: Failed) => {
   const { attempt = 0, lines = [], at = null } = useQuery(linesQuery(failed)).data ?? {}
-  const { operation_id, node_id } = failed
+  const { operation_id, node_id, undo } = failed
   if (at === null) return null
   return (
     <>
@@ -46,14 +46,17 @@ export const FirstError = (failed: Failed) => {
           </Fragment>
         ))}
       </code>
-      <Link
-        to="/operations/$operation_id/nodes/$node_id"
-        params={{ operation_id, node_id }}
-        search={{ tab: 'logs', attempt }}
-        hash={`L${at}`}
-      >
-        {tOperation.logs.line(at)}
-      </Link>
+      {undo ? null : (
+        // A node's page has no logs of its undo.
+        <Link
+          to="/operations/$operation_id/nodes/$node_id"
+          params={{ operation_id, node_id }}
+          search={{ tab: 'logs', attempt }}
+          hash={`L${at}`}
+        >
+          {tOperation.logs.line(at)}
+        </Link>
+      )}
     </>
   )
 }

@@ -68,7 +68,7 @@ export const NewPage = () => {
       : what.kind === asked.kind && nameOf(what.procedure) === nameOf(asked.procedure),
   )
   return (
-    <Form key={back} choices={choices} what={(picked ?? choices[0])?.what} resource={resource.data} again={again} />
+    <Form key={back} {...{ choices, again, of: wanted }} what={(picked ?? choices[0])?.what} resource={resource.data} />
   )
 }
 
@@ -95,11 +95,11 @@ const choicesOf = (procedures: Procedure[], wanted: string | undefined): Choice[
   ]
 }
 
-const firstOf = (resource: Resource | undefined, again: Again | undefined): Typed => ({
+const firstOf = (of: string, resource: Resource | undefined, again: Again | undefined): Typed => ({
   title: resource ? tPlan.intent.name_of(resource.display_name || resource.name) : '',
   picked: resource !== undefined,
   ids: resource?.resource_id ?? '',
-  of: resource?.type_key ?? '',
+  of: resource?.type_key ?? of,
   chips: [],
   when: '',
   values: {},
@@ -123,10 +123,17 @@ const useFilled = (first: Typed) => {
   return { typed, change, timing, setTiming, isTouched: () => JSON.stringify([typed, timing]) !== untouched }
 }
 
-type FormProps = { choices: Choice[]; what: What | undefined; resource: Resource | undefined; again: Again | undefined }
-const Form = ({ choices, what, resource, again }: FormProps) => {
+type FormProps = {
+  choices: Choice[]
+  what: What | undefined
+  /** The type of the address, for a runbook. */
+  of: string
+  resource: Resource | undefined
+  again: Again | undefined
+}
+const Form = ({ choices, what, of, resource, again }: FormProps) => {
   const navigate = useNavigate()
-  const { typed, change, timing, setTiming, isTouched } = useFilled(firstOf(resource, again))
+  const { typed, change, timing, setTiming, isTouched } = useFilled(firstOf(of, resource, again))
   const [tries, setTries] = useState(0)
   const [targets, setTargets] = useState<readonly string[]>(resource ? [resource.resource_id] : (again?.before ?? []))
   const summary = useRef<HTMLDivElement>(null)

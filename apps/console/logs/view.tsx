@@ -49,6 +49,13 @@ const useNamedAttempt = (attempt: number, range: Range | null) => {
 type Log = ReturnType<typeof useLog>
 type Scroll = ReturnType<typeof useScroll>
 
+/** The field that went to a line gives its keys to the log, which may have been on another tab; never what is typed. */
+const takeFocus = () => {
+  const { activeElement: field } = document
+  if (field instanceof HTMLInputElement && field.matches('.topbar [role=combobox]') && field.value === '')
+    document.querySelector<HTMLElement>('.log :is(.log-lines, .log-lines > *)[tabindex]')?.focus()
+}
+
 /** Goes to the line of the link, unless it is `selected`; without one, a failed attempt opens at its first error. */
 const useStart = (
   log: Log,
@@ -58,7 +65,7 @@ const useStart = (
   const from = log.loading ? undefined : range?.from
   // biome-ignore lint/correctness/useExhaustiveDependencies: only another link moves the view
   useEffect(() => {
-    if (from !== undefined && from !== selected.current) void scroll.go(from)
+    if (from !== undefined && from !== selected.current) void scroll.go(from).then(takeFocus)
   }, [from])
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when it opens
   useEffect(() => {

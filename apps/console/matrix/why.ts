@@ -39,7 +39,7 @@ const textOf = ({ node_id, name, target_id }: GraphNode): string =>
   `${name}\n${node_id}\n${target_id ?? ''}`.toLowerCase()
 
 /**
- * Searches the nodes of a plan for all words of a text, in their names, hosts, ids or statuses. Their texts are made
+ * Searches the nodes of a plan for all words of a text, in their names, hosts, ids, statuses or errors. Their texts are made
  * once, with the first search: there may be thousands, and a search follows each letter. Pure.
  */
 export const searchOf = (planned: GraphNode[], status: (node_id: string) => string) => {

@@ -122,7 +122,7 @@ export const Palette = ({ id, text, early, keys, close, select, wait }: PaletteP
     close()
     if (item.href !== undefined) router.history.push(item.href)
     if (item.link) void router.navigate(item.link as never)
-    // The keys of the log work again.
+    // The keys of a log that is in view work again.
     if (item.key === LINE)
       document.querySelector<HTMLElement>('.log :is(.log-lines, .log-lines > *)[tabindex]')?.focus()
     if (item.wish) wishFor(item.wish.what, item.wish.of)

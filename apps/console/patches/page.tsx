@@ -42,6 +42,10 @@ export const PatchPage = () => {
   const at = useTimeWords()
   if (patch === undefined) return <UnreadPage title={title} query={query} noun="patch" />
   const nodeName = nodeNames(graph?.nodes, patch.changes)
+  const states = new Map(graph?.nodes.map(({ node_id, state }) => [node_id, state]))
+  // Once the operation has ended, a node has run again or left the plan, no retry is asked for.
+  const isStuck = ({ node_id }: { node_id: string }) => STUCK.has(states.get(node_id) ?? '')
+  const stuck = patch.status === 'applied' && operation?.ended_at === null ? patch.mends.filter(isStuck) : []
   return (
     <Page>
       <p className="text-muted">
@@ -80,7 +84,7 @@ export const PatchPage = () => {
             <PatchDecide {...{ patch, nodeName, open, setOpen }} />
           ) : (
             <Outcome
-              {...{ patch, late }}
+              {...{ patch, late, stuck }}
               mayPropose={mayPress(operation && actionOf(operation, 'propose_patch'))}
               ref={outcome}
             />
@@ -98,6 +102,8 @@ const Section = ({ children, ...head }: Parameters<typeof Card>[0]) => (
 )
 
 const CONTEXT_AGES_MS = 30_000
+const STUCK = new Set(['failed', 'outcome_unknown', 'compensation_failed'])
+
 const statusWords = (patch: Patch, words: (at: string) => string): string => {
   const { status, status_reason, decided, applied_revision } = patch
   const who = decided ? nameOf(decided.by) : t.system
@@ -119,9 +125,15 @@ const statusWords = (patch: Patch, words: (at: string) => string): string => {
 }
 
 /** The outcome and the next step; if the base has moved, a link leads to the same changes on the current graph. */
-type OutcomeProps = { patch: PatchDetail; mayPropose: boolean; late: boolean; ref: React.Ref<HTMLElement> }
-const Outcome = ({ patch, mayPropose, late, ref }: OutcomeProps) => {
-  const { operation_id, patch_id, status, rebase, decided, mends } = patch
+type OutcomeProps = {
+  patch: PatchDetail
+  mayPropose: boolean
+  late: boolean
+  stuck: PatchDetail['mends']
+  ref: React.Ref<HTMLElement>
+}
+const Outcome = ({ patch, mayPropose, late, stuck, ref }: OutcomeProps) => {
+  const { operation_id, patch_id, status, rebase, decided } = patch
   return (
     <section
       ref={ref}
@@ -155,17 +167,19 @@ const Outcome = ({ patch, mayPropose, late, ref }: OutcomeProps) => {
           </Link>
         ) : null
       ) : null}
-      {status === 'applied' && mends.length > 0 ? (
-        <ul>
-          <li>{tChange.patch.still}</li>
-          {mends.map(({ node_id, name }) => (
-            <li key={node_id}>
-              <NodeLink operation_id={operation_id} node_id={node_id}>
-                {shown(name)}
-              </NodeLink>
-            </li>
-          ))}
-        </ul>
+      {stuck.length > 0 ? (
+        <div>
+          <p>{tChange.patch.still}</p>
+          <ul>
+            {stuck.map(({ node_id, name }) => (
+              <li key={node_id}>
+                <NodeLink operation_id={operation_id} node_id={node_id}>
+                  {shown(name)}
+                </NodeLink>
+              </li>
+            ))}
+          </ul>
+        </div>
       ) : null}
       <OperationLink id={operation_id} className="button">
         {tChange.patch.watch}

@@ -48,7 +48,7 @@ const useArtifacts = (operation_id: string) => {
     await withBytes(artifact, async (blob) => {
       const { media_type } = artifact
       if (IMAGES.has(media_type)) setPreview({ artifact, image: await dataUrl(blob, media_type) })
-      else if (TEXT.test(media_type)) setPreview({ artifact, text: shown(readable(await blob.text(), media_type)) })
+      else if (TEXT.test(media_type)) setPreview({ artifact, text: textOf(await blob.text(), media_type) })
       else return { words: tProof.artifacts.no_preview }
       return { words: tProof.artifacts.matches(artifact.name) }
     })
@@ -159,6 +159,10 @@ const dataUrl = (blob: Blob, media_type: string): Promise<string> =>
     reader.onerror = () => reject(problemFrom(0, null))
     reader.readAsDataURL(new Blob([blob], { type: media_type }))
   })
+
+/** A text as it is shown: JSON in lines, line ends of any system, no character that deceives. */
+export const textOf = (text: string, media_type: string): string =>
+  shown(readable(text.replaceAll('\r\n', '\n'), media_type))
 
 const readable = (text: string, media_type: string): string => {
   if (!/json$/.test(media_type)) return text

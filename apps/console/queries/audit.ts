@@ -101,14 +101,16 @@ export const actionWords = (code: string): string => {
   return tAudit.audit.actions[code.replace('::', ':')] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`
 }
 
-/** Codes of these, and all in the log of users, name the noun before a dot. */
+/** Codes of these, and all in the log of users, name the noun before a dot; those of notifications have dots alone. */
 const NOUN = /^(intent|plan|schedule|freeze|evidence|engine) /
 /** The code of an action that was typed as the rows show it; any other text stays unchanged. */
 export const codeOf = (typed: string, source: Source): string => {
   const words = typed.trim().toLowerCase()
   const known = Object.keys(tAudit.audit.actions).find((code) => actionWords(code).toLowerCase() === words)
   if (known !== undefined || !/^[a-z_]+( [a-z_]+)*$/.test(words)) return known ?? typed
-  return words.replace(' ', source === 'users' || NOUN.test(words) ? '.' : '_').replaceAll(' ', '_')
+  if (words.startsWith('notify ')) return words.replaceAll(' ', '.')
+  const nouns = words.replace(/^(dual|directory) /, '$1_')
+  return nouns.replace(' ', source === 'users' || NOUN.test(words) ? '.' : '_').replaceAll(' ', '_')
 }
 /** The words of an action if they lead back to its code, else the code. */
 export const typedOf = (code: string, source: Source): string =>

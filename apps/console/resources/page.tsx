@@ -106,7 +106,7 @@ const Overview = ({ resource }: { resource: Resource }) => (
         className="overflow-x-auto"
         note={
           <>
-            {tCatalog.resource.recorded} <TimeText at={resource.updated_at} form="both" />
+            {tCatalog.resource.recorded(resource.version)} <TimeText at={resource.updated_at} form="both" />
           </>
         }
       >

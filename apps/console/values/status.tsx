@@ -10,7 +10,7 @@ import {
 } from '../../shared/contracts/client/status.ts'
 import { t } from '../words/index.ts'
 
-/** Weight follows urgency: a state that asks for nobody is thin; a failure, an unknown outcome and a wait for a person are filled. */
+/** Weight follows urgency: a state that needs no one is thin; a failure, an unknown outcome and a wait for a person are filled. */
 const THIN: ReadonlySet<Shape> = new Set(['dashed', 'dot', 'clock', 'chevrons', 'slash'])
 
 /** Outlines that differ without color: 16 px, drawn in the current color. */

@@ -40,12 +40,19 @@ const healthWords = ({ count, health, worst }: Health): Part => {
 const BAD_NEWS = new Set(['failed', 'lease', 'freeze', 'window'])
 
 /** The id of such a conflict is that of an operation. */
-const OF_OPERATIONS = new Set(['failed', 'lease', 'dependent'])
+const OF_OPERATIONS = new Set(['failed', 'lease', 'dependent', 'waits'])
 
 type Conflict = Gate['context']['conflicts'][number]
-/** Where the same change failed, and the innermost cause of the error: a message names what it wraps last. */
+/** The innermost cause of an error: a message names what it wraps last, before any JSON or further line. */
+const causeOf = (error: string): string | undefined =>
+  error
+    .split(/:?\n|\[?\{"/)[0]
+    ?.split(': ')
+    .findLast((part) => part.trim())
+
+/** Where the same change failed, and why. */
 const failure = ({ resource_id, title, id, error = '' }: Conflict): string =>
-  [resource_id ?? title ?? id, error.split(': ').at(-1)].filter(Boolean).join(', ')
+  [resource_id ?? title ?? id, causeOf(error)].filter(Boolean).join(', ')
 
 /** The conflicts by kind and title, each with its number. */
 const conflictParts = ({ conflicts }: Gate['context']): Part[] =>

@@ -33,11 +33,11 @@ export const comingFor = async (db: Queryable, viewer: Viewer, coming: readonly 
     return seen.has(operation_id)
       ? {
           ...{ kind: 'waits', id: operation_id, resource_id, title },
-          message: `"${title}" waits for ${waits_for}, then holds ${held}.`,
+          message: `"${title}" is waiting for ${waits_for}, and will then hold ${held}.`,
         }
       : {
           ...{ kind: 'waits', id: '', resource_id, title: null },
-          message: `Another operation waits, then holds ${held}.`,
+          message: `Another operation is waiting, and will then hold ${held}.`,
         }
   })
 }

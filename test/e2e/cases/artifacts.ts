@@ -364,7 +364,7 @@ describe('the parts of a log', () => {
       // A line number is typed into the field at the top.
       await box.focus()
       await page.keyboard.type(':')
-      await page.getByText('type the number of a line of its log').waitFor()
+      await page.getByText('type a line number of its log').waitFor()
       await page.keyboard.type('33')
       await page.getByRole('option', { name: /^Line 33 of this log/ }).waitFor()
       await page.keyboard.press('Enter')

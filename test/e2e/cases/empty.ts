@@ -21,7 +21,7 @@ describe('an empty installation', () => {
       if (!path.startsWith('/topology') && !path.startsWith('/inbox'))
         await page.getByRole('link', { name: 'New', exact: true }).first().waitFor()
       expect(await accessibilityOf(page)).toEqual([])
-      await takePictures(page, `empty-${path.split(/\W/)[1]}`)
+      await takePictures(page, `empty-${path.slice(1).replaceAll(/\W/g, '-')}`)
       await page.close()
     },
     PATIENCE_MS,

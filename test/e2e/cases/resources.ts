@@ -93,7 +93,7 @@ describe('the page of a resource', () => {
       const table = page.getByRole('table', { name: 'Who manages its fields' })
       await table.waitFor()
       // An operation may have changed the thing since then.
-      await page.getByText(/^Recorded .*\d\d:\d\d/).waitFor()
+      await page.getByText(/^Version \d+, recorded .*\d\d:\d\d/).waitFor()
       expect(await table.getByRole('row').nth(1).textContent()).toMatch(/All other fields(manager:)?netbox.*\d\d:\d\d/)
       expect(await accessibilityOf(page)).toEqual([])
       await page.close()

@@ -112,7 +112,7 @@ export const resource: typeof en.resource = {
   desired: 'Soll',
   observed: 'Ist',
   field: 'Feld',
-  recorded: 'Aufgezeichnet',
+  recorded: (version: number) => `Version ${number(version)}, aufgezeichnet`,
   states: 'Soll und Ist, Abweichungen zuerst',
   differs: 'weicht ab',
   managers: 'Wer die Felder verwaltet',

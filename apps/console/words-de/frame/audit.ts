@@ -73,7 +73,7 @@ export const audit: typeof en.audit = {
     'PATCH /v1/resources/:resource_id': 'Ressource geändert',
     'POST /v1/resources:bulk': 'Ressource mit anderen geändert',
     'POST /v1/resources:import': 'Ressource importiert',
-    'POST /v1/imports': 'Ressource importiert',
+    'POST /v1/imports': 'Ressource durch einen Auftrag importiert',
     'POST /internal/v1/resources/:resource_id/apply-operation-result': 'Ergebnis eines Vorgangs übernommen',
     'POST /internal/v1/resources/:resource_id/health-observations': 'Gesundheit gemeldet',
     'POST /internal/v1/resources/:resource_id/provided-capabilities': 'Fähigkeiten gemeldet',

@@ -5,7 +5,7 @@ const VIEWED: Record<string, string> = { inbox: 'Eingang', operations: 'Vorgäng
 /** The German texts for the list below the go-to field. */
 export const palette: typeof en.palette = {
   none: 'Keine passenden Seiten, Aktionen, Ansichten, Vorgänge, Pläne oder Ressourcen.',
-  no_line: 'Auf der Seite eines Schritts: die Nummer einer Zeile seines Protokolls.',
+  no_line: 'Auf der Seite eines Schritts die Nummer einer Protokollzeile eingeben.',
   hint: '> Aktionen · # Schritte · : Protokollzeile',
   page: 'Seite',
   action: 'Aktion',

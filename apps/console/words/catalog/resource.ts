@@ -111,7 +111,7 @@ export const resource = {
   desired: 'Desired',
   observed: 'Observed',
   field: 'Field',
-  recorded: 'Recorded',
+  recorded: (version: number) => `Version ${number(version)}, recorded`,
   states: 'Desired and observed state, differences first',
   differs: 'differs',
   managers: 'Who manages its fields',

@@ -35,7 +35,7 @@ export const audit = {
     'PATCH /v1/resources/:resource_id': 'Resource changed',
     'POST /v1/resources:bulk': 'Resource changed in bulk',
     'POST /v1/resources:import': 'Resource imported',
-    'POST /v1/imports': 'Resource imported',
+    'POST /v1/imports': 'Resource imported by a job',
     'POST /internal/v1/resources/:resource_id/apply-operation-result': 'Result of an operation applied',
     'POST /internal/v1/resources/:resource_id/health-observations': 'Health reported',
     'POST /internal/v1/resources/:resource_id/provided-capabilities': 'Capabilities reported',

@@ -1,7 +1,7 @@
 /** Texts for the list below the go-to field. */
 export const palette = {
   none: 'No pages, actions, views, operations, plans or resources match.',
-  no_line: 'On the page of a node: type the number of a line of its log.',
+  no_line: 'On a node’s page, type a line number of its log.',
   hint: '> actions · # nodes · : line of a log',
   page: 'page',
   action: 'action',
