@@ -107,7 +107,7 @@ it('names each obstacle once by kind and title; ready plans of others alarm no v
   )
   expect(said(held)).toBe(
     'Now: 11 healthy · ! “deploy” holds 2 of these · “beside” is changing 1 dependent' +
-      ' · ! the window nights is closed · ! freeze “Holidays” · “in line” is waiting and will hold some of these',
+      ' · ! the window nights is closed · ! freeze “Holidays” · “in line” will hold some of these',
   )
   expect(held.parts.at(-1)).toMatchObject({ operation_id: 'o3' })
   expect(held.bad).toBe(true)

@@ -16,7 +16,7 @@ type Health = Pick<Brief['now'], 'count' | 'health' | 'worst'>
 const words = tDecide.gate.brief
 const BAD = new Set(['unhealthy', 'degraded'])
 const healthWord = (status: string): string => inSentence(t.health[status] ?? status)
-const isPart = (part: string | Part | false): part is string | Part => part !== false && part !== ''
+const isPart = (part: string | Part | false): part is string | Part => Boolean(part)
 const told = (text: string, bad = true): Part => ({ text, bad })
 export const joined = (parts: (string | false)[]): string => parts.filter(isPart).join(' · ')
 /** The bad news of a line alone. */
@@ -29,7 +29,7 @@ export const line = (label: string, given: (string | Part | false)[]): Line => {
 /** `11 healthy`, or the worst resource by name. */
 const healthWords = ({ count, health, worst }: Health): Part => {
   const [first] = worst
-  if (first === undefined || !BAD.has(first.health))
+  if (!first || !BAD.has(first.health))
     return { text: health.map((each) => words.counted(each.count, healthWord(each.status))).join(', '), bad: false }
   const alike = health.find(({ status }) => status === first.health)?.count ?? 1
   const names = worst.filter((target) => target.health === first.health).map(({ name }) => shown(name))
@@ -43,16 +43,11 @@ const BAD_NEWS = new Set(['failed', 'lease', 'freeze', 'window'])
 const OF_OPERATIONS = new Set(['failed', 'lease', 'dependent', 'waits'])
 
 type Conflict = Gate['context']['conflicts'][number]
-/** The innermost cause of an error: a message names what it wraps last, before any JSON or further line. */
-const causeOf = (error: string): string | undefined =>
-  error
-    .split(/:?\n|\[?\{"/)[0]
-    ?.split(': ')
-    .findLast((part) => part.trim())
-
-/** Where the same change failed, and why. */
-const failure = ({ resource_id, title, id, error = '' }: Conflict): string =>
-  [resource_id ?? title ?? id, causeOf(error)].filter(Boolean).join(', ')
+/** Where the same change failed, and the innermost cause: an error names what it wraps last, before JSON and more lines. */
+const failure = ({ resource_id, title, id, error = '' }: Conflict): string => {
+  const causes = error.replace(/:?(\n|\{").*/s, '').split(': ')
+  return [resource_id ?? title ?? id, causes.findLast(Boolean)].filter(Boolean).join(', ')
+}
 
 /** The conflicts by kind and title, each with its number. */
 const conflictParts = ({ conflicts }: Gate['context']): Part[] =>
@@ -62,7 +57,7 @@ const conflictParts = ({ conflicts }: Gate['context']): Part[] =>
     const { kind, id, title, message } = first
     const name = kind === 'failed' ? failure(first) : (title ?? id)
     const text = obstacles[kind]?.(shown(name), alike.length) ?? message
-    return [{ ...told(text, BAD_NEWS.has(kind)), ...(id !== '' && OF_OPERATIONS.has(kind) && { operation_id: id }) }]
+    return [{ ...told(text, BAD_NEWS.has(kind)), ...(id && OF_OPERATIONS.has(kind) && { operation_id: id }) }]
   })
 
 /** How the targets that wait are, and who else holds them. */
@@ -115,9 +110,9 @@ export const canaryLine = ({ brief }: Gate, now: number, briefly = false): Line 
   if (!brief?.canary) return undefined
   const { count, named, ended_at, retries, metrics } = brief.canary
   const { text, bad } = healthWords(brief.canary)
-  const [only] = named
-  const name = count === 1 && only ? shown(only.name) : words.canary_many(count)
-  const health = count === 1 && only ? healthWord(only.health) : text
+  const [only] = count === 1 ? named : []
+  const name = only ? shown(only.name) : words.canary_many(count)
+  const health = only ? healthWord(only.health) : text
   const observed = coarse(now - Date.parse(ended_at))
   const worse = (metrics ?? []).filter(isWorse)
   const figures = briefly ? worse.map(metricWords) : metricsWords(metrics)

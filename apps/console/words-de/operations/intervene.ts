@@ -109,7 +109,7 @@ export const obstacles: typeof en.obstacles = {
   lease: (title: string, n: number) => `${operation(title)} hält ${number(n)} davon`,
   dependent: (title: string, n: number) =>
     `${operation(title)} ändert gerade ${count(n, '1 abhängige Ressource', '{n} abhängige Ressourcen')}`,
-  waits: (title: string) => `${operation(title)} wartet und wird einige davon halten`,
+  waits: (title: string) => `${operation(title)} wird einige davon halten`,
   plan: (title: string, n: number) =>
     !title
       ? 'ein anderer fertiger Plan ändert einige davon'

@@ -109,7 +109,7 @@ export const obstacles: Record<string, (title: string, n: number) => string> = {
   lease: (title: string, n: number) => `${operation(title)} holds ${number(n)} of these`,
   dependent: (title: string, n: number) =>
     `${operation(title)} is changing ${count(n, '1 dependent', '{n} dependents')}`,
-  waits: (title: string) => `${operation(title)} is waiting and will hold some of these`,
+  waits: (title: string) => `${operation(title)} will hold some of these`,
   plan: (title: string, n: number) =>
     !title
       ? 'another ready plan changes some of these'
