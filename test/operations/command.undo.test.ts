@@ -321,7 +321,7 @@ describe('a command that a cancel supersedes', () => {
     must(await p.as('both').post(`${path}/cancel`, { reason }), 200, 202)
     expect(await gate()).toMatchObject({ status: 'rejected', round: 2 })
     const { body } = must(await p.as('vic').get(`${path}/timeline?types=gate.rejected`), 200)
-    expect(body.events.map(({ actor }: { actor: { name: string } }) => actor.name)).toEqual(['eva', 'signalbox'])
+    expect(body.events.map(({ actor }: { actor: { name: string } }) => actor.name)).toEqual(['eva', 'Signalbox'])
   })
 
   it('as a retry states no approval once more', async () => {
