@@ -760,7 +760,7 @@ describe('the command, before it asks a server', () => {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const api = createApi({ url, credentials: {} as never, token: 't', idempotency_key: undefined, repeats: 0 })
       const gone = [{ resource_id: 'r1', version: 1, labels: {} }] as unknown as Known[]
-      expect(await markMissing({ api, dry_run: false } as Context, gone)).toEqual({ missing: ['r1'], failed: [] })
+      expect(await markMissing({ api, dry_run: false } as Context, gone, [])).toEqual({ missing: ['r1'], failed: [] })
       expect(keys).toHaveLength(2)
       expect(new Set(keys).size).toBe(1)
     } finally {

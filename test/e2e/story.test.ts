@@ -216,7 +216,8 @@ describe('the first minute', () => {
     await judge.getByRole('link', { name: 'reinstall us1-web-03; then I retry its check' }).click()
     await judge.getByRole('application').getByText('Added').waitFor()
     await judge.getByText(/^verify us1-web-03: failed after \d+ attempts: GET \/health answered 500/).waitFor()
-    await judge.getByText('cannot open the session store').waitFor()
+    // As the error, and as a line of the log below it.
+    await judge.getByText('cannot open the session store').nth(1).waitFor()
     await judge.getByText('POST {target/observed_state/base_url}/reinstall').waitFor()
     expect(await accessibilityOf(judge)).toEqual([])
     await judge.getByRole('button', { name: 'Approve' }).click()

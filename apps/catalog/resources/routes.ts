@@ -53,7 +53,16 @@ const VersionsQuery = Type.Object(PageQuery, closed)
 const CreateHeaders = Type.Partial(CommandHeaders)
 const { expected_version: _version, ...createQuery } = WriteQuery.properties
 const CreateQuery = Type.Object(createQuery, closed)
-const PatchHeaders = Type.Partial(VersionedHeaders)
+const PatchHeaders = Type.Partial(
+  Type.Object({
+    ...VersionedHeaders.properties,
+    'if-match': Type.String({
+      maxLength: 512,
+      description:
+        'The ETag that was read, or a list of them: refused (412) if the version is none of these. `*` names no version (428). `W/` before a tag is ignored: a proxy may have added it.',
+    }),
+  }),
+)
 
 /** Resource reads; the same on both listeners. */
 export const resourceReads = routes<CatalogDeps, { side: Side }>('catalog', (app, { deps, side }) => {

@@ -136,7 +136,9 @@ export const ensureStreams = async (
 }
 
 const LEAST_BYTES = 1024 ** 3
-const isFull = (refusal: { api_error?: { err_code?: number } }): boolean => refusal.api_error?.err_code === 10_047
+/** No room on this server, on no peer of a cluster, or within the account. */
+const FULL: ReadonlySet<number | undefined> = new Set([10_047, 10_005, 10_002])
+const isFull = (refusal: { api_error?: { err_code?: number } }): boolean => FULL.has(refusal.api_error?.err_code)
 
 type Room = { num_replicas?: number; max_bytes?: number | undefined }
 

@@ -50,7 +50,7 @@ export const VersionedHeaders = Type.Object({
     Type.String({
       maxLength: 512,
       description:
-        'The ETag that was read, or a list of them; `*` is any. Refused (412) if the version is none of these, also if a tag is not one of ours. A proxy may have made a tag weak.',
+        'The ETag that was read, or a list of them; `*` is any. Refused (412) if the version is none of these, also if a tag is not one of ours. `W/` before a tag is ignored: a proxy may have added it.',
     }),
   ),
 })

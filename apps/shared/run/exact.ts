@@ -52,7 +52,7 @@ const isEscaped = (text: string, at: number): boolean => {
 
 export const parseExact = parsing(WIDE, MARK)
 
-/** A number that a double cannot hold becomes the text of its digits, for readers that write no JSON from it. */
+/** A number beyond the range of a double, and a whole one beyond 2^53, becomes its text, for readers that write no JSON. */
 export const parseDigits = parsing(LOSSY, '')
 
 export const writeExact = (value: unknown): string => JSON.stringify(value).replace(MARKED, '$1')

@@ -12,6 +12,7 @@ type Resource = {
   type_key: string
   name: string
   lifecycle_status: string
+  version: number
   labels: Record<string, string>
   annotations: Record<string, string>
   desired_state: Record<string, unknown>
@@ -19,6 +20,7 @@ type Resource = {
 type Report = {
   outcomes: Record<string, number>
   lost: { kind: string; field: string; count: number; reason: string }[]
+  missing: string[]
   pruned: { retired: string[]; kept: string[] }
 }
 const write = (file: string, content: unknown): void =>
@@ -107,8 +109,9 @@ describe('an export of NetBox', () => {
     const before = await stored('nb')
     expect(before.has('virtualization.virtualmachine/1')).toBe(true)
     expect(before.get('dcim.device/1')?.labels).toHaveProperty('netbox.dev/tag-critical')
-    const pruned = await run('netbox', 'less.json', 'nb', '--prune', '--yes')
+    const pruned = await run('netbox', 'less.json', 'nb', '--prune', '--mark-missing', '--yes')
     expect(pruned.code, pruned.err).toBe(0)
+    expect(reportOf('nb').missing).toEqual(['hand-made'])
     expect(reportOf('nb').pruned).toMatchObject({ retired: expect.any(Array), kept: ['hand-made'] })
     expect(reportOf('nb').pruned.retired).toHaveLength(2)
     const there = await stored('nb')
@@ -425,9 +428,9 @@ items:
     expect(await run('csv', ...args('--force'))).toMatchObject({ code: 0, err: expect.stringContaining('changes  1') })
   })
 
-  it('retires hundreds after a review, except changed ones and those with dependents', async () => {
+  it('retires hundreds after a review, except those with dependents', async () => {
     write('many.csv', csv(80, 100))
-    const [hub, user] = ['many-200', 'many-50'].map((name) => name)
+    const [hub, user] = ['many-200', 'many-50']
     const found = json<{ resource_id: string; name: string; version: number }[]>(await all())
     const idOf = (name = '') => found.find((one) => one.name === name)
     const edge = { op: 'add', type_key: 'depends_on', target_id: idOf(hub)?.resource_id }
@@ -443,6 +446,36 @@ items:
     expect(pruned).toMatchObject({ code: 7, err: expect.stringContaining(`kept     ${idOf(hub)?.resource_id}`) })
     expect(reportOf('many').pruned.retired).toHaveLength(COUNT - 101)
     expect(json<object[]>(await all())).toHaveLength(101)
+  })
+
+  it('retires by the states on the way, and leaves what is needed in its own', async () => {
+    write(
+      'hosts.yaml',
+      `
+format: signalbox.mapping/v1
+items:
+  - { id: "{id}", type: infra.host, name: "{id}", lifecycle_status: active, fields: { /desired_state/hostname: id } }
+`,
+    )
+    const args = (...more: string[]) =>
+      ['hosts.csv', 'hosts', '--mapping', 'hosts.yaml', '--into', 'imp-a', ...more] as const
+    write('hosts.csv', 'id\nold-1\nold-2\nold-3\nnew-1\n')
+    const first = await run('csv', ...args())
+    expect(first.code, first.err).toBe(0)
+    const before = await stored('hosts')
+    const [user, needed] = [before.get('new-1'), before.get('old-2')]
+    const relationship_changes = [{ op: 'add', type_key: 'depends_on', target_id: needed?.resource_id }]
+    const change = { resource_id: user?.resource_id, expected_version: user?.version, relationship_changes }
+    const body = JSON.stringify({ items: [{ op: 'relate', change }] })
+    const related = await signalbox('ada', ['api', 'POST', '/api/v1/resources:bulk?mode=record_only', '-d', '-'], body)
+    expect(related.code, related.err).toBe(0)
+    write('hosts.csv', 'id\nnew-1\n')
+    const pruned = await run('csv', ...args('--prune', '--yes'))
+    expect(pruned).toMatchObject({ code: 7, err: expect.stringContaining(`kept     ${needed?.resource_id}`) })
+    expect(reportOf('hosts').pruned.retired).toHaveLength(2)
+    const after = await stored('hosts')
+    expect([...after.keys()].sort()).toEqual(['new-1', 'old-2'])
+    expect(after.get('old-2')).toMatchObject({ lifecycle_status: 'active', version: needed?.version })
   })
 
   it('retires resources that need one another together, and then what they need', async () => {

@@ -98,12 +98,26 @@ export const runImport = async (kind: Kind, context: Context, file: string, valu
     resume.end()
   }
   const gone = goneOf(known, items, run.results)
-  const marked = values['mark-missing'] === true ? await markMissing(context, gone) : { missing: [], failed: [] }
-  const pruned = values.prune === true ? await prune(context, name, gone) : none
-  const failed = [...marked.failed, ...pruned.failed]
-  const whole = { ...run, missing: marked.missing, pruned: { ...pruned, failed }, kept }
-  if (file_of_report !== undefined) writeReport(file_of_report, context, whole)
-  return report(context, whole)
+  const pruned: Pruned = { retired: [], kept: [], failed: [] }
+  let missing: string[] = []
+  const tell = () => {
+    const whole = { ...run, missing, pruned, kept }
+    if (file_of_report !== undefined) writeReport(file_of_report, context, whole)
+    return report(context, whole)
+  }
+  try {
+    if (values.prune === true) await prune(context, name, gone, pruned)
+    if (values['mark-missing'] === true) {
+      const marked = await markMissing(context, gone, pruned.retired)
+      missing = marked.missing
+      pruned.failed.push(...marked.failed)
+    }
+  } catch (error) {
+    // The import has been done: its report comes first.
+    tell()
+    throw error
+  }
+  return tell()
 }
 
 /** Tells a person who interrupts an import that its job continues, and how to resume it. */

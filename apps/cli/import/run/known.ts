@@ -88,9 +88,10 @@ export const goneOf = (known: readonly Known[], items: readonly ImportItem[], re
   return known.filter((one) => !named.has(idOf(one)) && !found.has(one.resource_id))
 }
 
-/** Labels resources of this source that are no longer in it. Returns those that are missing now, and refusals. */
-export const markMissing = async ({ api, dry_run }: Context, gone: readonly Known[]) => {
-  const fresh = gone.filter(({ labels }) => labels[MISSING] === undefined)
+/** Labels resources of this source that are no longer in it, but those that have ended. Returns the labeled, and refusals. */
+export const markMissing = async ({ api, dry_run }: Context, gone: readonly Known[], ended: readonly string[]) => {
+  const over = new Set(ended)
+  const fresh = gone.filter(({ resource_id, labels }) => labels[MISSING] === undefined && !over.has(resource_id))
   const patch = { labels: { [MISSING]: 'true' } }
   const wanted = fresh.map((one) => ({ one, op: 'update' as const, patch }))
   const refusals = dry_run ? [] : await change(api, wanted)
@@ -124,13 +125,29 @@ const send = (api: Context['api'], wanted: readonly Wanted[], atomic = false) =>
   return patiently(() => api.send<BulkReply>('POST', path, { atomic, items }, key))
 }
 
-/** Retires all of these, although they need one another, or none. Returns whether it did. */
-export const retireTogether = async (api: Context['api'], ring: readonly Known[]): Promise<boolean> => {
-  const all = ring.map((one) => ({ one, op: 'retire' as const }))
-  return send(api, all, true).then(
-    () => true,
+/**
+ * Retires all of these, although they need one another, or changes none. `way`: the states that lead there, for a
+ * lifecycle without a direct one. Returns why it refused.
+ */
+export const retireTogether = async (
+  api: Context['api'],
+  all: readonly Known[],
+  way: readonly string[] = [],
+): Promise<Refusal | undefined> => {
+  const wanted = all.flatMap((one): Wanted[] => [
+    ...way.map(
+      (lifecycle_status, at): Wanted => ({
+        one: { ...one, version: one.version + at },
+        op: 'update',
+        patch: { lifecycle_status },
+      }),
+    ),
+    { one: { ...one, version: one.version + way.length }, op: 'retire' },
+  ])
+  return send(api, wanted, true).then(
+    () => undefined,
     (error) => {
-      if (error instanceof CliError && !error.passing) return false
+      if (error instanceof CliError && !error.passing) return { code: error.code, detail: error.detail }
       throw error
     },
   )

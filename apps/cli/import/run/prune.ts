@@ -16,18 +16,23 @@ const MAX_SHOWN = 50
  * Retires the resources that this source made in earlier imports and no longer names. Anyone can write labels, so the
  * catalog is asked who created each. Shows the list first and asks, unless --yes is given; a dry run only shows it.
  */
-export const prune = async (context: Context, source: string, gone: readonly Known[]): Promise<Pruned> => {
+export const prune = async (
+  context: Context,
+  source: string,
+  gone: readonly Known[],
+  pruned: Pruned,
+): Promise<void> => {
   const isMade = ({ field_owners = {} }: Known) => field_owners[''] === `import:${source}`
   const doomed = gone.filter(isMade)
-  const kept = gone.filter((one) => !isMade(one)).map(({ resource_id }) => resource_id)
-  const pruned: Pruned = { retired: [], kept, failed: [] }
-  if (doomed.length === 0) return pruned
+  pruned.kept.push(...gone.filter((one) => !isMade(one)).map(({ resource_id }) => resource_id))
+  if (doomed.length === 0) return
   review(context, source, doomed)
-  if (context.dry_run) return { ...pruned, retired: doomed.map(({ resource_id }) => resource_id) }
-  if (!context.yes)
-    await confirm(`Retire these ${doomed.length} resources?`, 'The import is done; it retired no resource.')
-  await retireAll(context, doomed, pruned)
-  return pruned
+  if (context.dry_run) pruned.retired.push(...doomed.map(({ resource_id }) => resource_id))
+  else {
+    if (!context.yes)
+      await confirm(`Retire these ${doomed.length} resources?`, 'The import is done; it retired no resource.')
+    await retireAll(context, doomed, pruned)
+  }
 }
 
 const review = ({ out }: Context, name: string, doomed: readonly Known[]): void =>
@@ -39,8 +44,10 @@ const review = ({ out }: Context, name: string, doomed: readonly Known[]): void 
     ...(all.length > MAX_SHOWN ? [`  … ${all.length - MAX_SHOWN} more: -o json --dry-run lists all`] : []),
   ])
 
-/** The states on the way to retired, for lifecycles that do not lead there directly. */
-const STEPS = ['deprovisioning', 'failed']
+/** The states that lead to retired, for lifecycles without a direct way. */
+const WAYS = [['deprovisioning'], ['failed', 'deprovisioning']]
+/** With its way, each is up to three items of a bulk request of at most 1,000. */
+const MOST = 300
 
 type Left = { one: Known; refusal: Refusal }
 
@@ -61,15 +68,18 @@ const retireAll = async ({ api }: Context, doomed: readonly Known[], pruned: Pru
       const refusal = refusals[index]
       return refusal ? [{ one, refusal }] : []
     })
-    const stepped = await step(api, rest)
-    const together = new Set<Known>()
-    for (const ring of done.length + stepped.size > 0 ? [] : ringsOf(rest))
-      if (await retireTogether(api, ring)) for (const one of ring) together.add(one)
-    pruned.retired.push(...[...together].map(({ resource_id }) => resource_id))
-    moved = done.length + stepped.size + together.size > 0
-    left = rest.flatMap(({ one, refusal }) =>
-      together.has(one) ? [] : [{ one: stepped.get(one) ?? one, reason: refusal.detail }],
-    )
+    const reasons = new Map(rest.map(({ one, refusal }) => [one, refusal]))
+    for (const way of WAYS) {
+      const far = [...reasons].flatMap(([one, { code }]) => (code === 'lifecycle_transition' ? [one] : []))
+      for (let from = 0; from < far.length; from += MOST)
+        await retireBy(api, far.slice(from, from + MOST), way, reasons)
+    }
+    if (done.length === 0 && reasons.size === rest.length)
+      for (const ring of ringsOf(rest))
+        if ((await retireTogether(api, ring)) === undefined) for (const one of ring) reasons.delete(one)
+    pruned.retired.push(...rest.flatMap(({ one }) => (reasons.has(one) ? [] : [one.resource_id])))
+    moved = reasons.size < left.length
+    left = [...reasons].map(([one, { detail }]) => ({ one, reason: detail }))
   }
   pruned.failed.push(...left.map(({ one: { resource_id }, reason = '' }) => ({ resource_id, reason })))
 }
@@ -95,17 +105,21 @@ const ringsOf = (rest: readonly Left[]): Known[][] => {
   return [...new Set(groups.values())].map((group) => [...group])
 }
 
-/** Moves resources that cannot end at once one step closer to their end. Returns those moved, at the new version. */
-const step = async (api: Context['api'], rest: readonly Left[]) => {
-  const stepped = new Map<Known, Known>()
-  for (const lifecycle_status of STEPS) {
-    const on = rest.filter(({ one, refusal }) => refusal.code === 'lifecycle_transition' && !stepped.has(one))
-    const refusals = await change(
-      api,
-      on.map(({ one }) => ({ one, op: 'update', patch: { lifecycle_status } })),
-    )
-    for (const [index, { one }] of on.entries())
-      if (!refusals[index]) stepped.set(one, { ...one, version: one.version + 1 })
+/** Retires as many of these as can go, by these states, and takes them out of `reasons`. The others stay as they are. */
+const retireBy = async (
+  api: Context['api'],
+  all: readonly Known[],
+  way: readonly string[],
+  reasons: Map<Known, Refusal>,
+): Promise<void> => {
+  const [first] = all
+  if (!first) return
+  const reason = await retireTogether(api, all, way)
+  if (reason === undefined) for (const one of all) reasons.delete(one)
+  else if (all.length === 1) reasons.set(first, reason)
+  else {
+    const half = Math.ceil(all.length / 2)
+    await retireBy(api, all.slice(0, half), way, reasons)
+    await retireBy(api, all.slice(half), way, reasons)
   }
-  return stepped
 }
