@@ -118,9 +118,14 @@ const carryOut = async (deps: ActivityDeps, input: AttemptInput, claim: Granted)
   const verdict = taken?.error && result.status === 'succeeded' ? failedBy(taken.error) : result
   const lines = await attempt.rest()
   if (verdict.status === 'pending') {
-    const ours = await patiently(() =>
-      noteAttempt(deps.pool, ref, { lines, resume: storable(verdict.resume, prepared.mask), inputs: prepared.inputs }),
-    )
+    const { resume, progress } = verdict
+    const note = {
+      lines,
+      resume: storable(resume, prepared.mask),
+      ...(progress && { progress }),
+      inputs: prepared.inputs,
+    }
+    const ours = await patiently(() => noteAttempt(deps.pool, ref, note))
     return ours
       ? { status: 'pending', started_at: claim.started_at, poll_after_s: verdict.poll_after_s }
       : endedByOther(deps, ref)

@@ -51,7 +51,7 @@ export type ExecutorResult =
   /** It is unknown whether it took effect; `final`: it is not repeated, although the step may be. */
   | { status: 'unknown'; class: string; message: string; final?: boolean }
   /** Not finished: called again later with `resume`. */
-  | { status: 'pending'; poll_after_s: number; resume: Record<string, unknown> }
+  | { status: 'pending'; poll_after_s: number; resume: Record<string, unknown>; progress?: { message: string } }
 
 export type Executor = {
   name: string

@@ -255,6 +255,34 @@ it('leaves an object that has moved to another set, even since the preview, and 
   for (const name of ['moved', 'moved-late']) expect(await k.kube.get(at('configmaps', name))).toBeUndefined()
 }, 200_000)
 
+it('deletes no object that another set takes meanwhile: neither after its waves nor by an undo', async () => {
+  const [made, left] = [configMap('taken-made', { a: '1' }), configMap('taken-left', { a: '1' })]
+  k.write('web/giver/all.yaml', [made])
+  const graph = k.change('web/giver')
+  const rest = { node_id: 'rest', executor: 'noop', with: { delay_ms: 1 }, depends_on: ['apply'] }
+  const gates = [...graph.gates, { ...graph.gates[0], gate_id: 'hold', guards: ['rest'] }]
+  const undone = await k.lab.startGraph({ nodes: [...graph.nodes, rest], gates })
+  await k.lab.approve(undone)
+  await k.lab.waiting(undone, 'hold')
+  k.write('web/leaver/all.yaml', [left])
+  await k.carryOut('web/leaver', { inputs: { prune: true } })
+  k.write('web/leaver/all.yaml', [deployment('slow', 'shop:1', { replicas: 1 })])
+  const path = await k.lab.startGraph(
+    k.change('web/leaver', { inputs: { prune: true }, apply: { wait: { timeout_s: 60 } } }),
+  )
+  expect(k.previewOf(await k.lab.approve(path)).counts).toMatchObject({ delete: 1 })
+  await until(() => k.kube.get(at('deployments', 'slow')), { timeout_ms: 60_000 })
+
+  k.write('web/taker/all.yaml', [made, left])
+  await k.carryOut('web/taker')
+  await available('slow')
+  await k.lab.reaches(path, 'succeeded', 'apply')
+  const stopped = await k.lab.p.as('olga').post(`${undone}/cancel`, { reason: 'undo it', mode: 'compensate' })
+  expect([200, 202], stopped.text).toContain(stopped.status)
+  await until(async () => (await k.lab.nodeOf(undone, 'apply')).state === 'compensated', { timeout_ms: 60_000 })
+  for (const name of ['taken-made', 'taken-left']) expect(await k.kube.get(at('configmaps', name))).toBeDefined()
+}, 200_000)
+
 it("refuses with the server's message what the server would refuse, and by its own rules what it may not touch", async () => {
   await k.kube.ok('POST', '/apis/apps/v1/namespaces/web/deployments', deployment('fixed', 'a:1', { replicas: 1 }))
   const patch = { ...deployment('fixed', 'a:1'), spec: { replicas: 4 } }

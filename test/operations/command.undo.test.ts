@@ -307,6 +307,23 @@ describe('a command that a cancel supersedes', () => {
     expect(await decisions()).toEqual([['gate.rejected', 'eva']])
   })
 
+  it('as a retry states no refusal in the name of whoever cancels', async () => {
+    const { path, gate } = await waiting()
+    const operation_id = String(path.split('/').at(-1))
+    const { round } = await p.seen(operation_id, 'go')
+    must(await p.as('eva').post(`${path}/gates/go/reject`, { round, comment: 'no' }), 200, 202)
+    await p.query(
+      `update operations.nodes set attempt = 1, state = case node_id when 'b' then 'failed' else 'succeeded' end where operation_id = $1`,
+      [operation_id],
+    )
+    await p.query(`update operations.operation_commands set status = 'applied' where operation_id = $1`, [operation_id])
+    must(await p.as('olga').post(`${path}/nodes/b/retry`, { reason }), 202)
+    must(await p.as('both').post(`${path}/cancel`, { reason }), 200, 202)
+    expect(await gate()).toMatchObject({ status: 'rejected', round: 2 })
+    const { body } = must(await p.as('vic').get(`${path}/timeline?types=gate.rejected`), 200)
+    expect(body.events.map(({ actor }: { actor: { name: string } }) => actor.name)).toEqual(['eva', 'Signalbox'])
+  })
+
   it('as a retry states no approval once more', async () => {
     const { path, gate, approve } = await waiting()
     await approve('eva')

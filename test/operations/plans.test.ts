@@ -564,7 +564,7 @@ describe('a preview', () => {
     const { plan } = await looking(here, 7)
     expect(await failed(plan)).toEqual([])
     const error = { class: 'refused', message: 'Port 80 is taken.', retryable: false }
-    const broken = `update operations.nodes set state = 'failed', error = $2 where operation_id = $1`
+    const broken = `update operations.nodes set state = 'failed', error = $2, ended_at = clock_timestamp() where operation_id = $1`
     await p.query(broken, [operation_id, JSON.stringify(error)])
     await p.query('update operations.operations set failed = 1 where operation_id = $1', [operation_id])
     const message = `The same change failed on ${there} in "look there": Port 80 is taken.`
@@ -592,14 +592,25 @@ describe('a preview', () => {
         .transaction((tx) => operationClosed(tx, id, 'succeeded'))
         .then(() =>
           p.query(
-            `update operations.operations set engine_status = 'succeeded', ended_at = clock_timestamp() where operation_id = $1`,
+            `update operations.operations set engine_status = 'succeeded', started_at = clock_timestamp(), ended_at = clock_timestamp() where operation_id = $1`,
             [id],
           ),
         )
     await succeed(must(await start((await looking(there, 8)).plan), 202).body.operation_id)
     await succeed(must(await start((await looking(elsewhere, 7)).plan), 202).body.operation_id)
     expect(await failed(plan)).toEqual([found])
-    await succeed(must(await start((await looking(there, 7)).plan), 202).body.operation_id)
+    const mended = must(await start((await looking(there, 7)).plan), 202).body.operation_id
+    await succeed(mended)
+    expect(await failed(plan)).toEqual([])
+    // One that ran before the failure mends none, though it was asked for later.
+    const began = (when: string) =>
+      p.query(
+        `update operations.operations set started_at = clock_timestamp() - $2::interval where operation_id = $1`,
+        [mended, when],
+      )
+    await began('1 h')
+    expect(await failed(plan)).toEqual([found])
+    await began('0 s')
     expect(await failed(plan)).toEqual([])
     await p.query(
       'update operations.operations set ended_at = null where operation_id <> $1 and resource_ids = array[$2]',

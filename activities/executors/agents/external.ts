@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { crashPoint } from '../../../apps/shared/crash.ts'
 import { isObject, readPointer } from '../../../apps/shared/data/pointer.ts'
@@ -31,9 +30,8 @@ const START_S = { http: 60, nats: 900 }
 const HEARTBEAT_S = 30
 /** An answer ends the wait at once (the command node_result). This is the longest interval between silence checks. */
 const LOOK_S = 60
-/** How long one slice offers work to a stream that is away, and when the next one does. */
-const OFFER_S = 10
-const OFFER_AGAIN_MS = 1000
+/** The longest wait before work is offered again to a stream that is away. */
+const OFFER_S = 20
 
 /**
  * Hands an attempt to an external agent, then waits without holding any resource: the agent's results come by HTTP.
@@ -179,19 +177,15 @@ const handOver = async (policy: ExecutorPolicy, deps: OutsideDeps, context: Exec
     secrets,
   }
   const ends = Date.now() + 1000 * (known?.begun ? Math.min(start_s, left_s) : start_s)
-  const last = Math.min(Date.now() + 1000 * Math.min(OFFER_S, timeouts.run_s), context.slice_end, ends)
-  const offer = () => bringWork(policy, deps.agents, context, body)
-  const isAway = (why = '') => door.mode === 'nats' && !why.endsWith(TOO_LARGE) && !context.signal.aborted
-  let refused = await offer()
-  // The stream may have accepted it all the same; it drops a repeat under the same fence.
-  while (refused !== undefined && isAway(refused) && !context.leave.aborted && Date.now() < last) {
-    await delay(OFFER_AGAIN_MS)
-    refused = await offer()
-  }
+  const refused = await bringWork(policy, deps.agents, context, body)
   if (refused !== undefined && (await patiently(() => closeExecution(deps.pool, ref, 'not_started')))) {
     // Closed, so that the next claim asks everything again, as for a first start, and a copy on its way is refused.
-    if (isAway(refused) && Date.now() + 1000 * OFFER_S < ends)
-      return waiting(context, OFFER_S, { unsent: unsentOf(context) + 1 })
+    const again_s = Math.min(OFFER_S, 2 ** unsentOf(context))
+    const isAway = door.mode === 'nats' && !refused.endsWith(TOO_LARGE) && !context.signal.aborted
+    if (isAway && Date.now() + 1000 * again_s < ends) {
+      const message = `The work is offered again until ${start_before}: ${refused}`
+      return { ...waiting(context, again_s, { unsent: unsentOf(context) + 1 }), progress: { message } }
+    }
     return known?.begun
       ? unknown(`An agent was lost, and no other accepted the work: ${refused}`, known)
       : failed('not_picked_up', `No agent of pool "${pool}" accepted the work: ${refused}`)

@@ -19,13 +19,19 @@ import { tOperation } from '../words/operation.ts'
 import { OperationActions } from './actions.tsx'
 import { OperationSentence } from './sentence.tsx'
 
+const WAITS_AGE_MS = 30_000
 const TABS = ['graph', 'nodes', 'timeline', 'patches', 'artifacts', 'evidence', 'activity'] as const
 
 /** The header of every view of one operation: its state, whether it waits for this person, and their actions. */
 export const OperationPage = () => {
   const { operation_id } = useParams({ from: '/shell/operations/$operation_id' })
   useTopic(`operation:${operation_id}`)
-  const query = useQuery(operationQuery(operation_id))
+  const query = useQuery({
+    ...operationQuery(operation_id),
+    // No frame of this operation tells that another one has freed its leases.
+    refetchInterval: ({ state }) =>
+      state.data?.blocked_on.some(({ kind }) => kind === 'lease') ? WAITS_AGE_MS : false,
+  })
   const operation = readOf(query)
   const title = tOperation.operations.operation
   const heading = `${title} ${shortId(operation_id)}`

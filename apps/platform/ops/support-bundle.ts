@@ -143,6 +143,9 @@ const putOperation = async (id: string, put: (file: string, content: unknown) =>
     attempts: sql`select node_id, role, attempt, phase, pool, fence, sequence, started_at, ended_at, heartbeat_at, deadline_at from operations.node_attempts where operation_id = ${id} order by started_at`,
     commands: sql`select command_id, seq, kind, class, status, attempts, last_error, request_id, created_at, outcome_at from operations.operation_commands where operation_id = ${id} order by seq`,
     gates: sql`select gate_id, kind, status, round, waiting_since, deadline_at, decided_at from operations.gates where operation_id = ${id} order by ordinal`,
+    waits: sql`select since, wanted from operations.lease_waits where operation_id = ${id}`,
+    leases: sql`select l.* from operations.leases l where l.operation_id = ${id} or l.resource_id in (
+      select w.resource_id from operations.lease_waits, jsonb_to_recordset(wanted) as w(resource_id text) where operation_id = ${id})`,
   }
   await withDb('operations', async (db) => {
     for (const [name, query] of Object.entries(parts)) put(`operation/${name}.json`, (await db.execute(query)).rows)

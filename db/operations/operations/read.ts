@@ -58,12 +58,14 @@ const waitsFor = sql`coalesce((
         order by holds desc, other.resource_id, other.operation_id)
       from (select l.resource_id, l.operation_id, true as holds from jsonb_to_recordset(mine.wanted) as m(resource_id text, mode text) join ${leases} l using (resource_id)
           where l.operation_id <> mine.operation_id and 'exclusive' in (l.mode, m.mode)
-        union all select e.resource_id, w.operation_id, false from ${lease_waits} w cross join lateral (
+        union all select e.resource_id, w.operation_id, false from (
+            -- A list reads this for each waiter, so each is compared only with those that wait longest.
+            select v.* from ${lease_waits} v where (v.since, v.operation_id) < (mine.since, mine.operation_id)
+            order by v.since, v.operation_id limit 100) w cross join lateral (
             select resource_id from jsonb_to_recordset(w.wanted) as e(resource_id text, mode text)
               join jsonb_to_recordset(mine.wanted) as m(resource_id text, mode text) using (resource_id)
             where 'exclusive' in (e.mode, m.mode) limit 1) e
-          where (w.since, w.operation_id) < (mine.since, mine.operation_id)
-            and not exists (select from ${operation_control} c where c.operation_id = w.operation_id and c.control = 'pause')
+          where not exists (select from ${operation_control} c where c.operation_id = w.operation_id and c.control = 'pause')
         limit 20) other join ${operations} o using (operation_id))
     when ${summary.pause_reason} = 'operator' and not ${summary.blocked_on} @> '[{"kind": "paused"}]' then
       jsonb_build_array(jsonb_build_object('kind', 'paused', 'id', mine.operation_id, 'message', 'Paused by an operator.')) end

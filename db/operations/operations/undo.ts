@@ -47,9 +47,12 @@ export const undoCommand = async (
   return [
     ...later,
     { ...said, type: `command.${as}`, data: { kind }, ...evidenceOf(command, as, operation_id) },
-    ...events.map((event) => ({ ...said, ...event })),
+    ...events.map((event) => ({ ...said, ...event, ...(STANDS_AGAIN.test(event.type) && { actor: SYSTEM }) })),
   ]
 }
+
+/** A decision that stands again is not that of whoever undoes the command. */
+const STANDS_AGAIN = /^gate\.(approved|rejected|expired|bypassed)$/
 
 /** Undo data of both commands name the same node or gate. */
 const shared = (path: string) =>

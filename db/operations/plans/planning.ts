@@ -275,25 +275,25 @@ export const listFailingAlike = async (
     sets as materialized (select distinct requester_id, resource_ids from alike),
     allowed as materialized (select a.* from sets a where ${visible}),
     seen as materialized (select * from alike join allowed using (requester_id, resource_ids)
-      order by operation_id desc limit 20),
+      order by operation_id desc limit 200),
     broken as materialized (select f.operation_id, f.target_id, f.name, f.error, f.ended_at from ${nodes} f
       where f.operation_id in (select operation_id from seen)
       and (f.state in ('outcome_unknown', 'compensation_failed')
         or f.state = 'failed' and coalesce(f.error ->> 'class', '') not in ('cancelled', 'rejected'))),
-    later as materialized (select l.operation_id, l.intent_id, t.id from ${operations} l cross join unnest(l.resource_ids) as t(id)
+    later as materialized (select l.started_at, l.intent_id, t.id from ${operations} l cross join unnest(l.resource_ids) as t(id)
       where l.ended_at > now() - interval '1 day' and l.failed = 0
       and l.engine_status in ('succeeded', 'succeeded_with_exceptions') and t.id in (select target_id from broken)),
     -- Compared last as well: a request may name thousands of targets.
     asks as materialized (select li.intent_id, ${asked(sql`li`)} as asked from ${intents} li
       where li.intent_id in (select intent_id from later)),
-    mended as materialized (select l.operation_id, l.id from later l join asks on asks.intent_id = l.intent_id
+    mended as materialized (select l.started_at, l.id from later l join asks on asks.intent_id = l.intent_id
       join own on asks.asked = ${asked(sql`own`)})
     select distinct on (s.operation_id) s.operation_id, s.title, b.target_id as resource_id, b.name,
       coalesce(b.error ->> 'message', '') as error
     from seen s join broken b on b.operation_id = s.operation_id
-    where not exists (select from mended m where m.id = b.target_id and m.operation_id > b.operation_id)
+    where not exists (select from mended m where m.id = b.target_id and m.started_at > b.ended_at)
       -- A barrier fails with its targets, and is mended with the first of them.
-      and (b.target_id is not null or not exists (select from mended m where m.operation_id > b.operation_id))
+      and (b.target_id is not null or not exists (select from mended m where m.started_at > b.ended_at))
     order by s.operation_id desc, b.ended_at, b.target_id limit 3`)
   return rows
 }

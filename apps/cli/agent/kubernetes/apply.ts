@@ -47,11 +47,12 @@ export const applySet: Tool = (job) =>
     return toldOf(run, async () => {
       const entries = await applyAll(run, basis, before, rules)
       await waitFor(run, saved.objects)
+      const pruned: Saved['prune'] = []
       for (const { one, live } of gone) {
         heed(run)
-        if (live) await prune(run, one)
+        if (live && (await prune(run, one))) pruned.push(one)
       }
-      await waitFor(run, saved.prune, goneOf)
+      await waitFor(run, pruned, goneOf)
       const left = entries.filter((entry) => !saved.prune.some(({ ref }) => keyOf(ref) === keyOf(entry)))
       if (left.length < entries.length) await list(run, left)
       const applied = run.done.slice(0, MAX_LISTED)
@@ -116,9 +117,15 @@ const firstCheck = async (run: Run, item: Item, rules: Rules): Promise<Checked> 
   }
 }
 
-const prune = async (run: Run, one: Saved['prune'][number]) => {
+/** Returns false for an object that stays: another set may have taken it while this one was waited for. */
+const prune = async (run: Run, one: Saved['prune'][number]): Promise<boolean> => {
   const live = await liveAt(run.cluster, one.path)
-  if (!live) return
+  if (!live) return true
   if (live.metadata.uid !== one.uid) throw fault(run, 'conflict', `${one.id} is not the object that was to be deleted.`)
+  if (isOthers(live, run.saved.set)) {
+    run.job.log(`${one.id}: not deleted, another set has it now`)
+    return false
+  }
   await remove(run, one, live)
+  return true
 }

@@ -1,13 +1,13 @@
 import type { Tool } from '../tools/types.ts'
 import { ownedBy } from './fields.ts'
-import { type Entry, isOurs, readInventory } from './inventory.ts'
+import { type Entry, isOthers, isOurs, readInventory } from './inventory.ts'
 import { withCluster } from './preview.ts'
 import { basisOf, goneOf, heed, list, openSaved, remove, toldOf, waitFor, wavesOf, write } from './run.ts'
 import { eachOf, keyOf, liveAt, managerOf, type Placed } from './set.ts'
 
 /**
  * `kubernetes.undo`: compensates an apply, from the same preview. It restores the previous values of the set's fields,
- * deletes what was created, and recreates what was pruned. Fields of other managers remain theirs.
+ * deletes what was created and no other set has taken, and recreates what was pruned. Fields of other managers remain theirs.
  */
 export const undoSet: Tool = (job) =>
   withCluster(job, async (cluster) => {
@@ -39,7 +39,7 @@ export const undoSet: Tool = (job) =>
         heed(run)
         const live = await liveAt(cluster, one.path)
         const entry = uids.get(keyOf(one.ref)) ?? one.ref
-        if (!live || !isOurs(live, entry, saved.set)) continue
+        if (!live || !isOurs(live, entry, saved.set) || isOthers(live, saved.set)) continue
         await remove(run, one, live)
         removed.push({ ...one, uid: String(live.metadata.uid) })
       }
