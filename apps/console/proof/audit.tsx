@@ -166,19 +166,21 @@ type At = AuditFind & { source: Source }
 /** The longest object that the logs can be asked for; that of many workflows is longer. */
 const MOST = 512
 
+/** On a line of its own, and high enough to be hit: the link above it leads elsewhere. */
+const WAY = { className: 'block w-fit py-1', children: t.show }
 /** The way to an operation, its parts or a resource. */
 const Opened = ({ object }: { object: string }) => {
   const [, kind, id = '', part = ''] = /^(\w+):([^/]+)(?:\/(.+))?$/.exec(object) ?? []
-  if (kind === 'operation') return <OperationLink id={id}>{t.show}</OperationLink>
-  if (kind === 'resource') return <ResourceLink id={id}>{t.show}</ResourceLink>
+  if (kind === 'operation') return <OperationLink id={id} {...WAY} />
+  if (kind === 'resource') return <ResourceLink id={id} {...WAY} />
   const Inside = part === '' ? undefined : INSIDE[kind ?? '']
   return Inside ? Inside(id, part) : null
 }
 /** Objects of an operation. */
 const INSIDE: Record<string, ((operation_id: string, id: string) => React.ReactNode) | undefined> = {
-  gate: (operation_id, gate_id) => <GateLink {...{ operation_id, gate_id }}>{t.show}</GateLink>,
-  node: (operation_id, node_id) => <NodeLink {...{ operation_id, node_id }}>{t.show}</NodeLink>,
-  patch: (operation_id, patch_id) => <PatchLink {...{ operation_id, patch_id }}>{t.show}</PatchLink>,
+  gate: (operation_id, gate_id) => <GateLink {...{ operation_id, gate_id, ...WAY }} />,
+  node: (operation_id, node_id) => <NodeLink {...{ operation_id, node_id, ...WAY }} />,
+  patch: (operation_id, patch_id) => <PatchLink {...{ operation_id, patch_id, ...WAY }} />,
 }
 
 /** Ids appear short or as names; the tooltip has the full id. Links lead to all rows of the same actor, action or object. */
@@ -219,7 +221,7 @@ const columnsOf = (at: At, names: Names): Column<AuditRow>[] => [
           <Link to="/audit" search={{ ...at, object }} title={object}>
             {readable(object, names)}
           </Link>
-        )}{' '}
+        )}
         <Opened object={object} />
         {details ? <div className="text-muted">{detailsOf(details, names)}</div> : null}
       </>
