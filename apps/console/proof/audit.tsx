@@ -166,8 +166,9 @@ type At = AuditFind & { source: Source }
 /** The longest object that the logs can be asked for; that of many workflows is longer. */
 const MOST = 512
 
-/** On a line of its own, and high enough to be hit: the link above it leads elsewhere. */
-const WAY = { className: 'block w-fit py-1', children: t.show }
+/** Two links above one another: each on a line of its own, and large enough to be hit. */
+const APART = 'block w-fit min-w-6 py-1'
+const WAY = { className: APART, children: t.show }
 /** The way to an operation, its parts or a resource. */
 const Opened = ({ object }: { object: string }) => {
   const [, kind, id = '', part = ''] = /^(\w+):([^/]+)(?:\/(.+))?$/.exec(object) ?? []
@@ -218,7 +219,7 @@ const columnsOf = (at: At, names: Names): Column<AuditRow>[] => [
         {object.length > MOST ? (
           <span title={object}>{readable(object, names)}</span>
         ) : (
-          <Link to="/audit" search={{ ...at, object }} title={object}>
+          <Link to="/audit" search={{ ...at, object }} title={object} className={APART}>
             {readable(object, names)}
           </Link>
         )}
