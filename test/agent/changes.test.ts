@@ -196,7 +196,7 @@ it('output of the tool that is no JSON ends the job with the reason', () => {
     )
 })
 
-it('an update of the last digit is shown if it is one of an integer, and said to be lost otherwise', () => {
+it('an update of the last digit is shown before the point, and said to be lost behind it', () => {
   const shown = (before: string, after: string) =>
     changesOf(
       planIn(
@@ -206,7 +206,8 @@ it('an update of the last digit is shown if it is one of an integer, and said to
     ).changes[0]
   const [before, after] = ['12345678901234567890', '12345678901234567891']
   expect(shown(before, after)).toMatchObject({ fields: [{ path: '/n', before, after }] })
-  const lost = shown(`${before}.5`, `${after}.5`)
+  expect(shown(`${before}.5`, `${after}.5`)).toMatchObject({ fields: [{ path: '/n', before: `${before}.5` }] })
+  const lost = shown(`0.${before}`, `0.${after}`)
   expect(lost).toMatchObject({ action: 'update', fields: [], note: expect.stringContaining('very long number') })
   expect(shown('1', '2')?.note).toBeUndefined()
 })
