@@ -12,8 +12,6 @@ import { readOffers } from './offers.ts'
 
 /** How many matching providers are drawn for one requirement. */
 const MAX_DRAWN = 5
-/** How many resources one overview may count. */
-export const MAX_COUNTED = 20_000
 
 export const capabilityNode = (deps: CatalogDeps, capability_key: string) => ({
   id: `capability:${capability_key}`,

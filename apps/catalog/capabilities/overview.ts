@@ -4,9 +4,12 @@ import { scopesOf } from '../read/access.ts'
 import { tooExpensive } from '../read/expensive.ts'
 import { awaitChange } from '../read/freshness.ts'
 import { asOf, type Reader } from '../read/lists.ts'
-import { capabilityNode, MAX_COUNTED, offersOf } from './graphs.ts'
+import { capabilityNode, offersOf } from './graphs.ts'
 import { assessNeeds, listNeeding, type Need, needing } from './needs.ts'
 import type { Candidate } from './offers.ts'
+
+/** How many resources one overview may count. */
+const MAX_COUNTED = 20_000
 
 type Counted = { total: number; bound: number; satisfiable: number; unsatisfied: number }
 const none = (): Counted => ({ total: 0, bound: 0, satisfiable: 0, unsatisfied: 0 })

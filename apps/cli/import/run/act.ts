@@ -1,5 +1,4 @@
 import type { ResourceView } from '../../../shared/contracts/catalog/resources.ts'
-import type { ImportResult } from '../../../shared/contracts/imports/imports.ts'
 import { uuidv7 } from '../../../shared/ids.ts'
 import { type Context, needed, text, type Values } from '../../command.ts'
 import { EXIT, type ExitCode, usageError } from '../../errors.ts'
@@ -16,7 +15,7 @@ import { csvRows, jsonRows, readRows } from '../table/read.ts'
 import { readTerraform } from '../terraform/read.ts'
 import { goneOf, knownOf, markMissing, settledItems } from './known.ts'
 import { type Pruned, prune } from './prune.ts'
-import { losesAnything, report, showLoss, writeReport } from './report.ts'
+import { losesAnything, type Run, report, showLoss, writeReport } from './report.ts'
 
 const SOURCE_NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/
 
@@ -55,18 +54,18 @@ export const runImport = async (kind: Kind, context: Context, file: string, valu
     chosen(READERS[kind](file, { source: name, into }, values), values, file),
   )
   const source = { kind, name }
-  const run = { source: { ...source, file }, found, results: [] as ImportResult[], missing: [] as string[] }
-  const none: Pruned = { retired: [], kept: [], failed: [] }
+  const pruned: Pruned = { retired: [], kept: [], failed: [] }
+  const run: Run = { source: { ...source, file }, found, results: [], missing: [], pruned, kept: 0 }
   const file_of_report = text(values, 'report')
   if (values.strict === true && losesAnything(found)) {
-    const empty = { ...run, pruned: none, kept: 0 }
-    if (file_of_report !== undefined) writeReport(file_of_report, context, empty)
+    if (file_of_report !== undefined) writeReport(file_of_report, context, run)
     showLoss(context.out.note, found)
     context.out.note('strict   Nothing was imported, because fields would be lost.')
     return EXIT.refused
   }
   const known = await knownOf(context, name)
   const { items, kept } = settledItems(found, name, known)
+  run.kept = kept
   const bar = progress(items.length, context.dry_run ? 'compared' : 'imported')
   const key = context.idempotency_key ?? uuidv7()
   const resume = resuming(context, key)
@@ -98,18 +97,15 @@ export const runImport = async (kind: Kind, context: Context, file: string, valu
     resume.end()
   }
   const gone = goneOf(known, items, run.results)
-  const pruned: Pruned = { retired: [], kept: [], failed: [] }
-  let missing: string[] = []
   const tell = () => {
-    const whole = { ...run, missing, pruned, kept }
-    if (file_of_report !== undefined) writeReport(file_of_report, context, whole)
-    return report(context, whole)
+    if (file_of_report !== undefined) writeReport(file_of_report, context, run)
+    return report(context, run)
   }
   try {
     if (values.prune === true) await prune(context, name, gone, pruned)
     if (values['mark-missing'] === true) {
       const marked = await markMissing(context, gone, pruned.retired)
-      missing = marked.missing
+      run.missing = marked.missing
       pruned.failed.push(...marked.failed)
     }
   } catch (error) {
